@@ -39,7 +39,7 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
             if section.operation
             and (
                 curve := curves.by_percentile(
-                    name, section.lines[0].last_byte, curves.colour_of(section.operation.code)
+                    name, section.lines[0].latency.measured, curves.colour_of(section.operation.code)
                 )
             )
         },

@@ -8,11 +8,11 @@ import numpy as np
 
 from ssbench.document import Bars, Document, Element, Note, Verdict, Warnings
 from ssbench.document.columns import clock, cut, plural, unbroken, width
-from ssbench.figures import FIGURES
-from ssbench.figures.units import count, duration, milliseconds, number, seconds
+from ssbench.figures import DASH, FIGURES
+from ssbench.figures.units import count, duration, number, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load, members, run_facts, run_tables, steps
-from ssbench.reports.figures import name_of, object_path
+from ssbench.reports.figures import bounded, name_of, object_path
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title, tone_of
 from ssbench.statistics import Cause, Line, RunStatistics, Section
@@ -136,11 +136,7 @@ def _listed(name: str, texts: Sequence[str], between: str = ", ") -> Note:
 
 
 def _percentiles(line: Line) -> str:
-    known = [
-        f"p{rank} {milliseconds(found)} "
-        for rank in (50, 99)
-        if (found := line.last_byte.supported_percentile(rank)) is not None
-    ]
+    known = [f"p{rank} {found} " for rank in (50, 99) if (found := bounded(line.latency, rank)) != DASH]
     return f"{''.join(known)}ms, " if known else ""
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
 
+from ssbench.comparison.curves import curves_of
 from ssbench.document import columns
 from ssbench.figures import units
 from ssbench.reports import ReportOptions, report
@@ -77,6 +78,23 @@ def test_what_a_person_looks_for_is_there() -> None:
     assert slowest == "slowest READ 50.0 ms: at 00:00, worker 3, ssbench_000000_gold/tiny_000000"
     assert not any(line.startswith("-: ") for line in lines)
     assert len(lines) <= 25
+
+
+def test_latencies_by_size_and_curves_are_those_of_the_table_in_an_open_loop_too() -> None:
+    """They were from when operations were sent; the table and -v have them from when they were due."""
+    run = RunDescription(scenario(rate=4.0), "1.0")
+    completed = START + np.arange(1, 81) / 4
+    made = many(
+        range(80), operation=1, size_class=np.arange(80) % 2, size=1000, last_byte=0.1, completed=completed
+    )
+    facts = Facts(run, RunSummary(ended=START + 20), [])
+    collector = Collector()
+    collector.add(made.having(due=completed - 0.5))
+    numbers = make_statistics(collector, facts)
+    (line,) = (line for line in summary(numbers) if line.startswith("by size: "))
+    assert re.match(r"by size: tiny READ p50 500\.0 ms, .* \| big READ p50 500\.0 ms, ", line)
+    drawn = curves_of(numbers, "r").latencies["READ"].y
+    assert (drawn.min(), drawn.max()) == (pytest.approx(500.0), pytest.approx(500.0))
 
 
 def test_what_stands_for_a_percentile_that_is_not_known_is_said() -> None:
