@@ -31,6 +31,9 @@ from ssbench.statistics.figures import merge_figures
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
+#: So many operations that never began, for each that lies beyond a percentile, do not change it noticeably.
+_FEW_WAITS = 0.1
+
 #: The slope of the percentiles is that between two whose shares are this part of 1 - share away.
 _SLOPE = 1 / 3
 
@@ -41,6 +44,10 @@ _JUDGMENT = (
 _TOO_SHORT = (
     f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"
     " sides: no verdict"
+)
+_NEVER_BEGUN = (
+    "operations that were due never began, of which side is not known, so that percentiles would be of the"
+    " others alone: no verdict"
 )
 
 
@@ -57,13 +64,14 @@ def compare_sides(
         for place, each in differences_of_sides(statistics).items()
     }
     sure = any(each.sure for each in found.values())
+    why_not = _NEVER_BEGUN if _lacks_waits(statistics.total, _SHARES["p50"]) else _TOO_SHORT
     return Comparison(
         before=before.name,
         after=after.name,
         runs=(0, 0),
         rows=tuple(rows_of(judge_all(found, noise))),
         repeated=sure,
-        judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else _TOO_SHORT,
+        judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else why_not,
         noise=noise,
         warnings=statistics.warnings,
         seconds=statistics.duration,
@@ -91,8 +99,12 @@ def _floor_in_words(floors: Floors | None) -> str:
 def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
     """Return what a run says of the difference of its sides, for each operation, size class and figure."""
     found: dict[Place, Difference] = {}
+    whole = _figures(statistics, several=_has_classes(statistics))
     for key, sides in _pairs(statistics).items():
         for name, share in _SHARES.items():
+            # What never began is known of the whole run only.
+            if key in whole and _lacks_waits(whole[key], share):
+                continue
             if (difference := _difference(sides, share)) is not None:
                 found[key, name] = difference
         before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
@@ -100,9 +112,19 @@ def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
     return found
 
 
+def _has_classes(statistics: RunStatistics) -> bool:
+    return len(statistics.total.lines) > 2
+
+
+def _lacks_waits(figures: Figures, share: float) -> bool:
+    """Whether a percentile would be another one if it were known of which side they were that never began."""
+    latency = figures.latency
+    return latency.waited.count > _FEW_WAITS * (1 - share) * latency.count
+
+
 def _pairs(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
     """Return the figures of both sides by operation and size class, those of all operations last."""
-    several = len(statistics.total.lines) > 2
+    several = _has_classes(statistics)
     before, after = (_figures(side.numbers, several=several) for side in both_sides(statistics))
     nothing, everything = merge_figures(()), ("ALL", None)
     keys = [*dict.fromkeys(key for key in (*before, *after) if key != everything), everything]

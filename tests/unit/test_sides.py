@@ -38,6 +38,7 @@ from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.scenario.owner import owner_of
 from ssbench.statistics import Slowest, make_statistics
+from ssbench.statistics.latencies import plain
 from ssbench.statistics.summary import collector_of
 from ssbench.swift.auth import authenticate
 from ssbench.swift.credentials import Credentials, Session
@@ -96,6 +97,33 @@ def test_percentiles_that_are_lower_bounds_are_not_compared():
     some = bounded.sides[0].numbers.total
     kept = replace(some, due=replace(some.due, waited=some.last_byte))
     assert _difference((kept, kept), 0.5) is None
+
+
+def test_what_never_began_is_known_of_the_run_and_leaves_its_sides_without_a_verdict():
+    """Of which side it was is not known, so that percentiles were of what had begun alone, and compared."""
+    numbers = reads(np.random.default_rng(3), 60, sides=NAMES)
+
+    def compared(never_begun):
+        waited = plain(np.full(never_begun, 9.0))
+
+        def late(part):
+            return replace(part, due=replace(part.due, response=part.last_byte, waited=waited))
+
+        sections = [
+            replace(late(section), lines=tuple(map(late, section.lines))) for section in numbers.sections
+        ]
+        return compare_sides(replace(numbers, sections=tuple(sections)))
+
+    count = numbers.total.count
+    for never_begun, known in (
+        (count // 2000, ["p50", "p95", "p99", "errors"]),
+        (count // 50, ["p50", "errors"]),
+        (count // 3, ["errors"]),
+    ):
+        found = compared(never_begun)
+        assert [[*row.changes] for row in found.rows] == [known, known]
+    assert found.judgment.startswith("operations that were due never began")
+    assert not found.repeated
 
 
 def test_sides_are_parts_of_a_run():
