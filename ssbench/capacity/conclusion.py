@@ -13,7 +13,7 @@ from ssbench.capacity.steps import GroupStep, Step
 from ssbench.capacity.sweep import find_knee, first_of_the_best, knee_in_words, limits, too_short
 from ssbench.capacity.variables import OfGroup, Varied
 from ssbench.errors import ExitCode
-from ssbench.figures.units import change, duration, number
+from ssbench.figures.units import AT_LEAST, change, duration, number
 from ssbench.gates import Result
 
 
@@ -134,8 +134,8 @@ def _value(step: Step) -> float:
 
 def _words(group: GroupStep) -> str:
     known = [
-        f"{name} {duration(seconds)}"
-        for name, seconds in (("p50", group.p50), ("p99", group.p99))
+        f"p{rank} {AT_LEAST * (rank in group.at_least)}{duration(seconds)}"
+        for rank, seconds in ((50, group.p50), (99, group.p99))
         if not math.isnan(seconds)
     ]
     return ", ".join([f"{number(group.rate)} ops/s", *known])

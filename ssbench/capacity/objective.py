@@ -55,7 +55,8 @@ def of_scenario(conditions: Iterable[Condition], scenario: Scenario, *, noop: bo
 class Finding:
     """The judgment of one condition, with what it rests on in words.
 
-    ``value`` is the figure that the condition is about, in its unit; None where it was not measured.
+    ``value`` is the figure that the condition is about, in its unit; None where it was not measured. With
+    ``at_least`` it is a lower bound, because operations that were due never began.
     ``evidence`` is what a search for the limit uses; it is of size 0 where nothing was measured.
     """
 
@@ -64,6 +65,7 @@ class Finding:
     text: str
     value: float | None = None
     evidence: Evidence = HOLDS
+    at_least: bool = False
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[Finding]:
@@ -97,15 +99,13 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
 
 def _within(condition: Condition, statistics: RunStatistics, line: Line, came: float) -> Finding:
     """Judge a percentile by the share of operations within its limit."""
-    words = f"{condition.subject} {condition.spell_measured(came)}"
-    latencies = line.first_byte if condition.kind == "first" else line.last_byte
-    if condition.kind == "response":
-        latencies = line.due.response
-    elif line.due.response.count and condition.kind == "last":
-        # Of operations that were due, whoever waits does so from then on.
-        latencies = line.due.response
-        came = latencies.percentile(condition.rank or 0)
-        words += f" ({condition.spell_measured(came)} from when they were due)"
+    at_least = (condition.row.most(line, statistics) or came) > came
+    words = f"{condition.subject} {'at least ' * at_least}{condition.spell_measured(came)}"
+    latencies = {
+        "first": line.first_byte,
+        "service": line.last_byte,
+        "response": line.due.response,
+    }.get(condition.kind, line.latency.measured)
     wanted = (condition.rank or 0.0) / 100
     everything = latencies.count + line.failed + _not_begun(statistics, line)
     share = latencies.share_within(condition.limit) * latencies.count / everything
@@ -118,6 +118,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
         f"{words}, {_in_percent(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
         Evidence(share, size, wanted),
+        at_least,
     )
 
 

@@ -23,10 +23,14 @@ from ssbench.measures import (
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
 from ssbench.statistics import Interval, RunStatistics
+from ssbench.statistics.due import Censored
 from ssbench.suggestions import did_you_mean
 
 #: A worker that used more of its core than this was itself the limit.
 BUSY_SHARE = 0.9
+
+#: The ranks of the percentiles of a step.
+_RANKS = (50, 99)
 
 
 #: The public names of fields that have others here.
@@ -42,13 +46,17 @@ _PUBLIC = {
 
 
 class GroupStep(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second", "interval": "ops_interval"}):
-    """A group of users in the run of one value; null where too few latencies lie beyond a percentile."""
+    """A group of users in the run of one value; null where too few latencies lie beyond a percentile.
+
+    ``at_least`` are the ranks of percentiles that are lower bounds.
+    """
 
     name: str
     rate: PerhapsPerSecond
     interval: Interval | None
     p50: PerhapsSeconds
     p99: PerhapsSeconds
+    at_least: tuple[int, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
@@ -56,7 +64,8 @@ class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
 
     ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
     count from when operations were due; null where too few latencies lie beyond, ``supported`` is the highest
-    of these ranks of which that does not hold. ``users`` is how many operations the run was to have in
+    of these ranks of which that does not hold. ``at_least`` are those of them that are lower bounds, because
+    operations that were due never began. ``users`` is how many operations the run was to have in
     flight, ``in_flight`` how many there were on average (Little's law). The share of its core is that of the
     busiest worker, the slots are those of all workers together; None where they are not known.
     ``limits`` says in what way the load generator was the limit, ``generator_full`` whether the workers could
@@ -84,6 +93,7 @@ class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
     in_flight: PerhapsNumber = math.nan
     generator_full: bool = False
     groups: tuple[GroupStep, ...] = ()
+    at_least: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "in_flight", self.rate * self.mean)
@@ -115,7 +125,7 @@ def step_of(
 ) -> Step:
     """Return what came of a run."""
     total, latencies = statistics.total, statistics.total.lines[0].last_byte
-    response = total.due.response if total.due.response.count else latencies
+    met = total.latency
     shares = [each.cpu_share for each in statistics.fleet if each.cpu_share is not None]
     return Step(
         value=value,
@@ -125,9 +135,10 @@ def step_of(
         interval=total.rate_interval,
         moved=total.moved_per_second,
         mean=latencies.mean,
-        p50=_known(response.supported_percentile(50)),
-        p99=_known(response.supported_percentile(99)),
-        supported=max((rank for rank in (50, 99) if response.supports(rank)), default=None),
+        p50=_known(met.supported_percentile(50)),
+        p99=_known(met.supported_percentile(99)),
+        supported=max((rank for rank in _RANKS if met.supports(rank)), default=None),
+        at_least=_at_least(met),
         count=total.count,
         failed=total.failed,
         generator=max(shares, default=None),
@@ -136,6 +147,15 @@ def step_of(
         file=file,
         ended_early=ended_early,
         groups=tuple(_of_groups(statistics)),
+    )
+
+
+def _at_least(latencies: Censored) -> tuple[int, ...]:
+    """Return the ranks of percentiles that are lower bounds."""
+    return tuple(
+        rank
+        for rank in _RANKS
+        if latencies.supports(rank) and latencies.most(rank) > latencies.percentile(rank)
     )
 
 
@@ -197,8 +217,14 @@ def _of_groups(statistics: RunStatistics) -> Iterator[GroupStep]:
     for group in statistics.by_group:
         total = group.numbers.total
         latencies = total.lines[0].latency
-        known = [latencies.percentile(rank) if latencies.supports(rank) else math.nan for rank in (50, 99)]
-        yield GroupStep(group.name, total.requests_per_second, total.rate_interval, *known)
+        yield GroupStep(
+            group.name,
+            total.requests_per_second,
+            total.rate_interval,
+            _known(latencies.supported_percentile(50)),
+            _known(latencies.supported_percentile(99)),
+            _at_least(latencies),
+        )
 
 
 def gain(before: Step, after: Step) -> tuple[float, float | None]:

@@ -31,7 +31,7 @@ from ssbench.document import (
 )
 from ssbench.document.colours import GREY, INK, SLATE
 from ssbench.figures import MIN_BEYOND
-from ssbench.figures.units import count, megabytes, milliseconds, number, percent, run_length
+from ssbench.figures.units import AT_LEAST, count, megabytes, milliseconds, number, percent, run_length
 from ssbench.gates import Result
 
 _MEGABYTE = 1e6
@@ -50,7 +50,10 @@ def cells(step: Step) -> list[str]:
         number(step.rate),
         f"{number(max(0.0, interval.low))}-{number(interval.high)}" if interval else "-",
         megabytes(step.moved),
-        *(milliseconds(seconds) for seconds in _percentiles(step)),
+        *(
+            AT_LEAST * (rank in step.at_least) + milliseconds(seconds)
+            for rank, seconds in zip((50, 99), _percentiles(step), strict=True)
+        ),
         count(step.failed),
         number(step.in_flight),
         percent(step.generator) + " !" * step.generator_limited,
@@ -80,7 +83,9 @@ def rows(found: Capacity) -> list[list[str]]:
 
 
 def _judged(finding: Finding) -> str:
-    return "-" if finding.value is None else finding.condition.spell_measured(finding.value)
+    if finding.value is None:
+        return "-"
+    return AT_LEAST * finding.at_least + finding.condition.spell_measured(finding.value)
 
 
 def document(found: Capacity, _view: View | None = None) -> Document:
@@ -118,6 +123,8 @@ def _legend(found: Capacity) -> Iterator[str]:
     few = f"- where fewer than {MIN_BEYOND} lie beyond"
     yield "s: seconds of the step; 95 %: the interval of ops/s"
     yield f"p50, p99: of all operations{since}; {few}"
+    if any(step.at_least for step in found.steps):
+        yield f"{AT_LEAST}: at least; some operations that were due never began"
     if isinstance(found.variable, OfGroup):
         yield "ops/s, MB/s, errors: of all groups together"
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
@@ -142,6 +149,7 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "p50_seconds": p50,
             "p99_seconds": p99,
             "percentile_supported": step.supported,
+            "percentiles_at_least": " ".join(map(str, step.at_least)) or None,
             "succeeded": step.count,
             "failed": step.failed,
             "in_flight": step.in_flight,

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from json_records import valid
 from msgspec import structs
 from noise import correlated
+from planted_load import play
 from result_rows import many
 
 from ssbench import products
@@ -43,6 +44,7 @@ from ssbench.capacity.sweep import (
 from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
 from ssbench.errors import UsageError
+from ssbench.figures.units import milliseconds
 from ssbench.gates import Result, worst_result
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
@@ -397,6 +399,26 @@ def test_what_was_due_and_never_begun_is_an_error_too(tmp_path: Path) -> None:
     assert verdict(behind, "errors <= 50") is Result.FAILED
     assert verdict(behind, "errors <= 100") is Result.PASSED
     assert verdict(behind, "errors <= 5%") is Result.PASSED
+
+
+def test_a_step_has_the_percentiles_of_the_report_of_its_run() -> None:
+    """Of a rate that was not kept they were of what had begun alone, and a condition named both."""
+    overloaded = play(lambda sent: sent + 0.0114, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
+    found = step_of(2000, overloaded)
+    latency = overloaded.total.latency
+    assert (found.p50, found.p99) == (latency.percentile(50), latency.percentile(99))
+    assert found.p50 != overloaded.total.due.response.percentile(50)
+    assert found.at_least == (50, 99)
+    shown = text(Capacity("t", Variable.RATE, (found, found), (), "c", Result.PASSED))
+    assert f">{milliseconds(found.p99)}" in shown
+    assert ">: at least; some operations that were due never began" in shown
+    (finding,) = judge(overloaded, parse_all("p99 <= 50ms"))
+    assert finding.value == found.p99
+    assert finding.text.startswith(f"p99 at least {finding.condition.spell_measured(found.p99)}, ")
+    assert "due" not in finding.text
+    kept = step_of(20, play(lambda sent: sent + 0.0114, [Stage(60.0, (3, 3), (20.0, 20.0))]))
+    assert (kept.at_least, kept.p99) == ((), pytest.approx(0.0114, abs=1e-6))
+    assert "at least" not in text(Capacity("t", Variable.RATE, (kept, kept), (), "c", Result.PASSED))
 
 
 def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_path: Path) -> None:
