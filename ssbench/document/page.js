@@ -275,12 +275,16 @@
 
   // -- what else a page does
 
+  // Returns the number that a cell has, of lower bounds too; long times in milliseconds, as the others are.
+  function worth(cell) {
+    const text = cell.textContent.trim(), plain = text.replace(/[,<>\u2265 ]/g, ""), n = parseFloat(plain);
+    const unit = /^[-+]?[\d.]+([sh])$/.exec(plain);
+    return isNaN(n) ? text : n * (unit ? {s: 1e3, h: 36e5}[unit[1]] : 1);
+  }
   function sort(head) {
     const body = head.closest("table").tBodies[0], place = [...head.parentNode.children].indexOf(head);
     const down = head.dataset.down != "1"; head.dataset.down = down ? "1" : "0";
-    const value = row => { const text = row.children[place].textContent, n = parseFloat(text.replace(/[,\u2265 ]/g, ""));
-      return isNaN(n) ? text : n; };
-    [...body.rows].sort((a, b) => { const x = value(a), y = value(b);
+    [...body.rows].sort((a, b) => { const x = worth(a.children[place]), y = worth(b.children[place]);
       const order = typeof x == typeof y ? (x < y ? -1 : x > y ? 1 : 0) : typeof x == "number" ? 1 : -1;
       return down ? -order : order; }).forEach(row => body.append(row));
   }

@@ -9,6 +9,7 @@ from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
 
 from ssbench.cli.master import main
+from ssbench.document import Document, Table, View, columns_of, html
 
 #: What stands out of the screen to the right, and texts whose colour is like the ground's.
 LOOK = """
@@ -41,6 +42,21 @@ const at = {clientX: box.x + box.width / 2, clientY: box.y + 20, bubbles: true};
 over.dispatchEvent(new MouseEvent("mousemove", at));
 return [...document.querySelectorAll("figure output")].map(each => each.textContent);
 """
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
+    """Lower bounds were sorted as texts, and 100 s before 99,000 ms."""
+    file = tmp_path / "table.html"
+    rows = [["x", each] for each in ("914.4", ">1200", "-", "100s", "99,000", ".0634", "3h")]
+    file.write_text(html.render(Document("t", [Table(columns_of("operation", "p99 ms"), rows)]), View()))
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1000, "light")
+        browser.run("document.querySelectorAll('th')[1].click()")
+        cells = browser.run(
+            "return [...document.querySelectorAll('td:nth-child(2)')].map(each => each.textContent.trim())"
+        )
+    assert cells == ["3h", "100s", "99,000", ">1200", "914.4", ".0634", "-"]
 
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
