@@ -40,16 +40,30 @@ _Integers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class BySecond:
-    """Successes, and the bytes that they moved, by the second since 1970 in which they ended."""
+    """Successes, the bytes that they moved, and failures, by the second since 1970 in which they ended."""
 
     counts: Counter[int] = field(default_factory=Counter)
     moved: Counter[int] = field(default_factory=Counter)
+    failed: Counter[int] = field(default_factory=Counter)
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp]) -> None:
         """Count some successes of a block."""
         seconds = np.floor(block.completed[rows]).astype(np.int64)
         tally(self.counts, seconds)
         tally(self.moved, seconds, np.maximum(block.size[rows], 0))
+
+    def add_failures(self, completed: npt.NDArray[np.float64]) -> None:
+        """Count the moments at which operations failed."""
+        tally(self.failed, np.floor(completed).astype(np.int64))
+
+    def ended(self, first: int, last: int) -> int:
+        """Return how many operations ended, failures too, from a second to another, without that."""
+        return sum(
+            count
+            for counts in (self.counts, self.failed)
+            for second, count in counts.items()
+            if first <= second < last
+        )
 
     def series(self, start: float, end: float) -> tuple[Series, Series]:
         """Return successes and bytes of each whole second of the clock between two moments."""
@@ -75,6 +89,7 @@ def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
     for part in parts:
         merged.counts.update(part.counts)
         merged.moved.update(part.moved)
+        merged.failed.update(part.failed)
     return merged
 
 

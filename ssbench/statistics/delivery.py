@@ -122,8 +122,5 @@ def behind(stage: Stage, facts: StageFacts, total: Figures, measured_from: float
     if last - first < _LEAST_SECONDS:
         return 0.0
     due = stage.rate[0] * (last - first)
-    succeeded = sum(count for second, count in total.by_second.counts.items() if first <= second < last)
-    # Failures have no time of their own here; they are as frequent as in the whole of the stage.
-    ended = succeeded * (total.count + total.failed) / total.count if total.count else 0.0
-    missing = due - ended
+    missing = due - total.by_second.ended(first, last)
     return missing / due if missing > _CHANCE * math.sqrt(due) else 0.0

@@ -140,6 +140,7 @@ class FiguresCollector:
         if block.failures:
             failed = block.failed[rows]
             self.failed += int(failed.sum())
+            self.by_second.add_failures(completed[failed])
             rows, completed = rows[~failed], completed[~failed]
             if not len(rows):
                 return

@@ -122,8 +122,12 @@ def test_only_whole_seconds_after_the_warm_up_count() -> None:
 def test_failures_end_too() -> None:
     ends = each_second(dict.fromkeys(range(1000, 1020), 100))
     half_failed = figures(ends, failures=len(ends) // 2)
-    # The first half of the operations succeeded: nothing did in the second half of the time.
-    assert behind(RATE, WENT, half_failed, 1000.0) == 1.0
+    # The first half of the operations succeeded: those of the second half of the time ended too.
+    assert behind(RATE, WENT, half_failed, 1000.0) == 0.0
+    assert behind(RATE, WENT, figures(ends, failures=len(ends)), 1000.0) == 0.0
+    # Each ends when it does, wherever most failures were.
+    slow = figures(each_second({second: 100 if second < 1010 else 25 for second in range(1000, 1020)}), 200)
+    assert behind(RATE, WENT, slow, 1000.0) == 0.75
     mixed = FiguresCollector()
     both = block([row(completed=end) for end in ends] * 2, failures=failed(*range(len(ends), 2 * len(ends))))
     mixed.add(both, np.arange(len(both)), 0)
