@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import ResultBlock
+from ssbench.results import LOST, ResultBlock
 from ssbench.statistics.figures import Figures, FiguresCollector
 from ssbench.statistics.groups import split
 from ssbench.statistics.timeline import Timeline, Window
@@ -70,7 +70,9 @@ class MembersCollector:
                     own.within.add(block, rows, started, timeline.last_sent)
             for row, failure in block.failures.items():
                 if failure.cause is not None:
-                    counts[int(column[row])].errors[failure.cause] += 1
+                    counted = counts[int(column[row])]
+                    counted.errors[failure.cause] += 1
+                    counted.figures.lost += failure.cause == LOST
 
     def finish(self, name: str, window: Window | None) -> tuple[Member, ...]:
         """Return the members by one of :data:`KEPT_APART`, in order; none where results lack that."""

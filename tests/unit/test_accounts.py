@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 from collections import Counter
@@ -19,8 +20,8 @@ from ssbench.document import View
 from ssbench.document.text import render
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.names import account_names, in_account
-from ssbench.reports import members
-from ssbench.results import UNKNOWN, Failure, ResultBlock, RunDescription, RunSummary, join
+from ssbench.reports import ReportOptions, members, report
+from ssbench.results import LOST, UNKNOWN, Failure, ResultBlock, RunDescription, RunSummary, join
 from ssbench.run.parameters import accounts_of
 from ssbench.run.part import parts_of
 from ssbench.run.places import apart
@@ -272,6 +273,22 @@ def test_a_report_says_how_accounts_differ(count: int) -> None:
         assert table.rows[1][-1] == "1 x HTTP 401"
     else:
         assert table.title.endswith("by median, of 20")
+
+
+def test_operations_of_lost_workers_are_counted_by_account_too() -> None:
+    run = _Run(3)
+    (block,) = run.blocks()
+    lost = ResultBlock(
+        len(block),
+        {name: getattr(block, name) for name in block.given},
+        {50: Failure(LOST, "", {}), 60: Failure(LOST, "", {}), 90: Failure("HTTP 503", "", {})},
+    )
+    run.blocks = lambda: [lost]  # type: ignore[method-assign]
+    statistics = summarize(run)
+    assert statistics.total.lost == 2
+    assert [each.figures.lost for each in statistics.accounts] == [0, 2, 0]
+    made = json.loads(report("json", statistics, ReportOptions()))
+    assert [each["figures"]["lost"] for each in made["accounts"]] == [0, 2, 0]
 
 
 def test_a_run_with_one_account_says_nothing_of_it() -> None:
