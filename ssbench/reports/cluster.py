@@ -46,7 +46,7 @@ def _versions(observation: Observation) -> Iterator[str | None]:
 
 def _nodes(observation: Observation) -> Table:
     found = sorted(
-        ((_highest(node, "load") or 0.0, node) for node in nodes(observation)), key=lambda row: -row[0]
+        ((_highest(node, "load"), node) for node in nodes(observation)), key=lambda row: -(row[0] or 0.0)
     )
     rows = []
     for load, node in found:
@@ -60,7 +60,7 @@ def _nodes(observation: Observation) -> Table:
             (
                 node.name,
                 _figure(node.highest(before, "load"), number),
-                number(load),
+                _figure(load, number),
                 _figure(_highest(node, "tcp_in_use"), _whole),
                 f"{fullest.device} {percent(fullest.used_share)} %" if fullest else "N/A",
                 " to ".join(pending),

@@ -68,7 +68,9 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     if not scenario.is_open:
         return
     began = due.lateness.count
-    yield Note(f"Open loop: {words(scenario)}" + (f"; due: {statistics.due}" if statistics.due else ""))
+    yield Note(
+        f"Open loop: {words(scenario)}" + (f"; due: {count(statistics.due)}" if statistics.due else "")
+    )
     most = f" ({share(due.late, began)}), at most {duration(due.lateness.maximum)}" if began else ""
     yield Note(f"Began more than {LATE * 1000:g} ms late: {count(due.late)}{most}")
     if statistics.not_begun:

@@ -39,7 +39,7 @@ _COUNTERS = {
     "drawn": "operations that the scenario drew",
     "capacity": "operations that the workers can run at once",
     "waited": "operations that waited for a free object",
-    "not_begun": "operations that were due and never began",
+    "not_begun": "operations that still waited for a free object at the end, and were not sent",
     "expired": "objects that expired before they were used",
     "redrawn": "objects chosen again, because the first was in use",
     "reused": "reads of an object that another operation was using",

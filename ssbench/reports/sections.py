@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ssbench.document import Document, Element, Note, Section, section_of
+from ssbench.document.columns import plural
+from ssbench.figures import units
 from ssbench.reports import cluster, confidence, key_figures, load, run_facts, run_tables
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.owner import why_replaced
@@ -75,9 +77,9 @@ def _part(numbers: RunStatistics) -> Iterator[Element]:
     """Yield latencies of each operation of a part, and why some failed."""
     yield key_figures.latency_table(numbers)
     if numbers.errors:
-        named = [f"{name} x {cause.count}" for name, cause in numbers.errors.items()]
+        named = [f"{units.count(cause.count)} x {name}" for name, cause in numbers.errors.items()]
         if len(named) > _MOST_CAUSES:
-            named[_MOST_CAUSES:] = [f"{len(named) - _MOST_CAUSES} more causes"]
+            named[_MOST_CAUSES:] = [plural(len(named) - _MOST_CAUSES, "more cause")]
         yield Note(f"Failures: {', '.join(named)}")
 
 

@@ -425,6 +425,10 @@ def test_the_section_of_the_report():
         ["o1.d2", "10", "0.500"],
         ["o1.d1", "10", "0.0100"],
     ]
+    # What a server does not say is not known, and no load of nought.
+    silent = report.section(Observation(servers=(server(4, msgspec.structs.replace(old, load=None)),)))
+    assert silent is not None
+    assert section_lines(silent)[4].split()[:3] == ["10.0.0.4", "N/A", "N/A"]
     assert report.section(None) is None
     nothing = report.section(Observation(failure="nothing"))
     assert nothing is not None

@@ -21,9 +21,9 @@ from ssbench.document import Note
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
-from ssbench.reports import json_run, key_figures
+from ssbench.reports import ReportOptions, json_run, key_figures, report
 from ssbench.reports.figures import object_path
-from ssbench.results import GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
+from ssbench.results import Failure, GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.overriding import override
@@ -357,6 +357,15 @@ def test_users_of_a_group_that_think_are_not_said_to_be_idle_otherwise(tmp_path:
 
     assert said().endswith(" % of the window (under 95 %: they were idle otherwise)")
     assert said(think_time=1).endswith(" % of the window")
+
+
+def test_the_causes_of_failures_of_a_group_are_told(tmp_path: Path) -> None:
+    whole = results(400, 0)
+    causes = [*["HTTP 503"] * 2, "reset", "closed", "read timeout"]
+    failures = {place: Failure(cause, "", {}) for place, cause in enumerate(causes)}
+    block = ResultBlock(400, {name: getattr(whole, name) for name in whole.given}, failures)
+    said = report("full", judged(read(tmp_path), block), ReportOptions())
+    assert "Failures: 2 x HTTP 503, 1 x closed, 1 x read timeout, 1 more cause\n" in said
 
 
 def test_a_group_that_is_not_met_makes_no_run_green(tmp_path: Path) -> None:

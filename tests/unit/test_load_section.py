@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from planted_stores import STORES
 
-from ssbench.reports import load
+from ssbench.document import Table
+from ssbench.reports import load, parameters
 from ssbench.results import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector, make_statistics
@@ -50,7 +51,17 @@ def test_seed_capacity_and_an_interruption_are_told() -> None:
 
     numbers = make_statistics(Collector(), Facts())
     assert [each.text for each in load.asked(numbers)] == ["Load: closed loop, 3 users", "Seed: 42"]
-    numbers = replace(numbers, interrupted=True, counters={"capacity": 64})
+    numbers = replace(numbers, interrupted=True, counters={"capacity": 64, "not_begun": 3})
+    # Of operations that were due and never began it knows nothing.
+    (counted,) = (
+        each
+        for each in parameters.elements(numbers)
+        if isinstance(each, Table) and each.columns[0].head == "counted"
+    )
+    assert [*counted.rows] == [
+        ("operations that the workers can run at once", "64"),
+        ("operations that still waited for a free object at the end, and were not sent", "3"),
+    ]
     assert [each.text for each in load.asked(numbers)] == [
         "Interrupted after 0 s: figures are of what was done until then",
         "Load: closed loop, 3 users; the workers run 64 operations at once",

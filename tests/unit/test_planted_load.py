@@ -64,7 +64,7 @@ def test_what_begins_late_for_want_of_users_is_counted() -> None:
     assert numbers.total.due.lateness.maximum == pytest.approx(0.8, rel=0.01)
     assert (numbers.due, numbers.not_begun) == (13_000, 0)
     section = shown(numbers)
-    assert "Open loop: 500 operations a second, evenly, at most 100 in flight; due: 13000" in section
+    assert "Open loop: 500 operations a second, evenly, at most 100 in flight; due: 13,000" in section
     assert f"Began more than 1 ms late: {late:,} (9." in section
     assert "not begun" not in section
     # Service time sees nothing of those that waited for a user, response time does.
