@@ -24,6 +24,7 @@ _SCENARIO = {
     "rate",
     "data",
     "fail_if",
+    "stages",
 }
 
 #: Options that name a run, or whose value is another one in each run.
@@ -81,6 +82,8 @@ def _settings(scenario: Scenario) -> Iterator[tuple[str, object]]:
     for field in fields(scenario):
         if field.name not in _SCENARIO:
             yield field.name, getattr(scenario, field.name)
+    # Their own words say nothing of how long they are.
+    yield "stages", tuple(f"{each} for {each.seconds:g} s" for each in scenario.stages)
 
 
 def _spell(value: object) -> str:

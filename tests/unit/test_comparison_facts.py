@@ -127,6 +127,18 @@ def test_every_setting_of_a_scenario_that_differs_is_said(tmp_path: Path, settin
     assert all(" differs: " in each for each in found)
 
 
+def test_stages_that_differ_in_their_lengths_alone_are_said(tmp_path: Path) -> None:
+    """The same loads for 10 and 50 s, and for 50 and 10 s, were equal runs, of one noise floor."""
+    first, second = (
+        facts(tmp_path, replace(SCENARIO, stages=(Stage(one, (4, 4)), Stage(60.0 - one, (64, 64)))))
+        for one in (10.0, 50.0)
+    )
+    assert [*differences([first], [second])] == [
+        "stages differs: 4 users for 10 s, 64 users for 50 s before,"
+        " 4 users for 50 s, 64 users for 10 s after"
+    ]
+
+
 #: A value other than the default for each field of a group.
 GROUP = {
     "name": "backup",
