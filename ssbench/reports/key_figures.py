@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ssbench.document import Element, Item, Items, Note, Table, columns_of
 from ssbench.figures.units import count, duration, megabytes, milliseconds, number, percent, seconds
-from ssbench.reports.figures import name_of
+from ssbench.reports.figures import bounded, name_of
 from ssbench.results import Gap
 from ssbench.statistics import Course, EachSecond, Generator, Latencies, Line, RunStatistics, Section, Stall
+from ssbench.statistics.due import known
 
 #: The percentiles of each latency; 100 is the maximum.
 RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
@@ -154,16 +155,24 @@ def _who_stalled(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
 
 
 def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Table:
-    """Return a table of percentiles of each latency; without rows where nothing was measured."""
+    """Return a table of percentiles of each latency; without rows where nothing was measured.
+
+    Response times are those of operations that never began too, as lower bounds.
+    """
     total = statistics.total
     rows = []
     for each in (*statistics.sections[1:], total):
         for line in lines_of(each, total):
-            times = {"first": line.first_byte, "last": line.last_byte, "resp": line.due.response}
+            times = {
+                "first": known(line.first_byte),
+                "last": known(line.last_byte),
+                "resp": line.due.since_due,
+            }
             for which, latencies in times.items():
                 if latencies.count:
                     name = " ".join(filter(None, (name_of(each), which, line.size_class)))
-                    rows.append([name, count(latencies.count), *percentiles(latencies, ranks)])
+                    cells = (bounded(latencies, rank) for rank in ranks)
+                    rows.append([name, count(latencies.count), *cells])
     return Table(columns_of("Latency in ms", "n", *heads(ranks)), rows)
 
 

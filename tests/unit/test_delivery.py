@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from planted_load import play
 
+from ssbench.reports.figures import bounded
+from ssbench.reports.key_figures import latency_table
 from ssbench.scenario.model import Stage
 from ssbench.statistics.due import Censored
 from ssbench.statistics.latencies import merge, plain
@@ -40,6 +42,15 @@ def test_what_never_began_makes_percentiles_at_least(kind):
     assert latency.mean == pytest.approx(4.342 / 2, rel=0.02)
     # The measured part is what the response time is known to be at most.
     assert latency.most(10) == pytest.approx(numbers.total.due.response.percentile(76), rel=0.05)
+
+
+def test_the_full_report_has_the_response_times_of_the_summary():
+    """Beside "in response times as at least" stood those of what had begun alone."""
+    numbers = overloaded(users=1, rate=100.0, took=40 * MS)
+    ((_, operations, median, *_),) = (row for row in latency_table(numbers).rows if row[0] == "ALL resp")
+    latency = numbers.total.latency
+    assert (operations, median) == (f"{numbers.due}", bounded(latency, 50))
+    assert median.startswith(">")
 
 
 def test_a_rate_that_is_kept_has_figures_without_bounds():
