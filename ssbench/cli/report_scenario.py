@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     with loading():
-        from ssbench.cli import thresholds
+        from ssbench.cli import sides, thresholds
         from ssbench.cli.report_printer import fitting
         from ssbench.cli.stat_file import reading_all
         from ssbench.reports import ReportOptions, groups_for, write_report
@@ -101,7 +101,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with reading_all(paths) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
-        options = replace(options, fail_if=thresholds.of_run(arguments.fail_if, statistics))
+        options = replace(
+            options,
+            fail_if=thresholds.of_run(arguments.fail_if, statistics),
+            compare_sides=lambda numbers: sides.comparing(arguments)(paths, numbers),
+        )
         found = judged(statistics, options)
         printed = report_file is not None and output_file.is_standard_output(report_file)
         name, note = fitting(name, statistics, options, command) if printed else (name, "")

@@ -6,11 +6,12 @@ import argparse
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import products
-from ssbench.cli import archives, invocation, report_files, thresholds
+from ssbench.cli import archives, invocation, report_files, sides, thresholds
 from ssbench.cli.loading import loading
 from ssbench.cli.options import chosen_percentiles, chosen_report
 from ssbench.errors import ExitCode
@@ -44,9 +45,12 @@ class RunReport:
                 for name_, _ in self._files.wanted:
                     products.find(products.Product.RUN, name_)
 
+                compare = sides.comparing(arguments) if arguments.ab else None
+
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                options = ReportOptions(*percentiles, verbose=verbose)
+                own = None if compare is None else partial(compare, [path])
+                options = ReportOptions(*percentiles, verbose=verbose, compare_sides=own)
                 command = None if arguments.report else _report_command(path, self._last_in)
                 self._printer.print(path, self._name, options, command)
 

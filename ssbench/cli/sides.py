@@ -6,9 +6,10 @@ import argparse
 import logging
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssbench import products
 from ssbench.cli import auth_options, unfit
@@ -18,6 +19,10 @@ from ssbench.products import Product
 from ssbench.run.options import Side
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+
+if TYPE_CHECKING:
+    from ssbench.comparison import Comparison
+    from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -103,21 +108,33 @@ def _variables(file: Path) -> dict[str, str]:
     return found
 
 
-def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
-    """Return what prints how the sides of a run compare; it has loaded all that it needs."""
+def comparing(arguments: argparse.Namespace) -> Callable[[Sequence[Path], RunStatistics], Comparison]:
+    """Return what compares the sides of a run of some stat files; it has loaded all that it needs.
+
+    Earlier equal runs of the folder of results count, where one was named.
+    """
     from ssbench.cli import archives
     from ssbench.comparison.facts import facts_of
     from ssbench.comparison.sides import compare_sides
+
+    def compare(paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
+        floors = archives.floors(arguments, [facts_of(statistics)], [str(path) for path in paths])
+        return compare_sides(statistics, floors=floors)
+
+    return compare
+
+
+def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
+    """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.run_results import open_results
     from ssbench.statistics import summarize
 
     write = products.find(Product.COMPARISON, "text")
+    compare = comparing(arguments)
 
     def print_comparison(path: Path) -> None:
         try:
-            statistics = summarize(open_results(path))
-            floors = archives.floors(arguments, [facts_of(statistics)], [str(path)])
-            comparison = compare_sides(statistics, floors=floors)
+            comparison = compare([path], summarize(open_results(path)))
         except StatFileError as error:
             _log.warning("%s", error)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ssbench.comparison.compare import Comparison
 from ssbench.comparison.document import changes, conclusion
 from ssbench.comparison.sides import compare_sides
 from ssbench.document import Document, Section
@@ -16,7 +17,8 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
     """Return the document; sides are compared."""
     if not statistics.sides:
         return run.document(statistics, options)
-    comparison = replace(compare_sides(statistics), warnings=())
+    compared: Comparison = (options.compare_sides or compare_sides)(statistics)
+    comparison = replace(compared, warnings=())
     found = conclusion(comparison)
     said = replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
     return run.document(statistics, options, [Section("Changes", [changes(comparison)])], said)

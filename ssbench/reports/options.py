@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ssbench.conditions import Condition
 from ssbench.document import View
 from ssbench.gates import Undecided
+from ssbench.statistics import RunStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +18,12 @@ class ReportOptions(View):
 
     With ``verbose`` the summary has size classes, workers and storage URLs. ``fail_if`` are conditions
     besides those of the scenario, ``undecided`` what one of them counts as that is undecided (None: as the
-    run was asked for).
+    run was asked for). ``compare_sides`` compares the two sides of a run by what is known of earlier ones
+    (None: by the run alone).
     """
 
     percentile: float = 95.0
     more: tuple[float, ...] = ()
     fail_if: tuple[Condition, ...] = ()
     undecided: Undecided | None = None
+    compare_sides: Callable[[RunStatistics], Any] | None = None

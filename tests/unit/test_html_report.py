@@ -288,6 +288,39 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert {"old to <new>", "READ: latency by percentile"} <= set(Page(page_file.read_text()).headings)
 
 
+def test_a_page_of_two_sides_has_the_verdict_of_compare_by_the_same_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pages assumed 2 % for what differs from run to run, where compare had it from earlier runs."""
+
+    def write(path: Path, factor: float) -> Path:
+        classes = (SizeClass("tiny", 1, 10, 1, {"read": 1.0}),)
+        run = RunDescription(Scenario("s", classes, 2, run_seconds=20.0), sides=("old", "new"))
+        writer = RunResultsWriter(path, run)
+        here = np.arange(2000)
+        latency = np.where(here % 2, 0.01 * factor, 0.01)
+        columns = {"completed": 1e9 + here / 100, "last_byte": latency, "group": here % 2}
+        writer.add(many(range(len(here)), operation=1, **columns))
+        writer.end(RunSummary(1e9 + 20))
+        return path
+
+    folder, page_file = tmp_path / "results", tmp_path / "page.html"
+    for number, factor in enumerate((1.0, 3.0, 0.5, 2.0, 4.0)):
+        write(folder / f"{number}.stat.gz", factor)
+    path = write(tmp_path / "run.stat.gz", 2.0)
+    for more, word in (
+        ([], "slower: ALL p50 (+100"),
+        (["--results-dir", str(folder)], "no difference shown (detectable: "),
+    ):
+        assert main(["compare", str(path), *more]) == 0
+        assert word in capsys.readouterr().out
+        html = ["--html", str(page_file), "--force", "--report", "summary"]
+        assert main(["report-scenario", "-s", str(path), *html, *more]) == 0
+        (words,) = (each for each in Page(page_file.read_text()).texts if each.startswith("old to new:"))
+        assert word in words
+        capsys.readouterr()
+
+
 def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_it() -> None:
     def chart(first: float, last: float, *, wider: bool = False) -> Chart:
         return Chart("t", "", [Curve("c", np.array([first, last]), np.ones(2), BLUE)], wider=wider)
