@@ -14,8 +14,8 @@ _APART = 0.09
 _ENOUGH = 0.15
 _MOST = 14
 
-#: Time-outs of a request; the run waits for it.
-_TIMEOUTS = (1.0, 1.0)
+#: Time-outs of a request; the run waits for it. A store that is paused for a second has a clock all the same.
+_TIMEOUTS = (5.0, 5.0)
 
 #: When a request was sent, when its answer came, both by the clock here; the seconds of its Date.
 Sample = tuple[float, float, float]

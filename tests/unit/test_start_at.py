@@ -76,11 +76,15 @@ def test_the_clock_of_a_store(ahead: float) -> None:
     def answer(_request: object) -> Reply:
         return Reply(200, headers=(("Date", formatdate(time.time() + ahead, usegmt=True)),))
 
+    widths = []
     with FaultServer(rule=answer) as server:
-        found = STORE.clock(Session((server.url,), "token"))
-    assert found is not None
-    assert found[0] - 0.01 <= ahead <= found[1] + 0.01
-    assert found[1] - found[0] < 0.5
+        # A pause of this process, when the next second of the store begins, makes it wider.
+        while not widths or (widths[-1] >= 0.5 and len(widths) < 8):
+            found = STORE.clock(Session((server.url,), "token"))
+            assert found is not None
+            assert found[0] - 0.01 <= ahead <= found[1] + 0.01
+            widths.append(found[1] - found[0])
+    assert widths[-1] < 0.5
 
 
 def test_a_store_that_does_not_tell() -> None:
