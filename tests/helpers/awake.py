@@ -1,12 +1,11 @@
-"""A clock of gevent for upper bounds: it leaves out the time in which the process was not run."""
+"""A clock for upper bounds of how long things take: it leaves out when this process was not run."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-import gevent
 
 #: Seconds between two ticks, and the most that counts of the time between them.
 _TICK, _MOST = 0.05, 0.1
@@ -15,16 +14,20 @@ _TICK, _MOST = 0.05, 0.1
 @contextmanager
 def awake() -> Iterator[Callable[[], float]]:
     """Yield what returns for how many seconds this process has run since; a pause counts as a tick or two."""
-    passed, last = 0.0, time.monotonic()
+    passed = 0.0
+    ended = threading.Event()
 
-    def tick() -> None:
-        nonlocal passed, last
-        now = time.monotonic()
-        passed, last = passed + min(now - last, _MOST), now
+    def count() -> None:
+        nonlocal passed
+        last = time.monotonic()
+        while not ended.wait(_TICK):
+            now = time.monotonic()
+            passed, last = passed + min(now - last, _MOST), now
 
-    timer = gevent.get_hub().loop.timer(_TICK, _TICK, ref=False)
-    timer.start(tick)
+    counting = threading.Thread(target=count, name="awake", daemon=True)
+    counting.start()
     try:
         yield lambda: passed
     finally:
-        timer.close()
+        ended.set()
+        counting.join()

@@ -57,7 +57,7 @@ def test_the_shell_reads_its_script(shell: str, tmp_path: Path) -> None:
         path = tmp_path / "script"
         path.write_text(completion.script(shell, worker=is_worker))
         done = subprocess.run(
-            [program, "-n", str(path)], check=False, capture_output=True, text=True, timeout=30
+            [program, "-n", str(path)], check=False, capture_output=True, text=True, timeout=60
         )
         assert (done.returncode, done.stderr) == (0, "")
 
@@ -125,7 +125,7 @@ def test_bash_completes(words: list[str], expected: str, folder: Path) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         cwd=folder,
     )
     assert done.stdout.split() == [expected], done.stderr
@@ -141,7 +141,7 @@ def test_fish_completes(folder: Path) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         cwd=folder,
         env={**os.environ, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
     )

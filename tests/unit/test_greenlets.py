@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import gevent
 import pytest
@@ -233,7 +234,13 @@ def test_jobs_that_are_due_wait_for_a_user_and_none_is_dropped(
 
 def test_a_user_thinks_after_each_job(parameters: RunParameters, gate: Gate, results: Results) -> None:
     gate.open.set()
-    engine = GreenletEngine(structs.replace(parameters, think_time=0.1), SLOTS, results)
+    busy = []
+
+    def ended(*args: Any) -> None:
+        results(*args)
+        busy.append(engine.busy)
+
+    engine = GreenletEngine(structs.replace(parameters, think_time=0.1), SLOTS, ended)
     try:
         in_hub(lambda: engine.submit(structs.replace(jobs(1, 3), users=1)))
         until(lambda: len(results.ended) == 3)
@@ -241,7 +248,7 @@ def test_a_user_thinks_after_each_job(parameters: RunParameters, gate: Gate, res
         begins = [result.completed - (result.last_byte or 0.0) for result in results.all]
         assert all(begin - end >= 0.0999 for end, begin in zip(ends, begins[1:], strict=False))
         # It is not free before it has thought.
-        assert engine.busy == 1
+        assert busy == [1] * 3
         until(lambda: engine.busy == 0)
     finally:
         engine.close()

@@ -187,7 +187,7 @@ def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[Site, int]
 def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
     site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "SECONDS", 0.5)
+    monkeypatch.setattr(serving, "SECONDS", 2.0)
     made, port = site
     silent = []
     for _ in range(serving.MOST_STREAMS):

@@ -116,8 +116,9 @@ def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
 ) -> None:
     with taking() as collector:
         pass
-    with caplog.at_level(logging.INFO), otlp.courier(counting, collector.url):
+    with caplog.at_level(logging.INFO), otlp.courier(counting, collector.url) as made_now:
         run(counting)
+        wait_until(lambda: made_now._failing or made_now._trouble(), "the first attempt to fail")
     assert [each for each in caplog.messages if "Waiting" in each] == []
     assert " were not made (Connection refused); the last one too" in caplog.messages[-1]
 

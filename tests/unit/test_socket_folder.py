@@ -60,7 +60,7 @@ def test_one_of_a_master_that_was_killed_is_removed(tmp_path: Path) -> None:
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, check=False, timeout=30
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, check=False, timeout=60
     )
     left = Path(os.fsdecode(done.stdout.strip()))
     bind(left / "1")
