@@ -11,20 +11,18 @@ import argparse
 import hashlib
 import json
 import os
-import random
-import resource
-import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mutants import Mutant, compiles, places
-from reach import Reach, environment_of_tests, measure
+from pytest_runs import Noticed, file_of, noticed
+from reach import Reach, measure
+from separate import Call, Died, results
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,12 +45,17 @@ PARTS = {
     "attribution": ("ssbench/attribution/*.py",),
 }
 
-#: A mutant has so many seconds of CPU time to begin, and then so many times as long as its tests take without
-#: it. A busy machine takes none of that; waits of tests have time-outs of their own.
-BEGIN, SLOWER = 30.0, 5.0
+#: What may change a result besides the tests themselves.
+PROGRAM = (
+    "ssbench/**/*.py",
+    "scenarios/*.yaml",
+    "tests/conftest.py",
+    "tests/helpers/**/*.py",
+    "tests/mutation/marks.py",
+)
 
-#: In any case it ends after so many times as many seconds.
-BUSY = 20.0
+#: A mutant has so many seconds to import what its tests need, and then so many times as long as they take.
+BEGIN, SLOWER = 120.0, 20.0
 
 
 class Ended(NamedTuple):
@@ -61,35 +64,28 @@ class Ended(NamedTuple):
     part: str
     mutant: Mutant
     tests: int
-    killed: bool
-    in_time: bool = True
+    by: str | None
+    late: bool
 
 
 def main() -> int:
     """Run a sample; return 0 if enough of it was noticed."""
     options = arguments()
+    os.chdir(ROOT)
     began = monotonic()
+    sources = {part: read(patterns) for part, patterns in PARTS.items()}
+    drawn = [each for part in options.parts for each in sample(part, sources[part], options)]
+    print(f"{len(drawn)} mutants, --seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="ssbench-mutation-") as temporary:
-        patterns = [pattern for part in PARTS.values() for pattern in part]
-        # Lines of other sources are other lines.
-        folder = (options.reach or Path(temporary)).resolve() / digest(patterns)
-        if not (folder / "seconds.json").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            if not measure(ROOT, patterns, folder, options.processes):
-                print("mutation: the tests fail without a mutant", file=sys.stderr)
-                return 2
-        reach = Reach(ROOT, folder)
-        drawn = [*sample(options.parts, options.mutants, options.seed)]
-        print(f"{len(drawn)} mutants, --seed {options.seed}", flush=True)
-        with ThreadPoolExecutor(options.processes) as pool:
-            if not all(pool.map(lambda part: unharmed(part, drawn, reach), options.parts)):
-                print("mutation: tests of a mutant fail without it", file=sys.stderr)
-                return 2
-            ended = []
-            for each in pool.map(lambda item: run(*item, reach), drawn):
-                ended.append(each)
-                if not each.killed:
-                    print(survivor(each), flush=True)
+        kept = Kept((options.keep or Path(temporary)).resolve())
+        everything = {path: source for part in sources.values() for path, source in part.items()}
+        tests = measure(ROOT, everything, kept.reach(), kept.folder, options.processes)
+        print(f"{len(tests)} tests, {monotonic() - began:.0f} seconds", flush=True)
+        ended = []
+        for each in run(drawn, Reach(everything, tests), kept, options.processes):
+            ended.append(each)
+            if each.by is None:
+                print(survivor(each), flush=True)
     print(f"{monotonic() - began:.0f} seconds")
     return 0 if killed(ended, options.parts) >= options.threshold else 1
 
@@ -103,11 +99,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threshold", type=float, default=85, help="percent to be killed (default 85)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many run at once")
     parser.add_argument(
-        "--reach",
+        "--keep",
         type=Path,
         metavar="FOLDER",
-        help="keep there which tests reach which line, for as long as the sources stay the same; tests that"
-        " were added since are left out until the folder is deleted",
+        help="keep results there, and go on from there where it was interrupted, or where tests were added",
     )
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
@@ -118,64 +113,98 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def digest(patterns: Sequence[str]) -> str:
-    """Return what tells these sources from others."""
-    sources = (path.read_bytes() for pattern in patterns for path in sorted(ROOT.glob(pattern)))
-    return hashlib.sha256(b"\0".join(sources)).hexdigest()[:12]
+def read(patterns: Sequence[str]) -> dict[str, bytes]:
+    """Return the sources of a part by their paths."""
+    found = {}
+    for pattern in patterns:
+        paths = sorted(ROOT.glob(pattern))
+        if not paths:
+            raise SystemExit(f"mutation: there is no {pattern}; PARTS in {__file__} names it")
+        found.update({str(path.relative_to(ROOT)): path.read_bytes() for path in paths})
+    return found
 
 
-def sample(parts: Sequence[str], size: int, seed: int) -> Iterator[tuple[str, Mutant]]:
-    """Yield mutants, no two of one place, each with its part."""
-    for number, part in enumerate(parts):
-        draw = random.Random(f"{seed} {part}")  # so that a part by itself has the same mutants
-        share = size * (number + 1) // len(parts) - size * number // len(parts)
-        sources = {
-            str(path.relative_to(ROOT)): path.read_bytes()
-            for pattern in PARTS[part]
-            for path in sorted(ROOT.glob(pattern))
+def sample(
+    part: str, sources: Mapping[str, bytes], options: argparse.Namespace
+) -> Iterator[tuple[str, Mutant]]:
+    """Yield the mutants of a part, no two of one place.
+
+    A place has its rank by its own line, so that a change of the program leaves all others in the sample.
+    """
+    number = options.parts.index(part)
+    count = len(options.parts)
+    share = options.mutants * (number + 1) // count - options.mutants * number // count
+    seen: Counter[str] = Counter()
+    ranked = []
+    for path, source in sources.items():
+        for place in places(source, path):
+            name = f"{options.seed} {path} {place[0].shown(source)}"
+            seen[name] += 1
+            rank = hashlib.sha256(f"{name} {seen[name]}".encode()).digest()
+            ranked.append((rank, place[rank[-1] % len(place)]))
+    for _, mutant in sorted(ranked):
+        if share and compiles(mutant.apply(sources[mutant.path])):
+            share -= 1
+            yield part, mutant
+
+
+def run(drawn: Sequence[tuple[str, Mutant]], reach: Reach, kept: Kept, processes: int) -> Iterator[Ended]:
+    """Run the tests of each mutant, those of which there is no result yet, and yield how they ended."""
+    calls = []
+    for part, mutant in drawn:
+        tests = reach.tests(mutant)
+        key = kept.key(mutant, tests)
+        known = kept.noticed(key) if tests else Noticed(None)
+        if known:
+            yield Ended(part, mutant, len(tests), *known)
+        else:
+            seconds = reach.seconds(tests)
+            most = BEGIN + SLOWER * sum(seconds.values())
+            calls.append(Call((part, mutant, len(tests), key), (mutant, seconds), most))
+    for (part, mutant, count, key), result in results(noticed, calls, processes):
+        found = Noticed("its end", late=True) if isinstance(result, Died) else result
+        kept.add(key, found)
+        yield Ended(part, mutant, count, *found)
+
+
+class Kept:
+    """A folder of results: which tests reach which line, and which mutants they noticed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "reach").mkdir(parents=True, exist_ok=True)
+        program = hashlib.sha256(sys.version.encode())
+        for path in sorted({path for pattern in PROGRAM for path in ROOT.glob(pattern)}):
+            program.update(hashlib.sha256(path.read_bytes()).digest())
+        self._tests = {
+            str(path.relative_to(ROOT)): _digest(program.hexdigest(), str(path), path.read_text())
+            for path in sorted(ROOT.glob("tests/unit/**/test_*.py"))
         }
-        there = [place for path, source in sources.items() for place in places(source, path)]
-        draw.shuffle(there)
-        for place in there:
-            mutant = draw.choice(place)
-            if share and compiles(mutant.apply(sources[mutant.path])):
-                share -= 1
-                yield part, mutant
+        self._path = folder / "noticed.jsonl"
+        lines = self._path.read_text().splitlines() if self._path.exists() else ()
+        self._noticed = {key: Noticed(*found) for key, *found in map(json.loads, lines)}
+
+    def reach(self) -> dict[str, Path]:
+        """Return for each file of tests the file that has what they reach, or will have it."""
+        return {name: self.folder / "reach" / f"{digest}.json" for name, digest in self._tests.items()}
+
+    def key(self, mutant: Mutant, tests: Sequence[str]) -> str:
+        """Return what a result depends on."""
+        files = sorted({self._tests[file_of(name)] for name in tests})
+        return _digest(*mutant, *tests, *files)
+
+    def noticed(self, key: str) -> Noticed | None:
+        """Return a result of before."""
+        return self._noticed.get(key)
+
+    def add(self, key: str, noticed: Noticed) -> None:
+        """Keep a result."""
+        with self._path.open("a") as file:
+            file.write(json.dumps([key, *noticed]) + "\n")
 
 
-def unharmed(part: str, drawn: Sequence[tuple[str, Mutant]], reach: Reach) -> bool:
-    """Return whether the tests of the first mutant of a part pass with a change that is none."""
-    first = next((mutant for its, mutant in drawn if its == part and reach.tests(mutant)), None)
-    return first is None or not run(part, first._replace(end=first.start, text=""), reach).killed
-
-
-def run(part: str, mutant: Mutant, reach: Reach) -> Ended:
-    """Run the tests that reach a mutant until one fails."""
-    tests = reach.tests(mutant)
-    if not tests:
-        return Ended(part, mutant, 0, killed=False)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "mutated", *tests]
-    change = json.dumps([mutant.path, mutant.start, mutant.end, mutant.text])
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment_of_tests() | {"MUTANT": change},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    most = BEGIN + SLOWER * reach.seconds(tests)
-    try:
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (round(most), round(most) + 1))
-        code = process.wait(BUSY * most)
-        return Ended(part, mutant, len(tests), code != 0, code not in {-signal.SIGXCPU, -signal.SIGKILL})
-    except subprocess.TimeoutExpired:
-        return Ended(part, mutant, len(tests), killed=True, in_time=False)
-    finally:
-        if process.poll() is None:  # its children too
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def survivor(ended: Ended) -> str:
@@ -194,10 +223,10 @@ def killed(ended: Sequence[Ended], parts: Sequence[str]) -> float:
 
 
 def _print_share(name: str, ended: Sequence[Ended]) -> float:
-    count = sum(each.killed for each in ended)
+    count = sum(each.by is not None for each in ended)
     percent = 100 * count / max(len(ended), 1)
-    late = sum(not each.in_time for each in ended)
-    print(f"{name}: {count} of {len(ended)} killed, {percent:.0f} %; {late} of them by the time limit")
+    late = sum(each.late for each in ended)
+    print(f"{name}: {count} of {len(ended)} killed, {percent:.0f} %; {late} of them by a time limit")
     return percent
 
 

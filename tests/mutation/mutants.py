@@ -132,6 +132,7 @@ class _Maker(ast.NodeVisitor):
             return
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             return
+        outside = self._statement
         if isinstance(node, ast.stmt):
             self._statement = node.lineno
         if isinstance(node, ast.If | ast.IfExp | ast.While):
@@ -139,6 +140,7 @@ class _Maker(ast.NodeVisitor):
         for test in getattr(node, "ifs", ()):
             self._negate(test)
         super().visit(node)
+        self._statement = outside  # a case after statements has another condition of theirs
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg != "strict":  # of zip: no values are there to be lost

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from coverage import CoverageData
+from marks import REACHED, marked
 from mutants import Mutant, compiles, places
+from mutated import Finder, Program, module_name
+from pytest_runs import Reached
 from reach import SECONDS_OF_TESTS, Reach
 
 MUTATION = Path(__file__).parents[1] / "mutation"
@@ -86,58 +91,208 @@ def test_a_change_that_leaves_no_program() -> None:
     assert not compiles(b"break")
 
 
-def test_a_mutant_is_imported_and_the_file_stays(tmp_path: Path) -> None:
-    package = tmp_path / "changed"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "other.py").write_text("ANSWER = 41\n")
-    (package / "module.py").write_text("ANSWER = 41\n")
-    program = (
-        "import mutated, changed.module as module, changed.other as other; print(module.ANSWER, other.ANSWER)"
-    )
-    environment = os.environ | {
-        "PYTHONPATH": f"{MUTATION}:{tmp_path}",
-        "MUTANT": json.dumps(["changed/module.py", 9, 11, "42"]),
+def test_a_guard_of_a_case_is_of_its_match() -> None:
+    source = b"match a:\n    case 1:\n        b()\n    case c if c < 2:\n        d()\n"
+    assert {(each.line, each.statement) for place in places(source, "m.py") for each in place} == {
+        (2, 1),
+        (3, 3),
+        (4, 1),
+        (5, 5),
     }
+
+
+SOURCE = b'''"""Words of the module."""
+LIMIT = 3
+TWICE = 2 * LIMIT
+
+
+class Box:
+    """A class."""
+
+    size: int = 1
+
+    def fits(self, count: int, more: int = 0) -> bool:
+        """Words of the function."""
+        if count > TWICE:
+            return False
+        elif count < 0:
+            raise ValueError("less than nothing")
+        for each in range(count):
+            more += each
+        return more < self.size
+
+
+def far(place):
+    return place > LIMIT
+'''
+
+
+def test_a_marked_program_notes_the_statements_that_it_reaches() -> None:
+    program, lines = marked(SOURCE)
+    assert lines == {13, 14, 15, 16, 17, 18, 19, 23}
+    reached: list[int] = []
+    names: dict[str, Any] = {REACHED: reached.append}
+    exec(compile(program, "m.py", "exec"), names)
+    assert reached == []  # an import is no test
+    box = names["Box"]()
+    assert box.fits.__doc__ == "Words of the function."
+    assert not box.fits(2)
+    assert reached == [13, 15, 17, 18, 18, 19]
+    reached.clear()
+    with pytest.raises(ValueError, match="less than nothing"):
+        box.fits(-1)
+    assert reached == [13, 15, 16]
+
+
+def test_another_program_is_imported_and_the_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "changed_for_a_test"
+    package.mkdir()
+    for name, text in (("__init__", ""), ("other", "ANSWER = 41\n"), ("module", "ANSWER = 41\n")):
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    program = Program(lambda path: compile("ANSWER = 40 + MORE", path, "exec"), {"MORE": 2})
+    monkeypatch.setattr(
+        sys, "meta_path", [Finder({module_name("changed_for_a_test/module.py"): program}), *sys.meta_path]
+    )
+    found = [importlib.import_module(f"changed_for_a_test.{name}") for name in ("module", "other")]
+    assert [each.ANSWER for each in found] == [42, 41]
+    assert (package / "module.py").read_text() == "ANSWER = 41\n"
+    assert module_name("a/b/__init__.py") == "a.b"
+
+
+def run(folder: Path, program: str) -> Any:
+    """Run a program that prints JSON, in a folder, beside the modules of the mutation."""
+    environment = os.environ | {"PYTHONPATH": f"{MUTATION}:{folder}"}
     done = subprocess.run(
         [sys.executable, "-c", program],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=100,
     )
-    assert done.stdout == "42 41\n"
-    assert (package / "module.py").read_text() == "ANSWER = 41\n"
+    return json.loads(done.stdout)
 
 
-def reach(folder: Path, lines: dict[str, list[int]], seconds: dict[str, float]) -> Reach:
-    """Which tests reach which lines of m.py; the empty name is the import."""
-    data = CoverageData(str(folder / "lines"))
-    for name, reached in lines.items():
-        data.set_context(name and f"{name}|run")
-        data.add_lines({str(folder / "m.py"): reached})
-    data.write()
-    (folder / "seconds.json").write_text(json.dumps(seconds))
-    return Reach(folder, folder)
+def test_calls_in_processes_of_their_own(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+import json, os, time
+from separate import Call, results
+def of(function, *calls):
+    return sorted((key, list(found) if isinstance(found, tuple) else found)
+                  for key, found in results(function, [Call(*each) for each in calls], 2))
+print(json.dumps([
+    of(len, ("a", ("xy",), 50), ("b", ("xyz",), 50), ("c", ("",), 50)),
+    of(os._exit, ("exits", (3,), 50)),
+    of(time.sleep, ("slow", (60,), 0.5), ("quick", (0,), 50)),
+]))
+""",
+    )
+    assert found == [
+        [["a", 2], ["b", 3], ["c", 0]],
+        [["exits", [3]]],  # a process that died, and its exit code
+        [["quick", None], ["slow", [None]]],
+    ]
+
+
+def test_tests_of_a_program_that_is_changed(tmp_path: Path) -> None:
+    program = (
+        "def least(a, b):\n    while b < a:\n        a -= 1\n    return a\n\n\ndef most(a):\n    return a\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    (tmp_path / "test_program.py").write_text(
+        "import pytest\nfrom program import least, most\n\n\n"
+        "def test_least():\n    assert least(5, 3) == 3\n\n\n"
+        "def test_equal():\n    assert least(3, 3) == 3\n\n\n"
+        "def test_wrong():\n    assert most(1) == 2\n\n\n"
+        "def test_skipped():\n    pytest.skip('so')\n"
+    )
+    mutants = {
+        text: (program.index(old), program.index(old) + len(old), text)
+        for old, text in (("b < a", "b > a"), ("b < a", "b <= a - 0"), ("a -= 1", "a += 1"), ("1", "1 * 1"))
+    }
+    found = run(
+        tmp_path,
+        f"""
+import json, marshal
+from pathlib import Path
+from marks import marked
+from mutants import Mutant
+from pytest_runs import noticed, reached
+from separate import Call, results
+source = Path("program.py").read_bytes()
+program = compile(marked(source)[0], "program.py", "exec")
+Path("programs").write_bytes(marshal.dumps({{"program.py": program}}))
+((_, first),) = results(reached, [Call("", ("test_program.py", Path("programs")), 50)], 1)
+calls = [
+    Call(key, (Mutant("program.py", 1, 1, *change), dict.fromkeys(first, 0.0)), 50)
+    for key, change in {mutants!r}.items()
+]
+print(json.dumps([{{name: each.lines for name, each in first.items()}}, dict(results(noticed, calls, 2))]))
+""",
+    )
+    lines = {name: each["program.py"] for name, each in found[0].items()}
+    assert lines == {"test_program.py::test_least": 0b11100, "test_program.py::test_equal": 0b10100}
+    assert found[1] == {
+        "b > a": ["test_program.py::test_least", False],
+        "b <= a - 0": ["test_program.py::test_least", False],
+        "a += 1": [-signal.SIGPROF],  # it never ends
+        "1 * 1": [None, False],
+    }
+
+
+def reach(**tests: tuple[float, list[int]]) -> Reach:
+    """Tests, each with its seconds and the lines of m.py that it reaches."""
+    return Reach(
+        {"m.py": SOURCE, "n.py": b"def near(box):\n    return box.size\n"},
+        {
+            f"{name[0]}.py::{name}": Reached(
+                seconds,
+                {"m.py": sum(1 << line for line in lines if line > 0), "n.py": 4 if 0 in lines else 0},
+            )
+            for name, (seconds, lines) in tests.items()
+        },
+    )
 
 
 def at(line: int, statement: int | None = None) -> Mutant:
     return Mutant("m.py", line, statement or line, 0, 1, "")
 
 
-def test_tests_that_reach_little_else_come_first_and_slow_ones_make_room(tmp_path: Path) -> None:
-    lines = {"": [1], "wide": [2, 3, 4, 5], "near": [2], "slow": [2, 3], "other": [5, 6]}
-    found = reach(tmp_path, lines, {"wide": 1.0, "near": 1.0, "slow": SECONDS_OF_TESTS, "other": 0.5})
-    assert found.tests(at(2)) == ["near", "wide"]
-    assert found.tests(at(4)) == ["wide"]
-    assert found.tests(at(6, 5)) == ["other", "wide"]  # a statement of two lines
-    assert found.tests(at(7)) == []
-    assert set(found.tests(at(1))) == {"near", "wide", "other"}  # at its import: all that use the module
-    assert found.seconds(["wide", "other"]) == 1.5
+def test_tests_that_reach_a_mutant_come_first_and_others_of_their_files_follow() -> None:
+    found = reach(
+        wide=(0.1, [13, 15, 17, 19]),
+        narrow=(0.1, [19]),
+        quick=(0.0, [19, 23]),
+        slow=(SECONDS_OF_TESTS, [19]),
+        whole=(0.1, [13]),
+        other=(0.1, [23]),
+    )
+    assert found.tests(at(19)) == ["q.py::quick", "n.py::narrow", "w.py::wide", "w.py::whole"]
+    assert found.tests(at(18, 17)) == ["w.py::wide", "w.py::whole"]
+    assert found.tests(at(16)) == []
+    assert found.seconds(["w.py::wide", "q.py::quick"]) == {"w.py::wide": 0.1, "q.py::quick": 0.0}
 
 
-def test_one_slow_test_is_better_than_none(tmp_path: Path) -> None:
-    lines = {"slow": [1], "slower": [1]}
-    found = reach(tmp_path, lines, {"slow": 2 * SECONDS_OF_TESTS, "slower": 3 * SECONDS_OF_TESTS})
-    assert found.tests(at(1)) == ["slow"]
+def test_one_slow_test_is_better_than_none() -> None:
+    found = reach(slow=(2 * SECONDS_OF_TESTS, [13]), later=(3 * SECONDS_OF_TESTS, [13]))
+    assert found.tests(at(13)) == ["s.py::slow"]
+
+
+@pytest.mark.parametrize(
+    ("line", "tests"),
+    [
+        (2, ["f.py::fits", "x.py::far"]),  # a constant: where it is used, and what is made of it
+        (3, ["f.py::fits"]),
+        (9, ["l.py::last", "n.py::near"]),  # a field of a class, in any module
+        (11, ["f.py::fits", "l.py::last"]),  # a default of a function, in all of it
+    ],
+)
+def test_what_an_import_makes_is_tested_where_it_is_used(line: int, tests: list[str]) -> None:
+    found = reach(fits=(0.1, [13]), last=(0.1, [19]), near=(0.1, [0]), xfar=(0.1, [23]))
+    assert sorted(found.tests(at(line))) == sorted(each.replace("far", "xfar") for each in tests)
