@@ -82,6 +82,18 @@ def test_the_first_guess_is_what_the_turn_of_a_ping_needs_and_the_first_measurem
     assert near.high == Ahead().high
 
 
+def test_each_user_is_expected_to_have_ended_a_job_by_the_first_measurement() -> None:
+    ahead = Ahead()
+    ahead.serve(100, 1.01)
+    # One of 100 has ended its job in the 1.9 s that the worker had them; on the way it is 100 * 0.1 / 1.9.
+    ahead.observe(1, 2.0, 1.9)
+    assert 4.5 < (ahead.low - 1) / 2 < 8
+    busy = Ahead()
+    busy.serve(1, 1.01)
+    busy.observe(100, 2.0, 1.9)
+    assert abs(busy.low - ahead.low) <= 1  # what ends while results are gathered
+
+
 def test_what_was_measured_changes_with_the_number_of_users() -> None:
     ahead, same = after(44, 0.11, 0.01), after(44, 0.11, 0.01)
     ahead.serve(4, 9.0)  # the ping says nothing any more

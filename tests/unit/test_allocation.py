@@ -8,6 +8,7 @@ import pytest
 
 from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead
 from ssbench.fleet.allocation import Allocation
+from ssbench.fleet.wire import GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 
@@ -19,6 +20,11 @@ def allocation(workers: int, limit: int, *, round_trip: float = 0.0) -> tuple[Al
         made.add(worker)
     made.share_out()
     return made, found
+
+
+def test_before_there_are_workers_none_gathers_longer_than_one_alone() -> None:
+    assert Allocation(4).gathering == GATHERING_SECONDS
+    assert Allocation(4).next_worker() is None
 
 
 def test_one_that_is_removed_may_have_nothing_and_the_others_more() -> None:

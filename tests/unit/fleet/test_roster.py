@@ -84,6 +84,14 @@ def test_one_that_does_not_answer_is_not_ready_and_the_reason_depends_on_its_hos
     assert gate.used == [2, 3]
 
 
+def test_one_is_new_for_two_heartbeat_intervals_from_when_it_came() -> None:
+    gate = Gate()
+    gate.hear(1, 100.0, answers=False)
+    newest = 100.0 + 2 * HEARTBEAT_SECONDS
+    assert [why for _, why in gate.roster.not_ready(newest)] == [NotReady.NEW]
+    assert [why for _, why in gate.roster.not_ready(newest + 0.1)] == [NotReady.UNREACHABLE]
+
+
 def test_who_is_pinged_and_when() -> None:
     gate = Gate()
     for instance in (1, 2, 3):
