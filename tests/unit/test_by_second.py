@@ -36,6 +36,33 @@ def test_parts_are_put_together():
     assert counts.tolist() == [3, 1, 1]
 
 
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 1.0])
+def test_a_percentile_of_all_seconds_is_within_a_bucket_of_the_exact_one(share):
+    random = np.random.default_rng(3)
+    values = random.lognormal(-4, 0.6, 5000)
+    table = LatencyTable.merged(_of(np.full(500, second), values[second::10]) for second in range(10))
+    exact = np.quantile(values, share, method="inverted_cdf")
+    assert table.percentile(share) == pytest.approx(exact, rel=0.016)
+    assert math.isnan(LatencyTable().percentile(share))
+
+
+def test_within_a_bucket_latencies_count_as_evenly_spread():
+    table = _of(np.full(100, 7.0), np.full(100, 1.0))
+    assert table.percentile(0.5) == pytest.approx(1 + 0.5 / 64)
+    assert table.percentile(1.0) == pytest.approx(1 + 1 / 64)
+    _, found, _ = table.percentiles(0.25)
+    assert found == pytest.approx([1 + 0.25 / 64])
+
+
+def test_a_series_has_the_whole_seconds_between_two_moments():
+    counted = BySecond(Counter({10: 3, 11: 5, 13: 7}), Counter({10: 30, 13: 70}))
+    counts, moved = counted.series(9.5, 13.9)
+    assert counts.tolist() == [3, 5, 0]
+    assert moved.tolist() == [30, 0, 0]
+    assert counted.series(10.0, 11.0)[0].tolist() == [3]
+    assert counted.series(10.1, 11.9)[0].tolist() == []
+
+
 def test_few_moments_far_apart_are_those_of_a_damaged_file():
     # Three thousand operations in five weeks took 18 s of CPU and 1.5 GB.
     assert _of(np.arange(3000) * 1000.0, np.full(3000, 0.01)).ranks(0.5) is None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from result_rows import many
 
 from ssbench.results import LOST, Failure, Mark, ResultBlock, TextColumn, join
 from ssbench.statistics import Collector, Window, collect, latencies
@@ -147,6 +148,15 @@ def test_blocks_wait_until_there_are_enough_for_each_group(monkeypatch: pytest.M
     assert not all(settled[2::2])  # three for each of the groups that there are now
     collector.settle()
     assert collector.results + collector.warmed_up == 40
+
+
+def test_lost_operations_are_counted_in_their_group() -> None:
+    rows = many(range(4), operation=np.array([0, 1, 1, 1]), last_byte=np.array([0.1, 0.1, np.nan, np.nan]))
+    rows.failures.update({2: Failure(LOST, "", {}), 3: Failure("HTTP 503", "", {})})
+    collector = Collector()
+    collector.add(rows)
+    found = collector.groups().by("operation")
+    assert [(each.count, each.failed, each.lost) for each in found.values()] == [(1, 0, 0), (1, 2, 1)]
 
 
 def test_many_small_parts_of_latencies_are_put_together() -> None:

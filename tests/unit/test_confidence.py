@@ -207,6 +207,45 @@ def test_how_far_a_rate_went_decides_whether_it_is_steady() -> None:
         assert is_steady(rising) is steady
 
 
+def test_a_level_that_changes_once_is_seen_by_the_longest_batches() -> None:
+    """Neighbours are as different as can be, and still there are only two values: before and after."""
+    series = np.tile([1.0, -1.0], 32) + np.repeat([0.0, 2.0], 32)
+    variance = 2 * 64 / 63  # of the noise 1, of the levels 1
+    assert effective_size(series) == pytest.approx(64 / (32 * 2 / variance))
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("alike", [1.0, 0.5])
+def test_the_effective_size_is_that_of_theory_where_much_is_known(phi: float, alike: float) -> None:
+    """Of a process of first order (variance ``alike``), with noise of its own in each value on top."""
+    count = 50_000
+    series = noise.correlated(np.random.default_rng(3), 1, count, phi, math.sqrt(alike))[0]
+    series = series + np.random.default_rng(4).normal(0, math.sqrt(1 - alike), count)
+    factor = 1 - alike + alike * (1 + phi) / (1 - phi)
+    for known in (0.0, 1 - alike):
+        assert effective_size(series, known) == pytest.approx(count / factor, rel=0.12)
+
+
+def test_wilsons_interval() -> None:
+    """As printed tables have it, of 1, 10 and 50 in 100."""
+    for share, low, high in ((0.01, 0.0018, 0.0545), (0.1, 0.0552, 0.1744), (0.5, 0.4038, 0.5962)):
+        assert wilson(share, 100) == pytest.approx((low, high), abs=5e-5)
+        assert wilson(1 - share, 100) == pytest.approx((1 - high, 1 - low), abs=5e-5)
+    assert wilson(0.5, 0) == (0.0, 1.0)
+
+
+def test_what_is_alike_for_longer_than_a_run_shows_in_long_batches() -> None:
+    """One that is another in each fifth of a run is as unsure as five values make it, whatever hides that."""
+    below = np.repeat([40.0, 60.0, 50.0, 45.0, 55.0], 20) + np.tile([40.0, -40.0], 50)
+    interval = percentile_ranks(0.5, below, np.full(100, 100.0))
+    deviation = math.sqrt(250 / 4)  # of five means, in hundredths
+    assert interval.half_width == pytest.approx(2.776445 * deviation / math.sqrt(5) / 100, rel=1e-5)
+
+
+def test_any_series_that_changes_is_worth_two_values() -> None:
+    assert effective_size(np.arange(20.0)) == 2.0
+
+
 def test_the_effective_size_of_neighbours_that_are_alike() -> None:
     noise = np.random.default_rng(1).normal(0, 1, 400)
     series = np.convolve(noise, [1, 0.8], "same")  # neighbours are alike by 0.8 / 1.64, others are not

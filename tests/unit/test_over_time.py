@@ -137,6 +137,30 @@ def test_how_many_operations_were_under_way_and_why_they_failed() -> None:
     assert sum(int(counts.sum()) for counts in found.causes.values()) == 56
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "seconds"),
+    [(0.6, 7.4, [1.4, 1.0, 1.0, 1.0, 1.0, 1.4]), (0.5, 7.5, [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5])],
+)
+def test_what_is_left_of_a_bin_at_either_end_is_put_to_the_next_where_it_is_less_than_half(
+    begin: float, end: float, seconds: list[float]
+) -> None:
+    collector = OverTimeCollector()
+    ends = 1e9 + np.array([0.9, *range(1, 8), end])
+    collector.add(many(range(len(ends)), operation=1, last_byte=0.01, completed=ends, size=5))
+    found = collector.finish(1e9 + begin, 1e9 + end)
+    assert found.seconds == pytest.approx(seconds, abs=1e-6)
+    assert found.starts[0] == 0.0
+    assert found.operations[1].count.sum() == len(ends)
+
+
+def test_the_slowest_are_found_among_those_of_less_than_a_second() -> None:
+    collector = SlowestCollector()
+    usual = np.arange(1, MOST + 1) / 1000
+    collector.add(many(range(MOST), last_byte=usual), 0)
+    collector.add(many(range(2), last_byte=np.array([0.5, 0.0005])), MOST)
+    assert [each.latency for each in collector.finish()] == [0.5, *usual[:0:-1].tolist()]
+
+
 @pytest.mark.parametrize(("bins", "width"), [(MOST_BINS, FIRST_WIDTH), (MOST_BINS + 1, 2 * FIRST_WIDTH)])
 def test_bins_are_widened_where_there_is_one_too_many(bins: int, width: float) -> None:
     collector = OverTimeCollector()

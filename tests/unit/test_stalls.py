@@ -40,6 +40,15 @@ def test_an_operation_whose_beginning_is_not_known_may_have_been_under_way() -> 
     assert (stall.start, stall.seconds) == (pytest.approx(0.1), 3.0)
 
 
+def test_one_such_operation_among_others_is_enough() -> None:
+    gaps = Gaps()
+    gaps.add(np.array([1.0, 4.0, 4.1]), np.array([0.9, np.nan, 4.05]))
+    assert [stall.seconds for stall in gaps.stalls(0.9, 4.1, merge(()), None)] == [3.0]
+    gaps = Gaps()
+    gaps.add(np.array([1.0, 4.0, 4.1]), np.array([0.9, 3.95, 4.05]))  # sent when it was nearly over
+    assert gaps.stalls(0.9, 4.1, merge(()), None) == ()
+
+
 def test_results_that_come_late_close_a_gap() -> None:
     gaps = Gaps()
     gaps.add(np.array([1.0, 4.0]), np.array([0.0, 0.5]))

@@ -7,8 +7,8 @@ import pytest
 from counted import failed, row
 from result_rows import block
 
-from ssbench.statistics.due import LATE, Due, DueCollector, merge_due
-from ssbench.statistics.latencies import plain
+from ssbench.statistics.due import LATE, Censored, Due, DueCollector, known, merge_due
+from ssbench.statistics.latencies import merge, plain
 
 
 def collected(*, mixed: bool = False) -> Due:
@@ -59,3 +59,11 @@ def test_what_never_began_makes_figures_lower_bounds_after_merging_too() -> None
     assert (due.since_due.count, due.since_due.percentile(100)) == (4, 6.0)
     assert due.since_due.most(100) == np.inf
     assert due.since_due.most(25) == due.since_due.percentile(25) == 1.5
+
+
+def test_the_share_within_a_limit_is_of_all_that_were_due() -> None:
+    found = Censored.of(plain(np.array([1.0, 2.0])), plain(np.array([0.5, 6.0])))
+    assert [found.share_within(limit) for limit in (0.1, 1.0, 9.0)] == [0.0, 0.25, 0.5]
+    assert known(merge(())).share_within(1.0) == 0.0
+    whole = known(plain(np.array([1.0, 2.0])))
+    assert (whole.share_within(1.0), whole.most(100), whole.most(None)) == (0.5, 2.0, 1.5)

@@ -122,3 +122,19 @@ def test_a_stall_is_longer_than_ten_times_the_99th_percentile() -> None:
     course = count([*usual, *after]).course
     assert course is not None
     assert [(stall.start, stall.seconds) for stall in course.stalls] == [(126.0, 1.5)]
+
+
+def test_a_gap_of_ten_times_the_99th_percentile_is_none() -> None:
+    usual = [row(last=0.125, completed=100.125 + place / 8) for place in range(1000)]  # until 225.0
+    after = [row(last=0.125, completed=at) for at in (226.25, 227.5625, 227.75)]  # 10 and 10.5 times
+    course = count([*usual, *after]).course
+    assert course is not None
+    assert [(stall.start, stall.seconds) for stall in course.stalls] == [(126.25, 1.3125)]
+
+
+def test_seconds_count_from_the_first_send_although_its_result_came_late() -> None:
+    line = timeline.Timeline()
+    for last, completed in ((0.5, 1e9 + 1), (2.0, 1e9 + 2)):
+        part = block([row(last=last, completed=completed)])
+        line.add(part, part.started)
+    assert line.seconds() == {1: 1, 2: 1}

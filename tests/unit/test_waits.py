@@ -34,6 +34,16 @@ def test_a_planted_wait_is_named(length, share):
     assert 0.75 * expected - 5 <= wait.requests <= 1.25 * expected + 5
 
 
+@pytest.mark.parametrize("operation", [0, 1])
+@pytest.mark.parametrize(
+    ("seconds", "name"),
+    [(0.04, "Nagle's algorithm with delayed ACK"), (10.0, "node_timeout"), (60.0, "client_timeout")],
+)
+def test_some_waits_are_those_of_writes_and_of_reads(seconds, name, operation):
+    (wait,) = statistics_of(1, Plant(seconds, 0.3, operation), COUNT).waits
+    assert (wait.name, wait.operation) == (name, ("create", "read")[operation])
+
+
 def test_nothing_is_named_in_healthy_runs():
     # Chance names some: no more than 3 of 300 may be.
     assert sum(bool(statistics_of(seed).waits) for seed in range(60)) <= 1
