@@ -15,8 +15,10 @@ from ssbench.attribution.file_lines import Wanted, read
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.ids import Ids
 from ssbench.attribution.join import Join
-from ssbench.attribution.lines import CutLine, parse
+from ssbench.attribution.lines import TRANS_ID, CutLine, parse
+from ssbench.attribution.rows import ROW
 
+GENUINE = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: 2026-11-22 and a hundred seconds later.
 FIRST, LATER = "tx0123456789abcdef01234-006b021d00", "tx0123456789abcdef01234-006b021d64"
 
@@ -62,6 +64,22 @@ def test_the_time_of_a_file_and_of_a_run_is_that_of_their_ids(tmp_path: Path) ->
 )
 def test_only_an_access_line_is_cut(line: bytes, cut: bool) -> None:
     assert isinstance(parse(line), CutLine) == cut
+
+
+def test_each_line_of_a_file_names_its_host(tmp_path: Path) -> None:
+    lines = (GENUINE / "run-object.log").read_bytes().splitlines(keepends=True)
+    trans_ids = [TRANS_ID.search(line)[0].decode() for line in lines]
+    for number, line in enumerate(lines[:5]):
+        path = tmp_path / f"{number}.log"
+        path.write_bytes(line)
+        found = read(LogFile(path, "node"), wanted(*trans_ids))
+        host, device = line.split()[0].decode(), line.partition(b'"')[2].split(b"/")[1].decode()
+        assert found.devices == [(host, "object", device)]
+        assert found.count.of_run == 1
+    path.write_bytes(b"".join(lines))
+    whole = read(LogFile(path, "node"), wanted(*trans_ids))
+    assert {node for node, _, _ in whole.devices} == {"o1", "o2", "o3"}
+    assert (len(whole.rows), whole.count.of_run) == (len(lines) * ROW.size, len(lines))
 
 
 def test_troubles_of_requests_of_the_run_that_are_no_results_are_kept_apart(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ def test_all_results_are_taken_where_there_are_few_or_all_are_asked_for() -> Non
         assert found.tolist() == latency.tolist()
 
 
+def test_it_begins_where_there_are_more_than_asked_for_and_the_slowest() -> None:
+    for count, whole in ((MOST + SLOWEST, True), (MOST + SLOWEST + 1, False)):
+        rows, _, _ = sampled(np.random.default_rng(1).random(count), MOST)
+        assert (len(rows) == count) == whole
+
+
 @pytest.mark.parametrize("same", [False, True], ids=["different", "equal latencies"])
 def test_a_sample_is_of_the_whole_run_and_no_larger_than_asked(same: bool) -> None:
     latency = np.full(RESULTS, 0.01) if same else np.random.default_rng(2).random(RESULTS)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.attribution import evidence
-from ssbench.attribution.joined import OBJECT, UPDATE, Device, Joined
-from ssbench.attribution.tables import partition_rows
+from ssbench.attribution.findings import attribute
+from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Device, FileCount, Joined
+from ssbench.attribution.ranks import Difference
+from ssbench.attribution.tables import Row, of_two, partition_rows
 
 
 def run(devices: int, partition: list[int], device: list[int], seconds: list[float]) -> Joined:
@@ -51,3 +55,50 @@ def test_what_a_container_server_took_of_an_object_server_is_left_out() -> None:
     assert evidence.less_updates(joined).tolist() == pytest.approx([0.3, 0.2, 0.2, 0.1, 0.4, 0.05])
     joined.lines.of[:] = OBJECT
     assert evidence.less_updates(joined).tolist() == [0.5, 0.3, 0.2, 0.1, 0.4, 0.05]
+
+
+def rows(*longer: float | None) -> list[Row]:
+    """Rows of candidates whose requests take so many seconds longer than the others'."""
+    return [  # the means say nothing here
+        Row(f"p{place}", 9, 0, None, None, None if each is None else Difference(each, 0.0, 1.0))
+        for place, each in enumerate(longer)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ((0.2, 0.1), (0.2, None)),
+        ((-0.1, 0.1), (None, 0.1)),
+        ((-0.1, -0.2), (None, None)),
+        ((0.1, None), (0.1, None)),
+        ((0.1, -0.1, 0.2), (0.1, -0.1, 0.2)),
+        ((0.1, 0.2, None), (0.1, 0.2, None)),
+    ],
+)
+def test_of_two_the_difference_of_the_slower_one_is_shown(
+    given: tuple[float | None, ...], shown: tuple[float | None, ...]
+) -> None:
+    assert tuple(each.longer and each.longer.median for each in of_two(rows(*given))) == shown
+
+
+def test_reasons_are_told_of_what_is_missing() -> None:
+    whole = run(2, [0] * 100, [0, 1] * 50, [0.1] * 100)
+    assert attribute(whole).coverage.reasons == []
+    found = {
+        "no access line of a proxy": replace(
+            whole, proxy=np.full(100, -1), proxy_seconds=np.full(100, np.nan)
+        ),
+        "operations without a proxy's line": replace(whole, proxy=np.where(np.arange(100) < 2, -1, 0)),
+        "cut lines": replace(whole, files=[FileCount("node.log", "n", 100, 100, 1, None, None)]),
+    }
+    for reason, joined in found.items():
+        assert [each.partition(":")[0] for each in attribute(joined).coverage.reasons] == [reason]
+    lines = whole.lines
+    first = lines.operation < 2
+    lines.operation[first] = 50  # the first two have no line
+    (reason,) = attribute(whole).coverage.reasons
+    assert reason.startswith("operations without all their object servers' lines: ")
+    lines.of[:] = OTHER
+    (reason,) = attribute(whole).coverage.reasons
+    assert reason.startswith("no access line of an object server: ")
