@@ -109,9 +109,8 @@ class Suspect:
     """A server, device, node or proxy that makes requests slow.
 
     ``family`` is the one that shows it best, with the taking part of earlier suspects held fixed, and
-    ``group`` the place of the group there, :data:`POOLED` for all together; ``share`` is the difference as a
-    share of a request. ``rivals`` are the places of others of the level of which any may be the one;
-    ``ties`` those who were ruled out by their own times.
+    ``group`` the place of the group there, :data:`POOLED` for all together. ``rivals`` are the places of
+    others of the level of which any may be the one; ``ties`` those who were ruled out by their own times.
     """
 
     family: Family
@@ -121,7 +120,6 @@ class Suspect:
     z: float
     probability: float
     difference: Difference
-    share: float
     with_: int
     without: int
     rivals: tuple[int, ...] = ()
@@ -240,14 +238,13 @@ def _suspect(
     family, test = families[place], tests[place][index]
     level, group = family.levels[index], POOLED if row == len(family.groups) else row
     measured = family.difference(level, candidate, group)
-    share = max(measured.median, measured.mean) / family.request
-    if not share >= LEAST_SHARE:
+    if not max(measured.median, measured.mean) / family.request >= LEAST_SHARE:
         return None
     if level.members and not _beside_member(family, tests[place][0], level, candidate):
         return None
     z, probability = strength
     with_, without = int(test.with_[row, candidate]), int(test.without[row, candidate])
-    return Suspect(family, level, candidate, group, z, probability, measured, share, with_, without)
+    return Suspect(family, level, candidate, group, z, probability, measured, with_, without)
 
 
 def _beside_member(family: Family, test: Deviates, level: Level, candidate: int) -> bool:
@@ -286,8 +283,7 @@ def _by_own_times(
     if best is None:
         return None
     measured = family.difference(family.levels[0], best, found.group)
-    share = max(measured.median, measured.mean) / family.request
-    return replace(found, level=family.levels[0], candidate=best, difference=measured, share=share)
+    return replace(found, level=family.levels[0], candidate=best, difference=measured)
 
 
 def _best(
