@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -231,6 +232,8 @@ def _print_share(name: str, ended: Sequence[Ended]) -> float:
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # so that what runs is ended too
+        signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 #: No module of the program: each process imports it with a change of its own.
 IMPORTED = [
     *("pytest", "pytest_cov", "pytest_timeout", "xdist", "hypothesis", "mock"),
-    *("gevent", "jinja2", "msgspec", "numpy", "swiftclient", "yaml", "zmq"),
+    *("gevent", "jinja2", "msgspec", "numpy", "swiftclient", "trustme", "yaml", "zmq"),
 ]
 
 
