@@ -34,14 +34,44 @@ def test_a_planted_wait_is_named(length, share):
     assert 0.75 * expected - 5 <= wait.requests <= 1.25 * expected + 5
 
 
-@pytest.mark.parametrize("operation", [0, 1])
+@pytest.mark.parametrize(
+    ("seconds", "of_create", "of_read"),
+    [
+        (0.04, "Nagle's algorithm with delayed ACK", "Nagle's algorithm with delayed ACK"),
+        (0.2, "a TCP retransmission", "a TCP retransmission"),
+        (0.5, "post_quorum_timeout or conn_timeout", "conn_timeout or concurrency_timeout"),
+        (
+            1.0,
+            "container_update_timeout",
+            "a lost SYN that was sent again between the first server and the next",
+        ),
+        (10.0, "node_timeout", "node_timeout"),
+        (60.0, "client_timeout", "client_timeout"),
+    ],
+)
+def test_waits_of_writes_and_of_reads(seconds, of_create, of_read):
+    rng = np.random.default_rng(1)
+    usual = rng.lognormal(np.log(seconds / 20), 0.2, 300)
+    waited = plain(np.concatenate([usual, seconds + rng.exponential(0.001, 30)]))
+    for operation, name in ((0, of_create), (1, of_read)):
+        leaves = {(operation, 0): (waited, merge(())), (1 - operation, 0): (plain(usual), merge(()))}
+        (wait,) = waits_in(leaves)
+        assert (wait.name, wait.operation) == (name, ("create", "read")[operation])
+        assert (wait.seconds, wait.count) == (seconds, 330)
+        assert 25 <= wait.requests <= 31
+
+
 @pytest.mark.parametrize(
     ("seconds", "name"),
-    [(0.04, "Nagle's algorithm with delayed ACK"), (10.0, "node_timeout"), (60.0, "client_timeout")],
+    [(each, "a lost SYN that was sent again") for each in (1.0, 2.0, 3.0, 7.0)]
+    + [(5.0, "a name server that does not answer")],
 )
-def test_some_waits_are_those_of_writes_and_of_reads(seconds, name, operation):
-    (wait,) = statistics_of(1, Plant(seconds, 0.3, operation), COUNT).waits
-    assert (wait.name, wait.operation) == (name, ("create", "read")[operation])
+def test_waits_of_connections(seconds, name):
+    rng = np.random.default_rng(1)
+    usual = rng.lognormal(np.log(0.01), 0.2, 300)
+    waited = np.concatenate([usual, seconds + rng.exponential(0.001, 30)])
+    (wait,) = waits_in({(0, 0): (plain(usual), plain(waited)), (1, 0): (plain(usual), merge(()))})
+    assert (wait.seconds, wait.name, wait.connecting) == (seconds, name, True)
 
 
 def test_nothing_is_named_in_healthy_runs():

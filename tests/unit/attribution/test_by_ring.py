@@ -110,3 +110,19 @@ def test_object_servers_of_the_ring_without_a_log_are_known() -> None:
     assert found.unlogged == ["10.0.0.2:6200"]
     # While it is not known which address each node has, any may be one of them.
     assert by_ring.find(replace(whole, lines=lines), lambda _: {Kind("object", 0): {}}).unlogged == []
+
+
+def addresses(owner: str, *counts: tuple[str, int], sets: int = 10) -> dict[tuple[str, str], list[set[str]]]:
+    """The addresses that fit so many of the sets of one owner."""
+    return {(owner, ""): [{name for name, count in counts if place < count} for place in range(sets)]}
+
+
+def test_an_address_is_of_whom_it_fits_in_half_of_the_cases_and_best_by_far() -> None:
+    assert by_ring._certain(addresses("n0", ("a", 5), ("b", 4))) == {"a": "n0"}
+    assert by_ring._certain(addresses("n0", ("a", 4))) == {}
+    assert by_ring._certain(addresses("n0", ("a", 10), ("b", 9))) == {"a": "n0"}
+    assert by_ring._certain(addresses("n0", ("a", 9), ("b", 9))) == {}
+    assert by_ring._certain(addresses("n0", sets=0)) == by_ring._certain(addresses("n0")) == {}
+    # One that fits two as well is nobody's.
+    both = addresses("n0", ("a", 9)) | addresses("n1", ("a", 9)) | addresses("n2", ("b", 9))
+    assert by_ring._certain(both) == {"b": "n2"}

@@ -40,6 +40,18 @@ def test_cut_lines_are_counted_and_lines_that_say_nothing_are_not(tmp_path: Path
     assert (count.lines, count.of_run, count.cut) == (4, 3, 1)
 
 
+def test_access_lines_are_counted_that_were_cut_where_their_id_was(tmp_path: Path) -> None:
+    path = tmp_path / "node.log"
+    path.write_text(
+        'object-server: 127.0.0.1 - - "PUT /d1/7 ... "proxy-server 1" 0.1\n'
+        "proxy-server: 127.0.0.1 GET /v1/AUTH_a HTTP/1.0 ... 0.1\n"
+        "object-server: it goes on ... and on\n"
+        f'object-server: 127.0.0.1 - - "PUT /d1/7 ... {LATER} "proxy-server 1" 0.1\n'
+    )
+    count = read(LogFile(path, "node"), wanted(FIRST)).count
+    assert (count.lines, count.of_run, count.cut) == (4, 0, 2)
+
+
 def test_the_time_of_a_file_and_of_a_run_is_that_of_their_ids(tmp_path: Path) -> None:
     path = tmp_path / "node.log"
     path.write_text("".join(f"{each}\n" for each in (LATER, FIRST)))

@@ -35,7 +35,10 @@ class Gate:
         host: str = "h",
         gaps: list[tuple[float, float]] | None = None,
         clock: float = 0.0,
+        times_of_day: tuple[float, float] | None = None,
     ) -> WorkerState | None:
+        """Receive a heartbeat; ``times_of_day`` are those of the worker and of the master."""
+        worker_s, *master_s = times_of_day or (0.0,)
         return self.roster.heartbeat(
             Heartbeat(
                 protocol=PROTOCOL,
@@ -51,9 +54,11 @@ class Gate:
                 pid=instance,
                 version="1",
                 gaps=gaps or [],
+                wall=worker_s,
                 **({"master": self.roster.master, "ping": now} if answers else {}),
             ),
             now,
+            *filter(None, master_s),
         )
 
     def kinds(self) -> list[type[events.Event]]:
@@ -232,3 +237,15 @@ def test_clocks_are_known_by_answers_to_pings_of_this_master() -> None:
             worker = gate.hear(1, float(moment), clock=0.99 * moment, answers=answers)
         assert worker is not None
         assert worker.clock.course.slope == (pytest.approx(0.01, rel=0.2) if answers else None)
+
+
+@pytest.mark.parametrize(
+    ("of_worker", "of_master", "offset"), [(1e9, 1e9 + 7.0, 7.0), (0.0, 1e9, None), (1e9, 0.0, None)]
+)
+def test_times_of_day_are_compared_where_both_are_known(
+    of_worker: float, of_master: float, offset: float | None
+) -> None:
+    gate = Gate()
+    worker = gate.hear(1, 5.0, times_of_day=(of_worker, of_master))
+    assert worker is not None
+    assert worker.clock.course.wall_offset == offset
