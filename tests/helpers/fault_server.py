@@ -160,7 +160,7 @@ class FaultServer:
             self._listener = None
         self.drop_connections()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), "a thread of the fault server hangs"
         self._threads.clear()
 

@@ -91,9 +91,18 @@ def test_aliases_of_policies(faulty, fault_server, policy, info, accepted):
 
 def test_each_storage_url_is_used(fault_server):
     second = fault_server.url.replace("127.0.0.1", "localhost")
-    fault_server.default = Reply(204)
+    hosts, both = set(), threading.Event()
+
+    def answer(request):
+        # Each thread has one of them, and one thread alone could make all of the containers.
+        hosts.add(request.headers["host"].partition(":")[0])
+        if len(hosts) == 2:
+            both.set()
+        both.wait(10)
+        return Reply(204)
+
+    fault_server.rule = answer
     ensure_containers(Session((fault_server.url, second), "token"), ["a", "b"] * 20, concurrency=2)
-    hosts = {request.headers["host"].partition(":")[0] for request in fault_server.requests}
     assert hosts == {"127.0.0.1", "localhost"}
     assert {request.headers["x-auth-token"] for request in fault_server.requests} == {"token"}
 
@@ -135,7 +144,10 @@ def test_the_storage_url_that_failed_is_the_one_that_is_named(fault_server, monk
     fault_server.default = Reply(delay=0.05)
     dead = f"http://127.0.0.1:{free_ports(1)[0]}/v1/AUTH_test"
     with pytest.raises(ClusterError) as caught:
-        ensure_containers(Session((fault_server.url, dead), "t"), [f"c{n}" for n in range(40)], concurrency=2)
+        # More than one thread alone makes while the other one has no turn.
+        ensure_containers(
+            Session((fault_server.url, dead), "t"), [f"c{n}" for n in range(400)], concurrency=2
+        )
     assert re.search(rf"could not be made: {dead}/c\d+( and 1 more)?: connect refused", str(caught.value))
     assert fault_server.url not in str(caught.value)
 
