@@ -24,6 +24,7 @@ from ssbench.statistics import summarize
 USERS = ("a:x", "b:x", "c:x")
 
 
+@pytest.mark.timeout(300)
 def test_a_reseller_admin_uses_many_accounts(
     swift: LocalSwift,
     monkeypatch: pytest.MonkeyPatch,
