@@ -19,7 +19,7 @@ from ssbench.cluster.observation import Observation
 from ssbench.cluster.observer import Observer
 from ssbench.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results import ResultBlock, RunDescription, RunSummary
+from ssbench.results import UNFINISHED, ResultBlock, RunDescription, RunSummary
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
@@ -192,11 +192,12 @@ def test_an_interrupt_ends_only_the_run_that_goes_on(tmp_path: Path, how: str) -
             assert stopped.interrupted
             assert stopped.exit_code == ExitCode.INTERRUPTED
             assert stopped.path is not None
-            summary = outcome(stopped.path).summary
-            assert summary is not None
-            assert summary.interrupted
-            assert 50 <= stopped.count == outcome(stopped.path).count
-            assert len(store.objects()) == INITIAL
+            found = outcome(stopped.path)
+            assert found.summary is not None
+            assert found.summary.interrupted
+            assert 50 <= stopped.count == found.count
+            # An upload that did not end in time may reach the store after its deletion, on a busy machine.
+            assert 0 <= len(store.objects()) - INITIAL <= found.causes[UNFINISHED]
 
             # Before the benchmark begins there is nothing to report.
             requests = itertools.count()

@@ -13,6 +13,8 @@ from fault_server import Reply, Request
 from processes import Fleet
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
+from ssbench.results import UNFINISHED
+
 CREATES = {"crud_profile": [1, 0, 0, 0]}
 
 
@@ -24,7 +26,9 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         run.signal(signal.SIGHUP)
         assert run.end() == 130
-        assert len(rule.objects()) == INITIAL
+        # An upload that did not end in time may reach the store after its deletion, on a busy machine.
+        left = len(rule.objects()) - INITIAL
+        assert 0 <= left <= outcome(fleet.stats).causes[UNFINISHED]
     assert "WARNING:The terminal is closed: no more operations are sent" in run.err
     summary = run.out.partition("\n\nfleet - INTERRUPTED after ")[2]
     assert "ALL " in summary
