@@ -206,7 +206,9 @@ def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: boo
 
 def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path) -> None:
     run = fleet.run(
-        write_scenario(tmp_path, operation_count=50), "--noop", environment=limited(tmp_path, 128)
+        write_scenario(tmp_path, operation_count=50),
+        *("--noop", "--worker-timeout", 110),
+        environment=limited(tmp_path, 128),
     )
     run.wait_for("Waiting for workers")
     with silence_until(fleet, run, "128 file descriptors are in use"):
