@@ -21,6 +21,7 @@ from ssbench.verdict import verdict_of
 class Entry:
     """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
 
+    The latter is None where it is only a lower bound too.
     ``file`` is the name of its stat file in the folder; ``size`` and ``changed`` (nanoseconds) tell whether
     that is still the same. ``facts`` is JSON: what it should have in common with runs that it is compared
     with, by name; and ``figures`` are what :func:`past_of` reads: operation, size class, figure, logarithm.
@@ -41,7 +42,7 @@ class Entry:
 
 
 #: What - means in the column of p99; no-op runs have no latencies.
-NO_P99 = f"-: not measured, or too few operations (p99 needs {needed(99):,})"
+NO_P99 = f"-: not measured, too few operations (p99 needs {needed(99):,}), or only a lower bound"
 
 
 #: The last second of the year 5000; a file may claim what no clock shows.
@@ -52,7 +53,8 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
     """Return the entry of a run."""
     run, total = statistics.run, statistics.total
     label = run.options.get("label")
-    rate = total.requests_per_second
+    rate, latency = total.requests_per_second, total.lines[0].latency
+    p99 = latency.supported_percentile(99)
     return Entry(
         file=file,
         size=size,
@@ -62,7 +64,7 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         label=label if isinstance(label, str) else None,
         users=min(run.scenario.user_count, 2**63 - 1),
         rate=rate if math.isfinite(rate) else None,
-        p99=total.lines[0].latency.supported_percentile(99),
+        p99=None if p99 is None or latency.most(99) > p99 else p99,
         # A run in progress is incomplete too, which is no verdict yet.
         verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
         facts=json.dumps(facts_of(statistics)),

@@ -19,7 +19,7 @@ import msgspec
 from ssbench.archive.entry import Entry
 
 #: Goes up when an entry changes; an index of another version is made again.
-VERSION = 7
+VERSION = 8
 
 #: Seconds to wait for another program that writes to the index.
 _TIMEOUT = 10.0

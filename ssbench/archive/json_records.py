@@ -13,7 +13,10 @@ from ssbench.record import Head, Record
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """A run; null is what was not measured. ``facts`` are what runs that are compared should share."""
+    """A run; null is what was not measured, or is only a lower bound.
+
+    ``facts`` are what runs that are compared should share.
+    """
 
     file: str
     started: Moment

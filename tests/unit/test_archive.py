@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from planted_load import play
 
 from ssbench import products
 from ssbench.archive import INDEX, Archive, Entry, entry_of
@@ -27,6 +28,7 @@ from ssbench.document import View
 from ssbench.document.columns import width
 from ssbench.errors import ExitCode, StatFileError, UsageError
 from ssbench.products import Product
+from ssbench.scenario.model import Stage
 from ssbench.verdict import Outcome
 
 
@@ -314,7 +316,11 @@ STATISTICS = SimpleNamespace(
     total=SimpleNamespace(
         requests_per_second=float("inf"),
         failed=0,
-        lines=[SimpleNamespace(latency=SimpleNamespace(supported_percentile=lambda rank: 0.02))],
+        lines=[
+            SimpleNamespace(
+                latency=SimpleNamespace(supported_percentile=lambda rank: 0.02, most=lambda rank: 0.02)
+            )
+        ],
     ),
 )
 
@@ -336,6 +342,14 @@ def test_an_entry(monkeypatch):
         assert entry_of(changed, "f", 1, 2).verdict == outcome.value
     killed = SimpleNamespace(**{**vars(STATISTICS), "complete": False})
     assert entry_of(killed, "f", 1, 2).verdict == "incomplete"
+
+
+def test_an_entry_has_no_percentile_that_is_only_a_lower_bound():
+    """A list and a trend had it beside those of other runs, without the sign that it has in reports."""
+    overloaded = play(lambda sent: sent + 0.0114, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
+    entry = entry_of(overloaded, "f", 1, 2)
+    assert (entry.verdict, entry.p99) == ("not delivered", None)
+    assert entry.rate is not None
 
 
 def arguments(**values):
@@ -409,7 +423,7 @@ def test_the_list(monkeypatch, folder, capsys):
     assert [line.split()[0] for line in lines] == ["last-2", "last-1", "last"]
     assert not empty
     assert [line.split()[-1] for line in lines] == [f"{number}.stat.gz" for number in range(3)]
-    assert note == "-: not measured, or too few operations (p99 needs 1,000)"
+    assert note == "-: not measured, too few operations (p99 needs 1,000), or only a lower bound"
     list_runs(arguments(verbose=False))
     narrow = capsys.readouterr().out
     assert ".stat.gz" not in narrow
@@ -556,7 +570,9 @@ def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():
     assert "      -                      - " in text
     assert "needs 10 runs)." in " ".join(text.split())
     assert "other?: 2 runs" in text
-    assert "-: not measured, or too few operations (p99 needs 1,000)." in " ".join(text.split())
+    assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound." in " ".join(
+        text.split()
+    )
     assert "differs from run to run" not in text
     assert trends([]) == "no runs\n"
 
