@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
@@ -54,7 +54,8 @@ class Comparison:
     because there were enough runs, or a run with two sides was long enough. ``seconds`` is how long such a
     run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
     have been the same and was not. ``conditions`` are those that were asked for,
-    ``undecided`` is what those that are undecided count as.
+    ``undecided`` is what those that are undecided count as. ``only_classes`` has the size class of each
+    operation that has one, whose changes are those of the operation.
     """
 
     before: str
@@ -69,6 +70,7 @@ class Comparison:
     undecided: Undecided = Undecided.REPORT
     seconds: float = 0.0
     drifts: Mapping[str, float] | None = None
+    only_classes: Mapping[str, str] = field(default_factory=dict)
 
     def changes(self) -> list[tuple[Row, str, Change]]:
         """Return every change with its row and the name of its figure."""
@@ -85,15 +87,21 @@ class Comparison:
 
     def has(self, operation: str | None, size_class: str | None) -> bool:
         """Whether a side has operations of a kind; None as operation means all of them."""
-        wanted = operation.upper() if operation else "ALL", size_class
+        wanted = self._place(operation, size_class)
         return any((row.operation, row.size_class) == wanted for row in self.rows)
 
     def find(self, operation: str | None, size_class: str | None, figure: str) -> Change | None:
         """Return one change; None as operation means all of them."""
+        wanted = self._place(operation, size_class)
         for row in self.rows:
-            if (row.operation, row.size_class) == (operation.upper() if operation else "ALL", size_class):
+            if (row.operation, row.size_class) == wanted:
                 return row.changes.get(figure)
         return None
+
+    def _place(self, operation: str | None, size_class: str | None) -> Key:
+        """Return the operation and the size class of the row that has the changes of a kind of operations."""
+        name = operation.upper() if operation else "ALL"
+        return name, None if size_class == self.only_classes.get(name) else size_class
 
 
 def compare(
@@ -140,7 +148,17 @@ def compare(
             *_warnings(before, after),
         ),
         drifts=_drifts(before, after, order),
+        only_classes=only_classes([run.only_classes for run in (*before, *after)]),
     )
+
+
+def only_classes(runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the size classes that each run has as the only one of an operation."""
+    return {
+        operation: name
+        for operation, name in runs[0].items()
+        if all(run.get(operation) == name for run in runs)
+    }
 
 
 def rows_of(changes: Mapping[Place, Change]) -> Iterator[Row]:

@@ -31,7 +31,8 @@ class Sample:
 class RunFigures:
     """The figures of a run, and the facts that two runs should have in common to be compared.
 
-    ``started`` is seconds since 1970, None where it is not known.
+    ``started`` is seconds since 1970, None where it is not known. ``only_classes`` has the size class of each
+    operation that has one, whose figures are those of the operation and stand in no row of their own.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RunFigures:
     warnings: tuple[str, ...] = ()
     label: str = ""
     started: float | None = None
+    only_classes: Mapping[str, str] = field(default_factory=dict)
 
 
 def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
@@ -60,7 +62,17 @@ def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
         tuple(warnings),
         label if isinstance(label, str) else "",
         statistics.run.started or statistics.start,
+        only_classes_of(statistics),
     )
+
+
+def only_classes_of(statistics: RunStatistics) -> dict[str, str]:
+    """Return the size class of each operation that has one."""
+    return {
+        section.operation.name.upper(): section.lines[1].size_class or ""
+        for section in statistics.sections
+        if section.operation and len(section.lines) == 2
+    }
 
 
 def _samples(line: Line, run: RunStatistics) -> Iterator[tuple[str, Sample]]:

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, variance
 
 import numpy as np
 
 from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Difference, interval_of_mean
-from ssbench.comparison.compare import Comparison, rows_of
+from ssbench.comparison.compare import Comparison, only_classes, rows_of
 from ssbench.comparison.family import Place, judge_all
-from ssbench.comparison.figures import FIGURES, Key
+from ssbench.comparison.figures import FIGURES, Key, only_classes_of
 from ssbench.comparison.floor import PLACEMENT, Floors, with_floor_of_sides
 from ssbench.comparison.order import order_of
 from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
@@ -75,6 +75,7 @@ def compare_sides(
         noise=noise,
         warnings=statistics.warnings,
         seconds=statistics.duration,
+        only_classes=only_classes_of(statistics),
     )
 
 
@@ -202,6 +203,7 @@ class SidedRun:
     values: Mapping[Place, tuple[float, float]]
     started: float | None = None
     warnings: tuple[str, ...] = ()
+    only_classes: Mapping[str, str] = field(default_factory=dict)
 
 
 def sided_run(statistics: RunStatistics, name: str) -> SidedRun:
@@ -213,7 +215,8 @@ def sided_run(statistics: RunStatistics, name: str) -> SidedRun:
         if each.before is not None and each.after is not None
     }
     warnings = tuple(f"{name}: {warning}" for warning in statistics.warnings)
-    return SidedRun(name, sides, values, statistics.run.started or statistics.start, warnings)
+    started = statistics.run.started or statistics.start
+    return SidedRun(name, sides, values, started, warnings, only_classes_of(statistics))
 
 
 def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE) -> Comparison:
@@ -236,6 +239,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE) -> Comparison:
         noise=noise,
         warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
         drifts=_drifts(runs, found) if enough else None,
+        only_classes=only_classes([run.only_classes for run in runs]),
     )
 
 

@@ -261,6 +261,27 @@ def test_single_runs_decide_no_condition_on_a_change():
     assert judge(found, parse("p50 > 1500ms", relative=True)).result is Result.FAILED
 
 
+def test_a_condition_on_the_only_size_class_of_an_operation_is_one_on_the_operation():
+    """It failed, as if that had not been measured: there is no row for it."""
+
+    def of(name, factor):
+        return [
+            replace(run(p50=factor * value), only_classes={"READ": name}) for value in (1.0, 1.01, 0.99, 1.0)
+        ]
+
+    found = compare(of("tiny", 1.0), of("tiny", 1.2))
+    for condition, result in (
+        ("read.tiny.p50 > +10%", Result.FAILED),
+        ("read.tiny.p50 > +30%", Result.PASSED),
+        ("read.tiny.p50 > 3s", Result.PASSED),
+        ("read.big.p50 > +30%", Result.FAILED),
+        ("read.tiny.p99 > +30%", Result.UNDECIDED),
+    ):
+        assert judge(found, parse(condition, relative=True)).result is result, condition
+    other = compare(of("tiny", 1.0), of("big", 1.0))
+    assert judge(other, parse("read.tiny.p50 > +30%", relative=True)).came == "was not measured on both sides"
+
+
 def test_holm():
     assert holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
     assert holm([0.01, 0.02, 0.02, 0.013]) == [True, True, True, True]

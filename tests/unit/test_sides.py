@@ -152,6 +152,8 @@ def test_every_figure_of_both_sides_stands_in_a_row():
     assert found.find("read", None, "p95").low is not None
     assert found.find("read", None, "p99").low is not None
     assert found.find("read", None, "rate") is None
+    assert found.find("read", "small", "p50") is change
+    assert found.find("read", "big", "p50") is None
 
 
 def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interval():
