@@ -159,7 +159,7 @@ def _clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
                 " apart, by the time that the store told both; check NTP"
             )
     if unknown:
-        more = f", and {len(unknown) - 1} more pairs" if len(unknown) > 1 else ""
+        more = f", and {len(unknown) - 1} more pair{'s' * (len(unknown) > 2)}" if len(unknown) > 1 else ""
         yield (
             f"whether the clocks of the masters agree is not known: {unknown[0]}{more} (--start-at finds it"
             " out)"
