@@ -89,4 +89,5 @@ def mix_of(scenario: Scenario) -> dict[str, float]:
         for name, weight in each.weights.items():
             if files and total and weight:
                 shares[name] = shares.get(name, 0.0) + each.share / files * weight / total
-    return {each.name: shares[each.name] for each in OPERATIONS.drawn if each.name in shares}
+    # The sum of the shares of size classes may come out as the next number above 1.
+    return {each.name: min(1.0, shares[each.name]) for each in OPERATIONS.drawn if each.name in shares}

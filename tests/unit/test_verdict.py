@@ -178,6 +178,21 @@ def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
     assert found.asked.mix == {"create": 0.25, "read": 0.75}
 
 
+def test_shares_of_size_classes_add_up_to_no_more_than_all() -> None:
+    """50 / 103 * 0.1 / 0.1 twice, and 3 / 103 * 0.1 / 0.1, are a little more than 1."""
+    numbers = closed()
+    (small,) = numbers.run.scenario.size_classes
+    files = {"a": 50, "b": 50, "c": 3}
+    classes = tuple(
+        replace(small, name=name, initial_files=count, crud_profile=(0.0, 0.1, 0.0, 0.0))
+        for name, count in files.items()
+    )
+    scenario = replace(numbers.run.scenario, size_classes=classes)
+    found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
+    assert found.outcome is Outcome.GOOD
+    assert found.asked.mix == {"read": 1.0}
+
+
 @pytest.mark.parametrize(("missing", "outcome"), [(40, Outcome.GOOD), (400, Outcome.WARNED)])
 def test_what_had_no_object_is_a_reason_in_every_output(missing: int, outcome: Outcome) -> None:
     numbers = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", missing),))
