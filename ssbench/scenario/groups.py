@@ -57,8 +57,9 @@ class GroupEntry:
         return any(self.entry.get(key) is not None for key in ("profile", "crud_profile", "sequence"))
 
     def uses(self, size_class: str) -> bool:
-        """Whether it names a size class among its own."""
-        return bool(self.sizes and self.sizes.get(size_class))
+        """Whether it names a size class among its own, or has initial files of it and names none."""
+        named = self.initial_files if self.sizes is None else self.sizes
+        return bool(named.get(size_class))
 
     def may_use(self, size_class: str) -> bool:
         """Whether it uses a size class that the scenario uses."""

@@ -25,6 +25,7 @@ from ssbench.reports import ReportOptions, json_run, key_figures, report
 from ssbench.reports.figures import object_path
 from ssbench.results import Failure, GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
+from ssbench.scenario.forecast import forecast
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import load
@@ -103,6 +104,20 @@ def test_what_a_group_leaves_out_is_that_of_the_scenario(tmp_path: Path) -> None
     assert [each.share for each in everything.size_classes] == [100, 10]
     assert everything.size_classes[0].weights["read"] == 1
     assert [each.initial_files for each in web.size_classes] == [5, 0]
+
+
+def test_a_class_may_have_initial_files_of_one_group_only(tmp_path: Path) -> None:
+    plain, own = {"name": "plain", "users": 2}, {"name": "own", "users": 1, "initial_files": {"big": 7}}
+    for initial in ({"small": 100}, {"small": 100, "big": 0}):
+        scenario = read(tmp_path, crud_profile=[0, 1, 0, 0], initial_files=initial, groups=[plain, own])
+        shares = [{each.name: each.share for each in part.size_classes} for part in scenario.parts]
+        assert shares == [{"small": 100, "big": 0}, {"small": 100, "big": 7}]
+        assert forecast(scenario).uploads == 207
+    nothing_else = own | {"initial_files": {"small": 0, "big": 7}}
+    scenario = read(
+        tmp_path, crud_profile=[0, 1, 0, 0], initial_files={"small": 9}, groups=[plain, nothing_else]
+    )
+    assert [each.uploads for each in forecast(scenario).groups.values()] == [9, 7]
 
 
 def test_stages_of_groups(tmp_path: Path) -> None:
