@@ -146,7 +146,9 @@ def test_workers_need_no_number(fleet: Fleet, tmp_path: Path) -> None:
     assert re.search(r"INFO:Worker 7 on \S+, task 4 \(pid \d+\) joined", run.err)
     here, there = json.loads(report.read_text())["sites"]
     assert [(each["site"], each["workers"]) for each in (here, there)] == [("here", 2), ("there", 1)]
-    assert here["figures"]["count"] + there["figures"]["count"] == 3000
+    assert here["figures"]["count"] + there["figures"]["count"] == found.count
+    # Where a worker stands still with creates, others may have deleted all objects that there are.
+    assert found.count + sum(count for *_, count in found.summary.not_sendable) == 3000
     assert re.search(r"^site +workers .*\n(.*\n)*here +2 .*\n(.*\n)*there +1 ", run.out, re.MULTILINE)
     for worker in idle:
         assert worker.end() == ExitCode.OK
