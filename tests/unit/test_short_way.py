@@ -83,6 +83,10 @@ ODD = {
 }
 
 
+#: Of tests in which nothing is to be given up.
+PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
+
+
 @contextmanager
 def running(server: FaultServer, **changes: object) -> Iterator[Run]:
     given = {
@@ -180,7 +184,7 @@ def short(run: Run, what: Job, due: float | None = None) -> Result | None:
 @pytest.mark.parametrize("name", USUAL)
 @pytest.mark.parametrize("operation", [READ, UPDATE, CREATE, DELETE], ids=lambda operation: operation.name)
 def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, operation: Operation) -> None:
-    with running(fault_server) as run:
+    with running(fault_server, requests=PATIENT) as run:
         run.client.sample()
         carry_out(run, None, job(DELETE))
         fault_server.default = USUAL[name]
@@ -195,7 +199,7 @@ def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, oper
 
 def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=BODY)
-    with running(fault_server) as run:
+    with running(fault_server, requests=PATIENT) as run:
         assert short(run, job(DELETE)) is None  # no connection
         carry_out(run, None, job(DELETE))
         assert short(run, job(READ)) is None  # the first is looked at
@@ -221,13 +225,13 @@ def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_serve
         {"storage_urls": [fault_server.url] * 2},
         {"storage_urls": ["no-url"]},
     ):
-        with running(fault_server, **changes) as run:
+        with running(fault_server, requests=PATIENT, **changes) as run:
             carry_out(run, None, job(READ))
             assert short(run, job(DELETE)) is None
 
 
 def test_a_killed_slot_closes_its_connection(fault_server: FaultServer) -> None:
-    with running(fault_server) as run:
+    with running(fault_server, requests=PATIENT) as run:
         carry_out(run, None, job(DELETE))
         fault_server.script(Reply(stall=True))
         asking = gevent.spawn(short, run, job(DELETE))
