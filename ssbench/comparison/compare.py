@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
 from ssbench.comparison.family import HEADS, Place, judge_all
-from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
 from ssbench.gates import Result, Undecided
@@ -121,7 +121,7 @@ def compare(
     # ALL is the last one, whatever operations only one side has.
     for key in sorted(keys, key=lambda key: key[0] == "ALL"):
         for name, figure in FIGURES.items():
-            sides = [[run for run in runs if name in run.rows.get(key, {})] for runs in (before, after)]
+            sides = [having(runs, key, figure) for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
                 drift = worse.turned() if figure.more_is_better else worse

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ssbench.comparison.facts import facts_of
-from ssbench.figures import COMPARED, Range
+from ssbench.figures import COMPARED, Figure, Range
 from ssbench.statistics import Line, RunStatistics
 from ssbench.verdict.reasons import of_delivery
 
@@ -42,6 +42,16 @@ class RunFigures:
     label: str = ""
     started: float | None = None
     only_classes: Mapping[str, str] = field(default_factory=dict)
+
+
+def having(runs: Sequence[RunFigures], key: Key, figure: Figure) -> Sequence[RunFigures]:
+    """Return the runs that have a figure; none where it is a percentile that only some of them have.
+
+    Those without it had too few operations for it, mostly because they were slow. The mean of the others is
+    too good, and a 99th percentile of fast runs can be below a 95th percentile of all.
+    """
+    found = [run for run in runs if figure.key in run.rows.get(key, {})]
+    return [] if figure.rank is not None and len(found) < len(runs) else found
 
 
 def figures_of(statistics: RunStatistics, name: str) -> RunFigures:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
-from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
 from ssbench.document import Column, Document, Note, Table, View, Warnings, without
-from ssbench.figures import Figure
+from ssbench.figures import Figure, needed
 from ssbench.figures.units import extent
 from ssbench.statistics.confidence import t_quantile
 
@@ -32,7 +32,7 @@ _COLUMNS = (
     Column("95 % interval"),
     Column("least"),
     Column("most"),
-    Column("differ"),
+    Column("std dev"),
 )
 
 
@@ -95,6 +95,12 @@ def _half(values: list[float]) -> float:
 
 
 def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
+    if any(
+        figure.rank is not None and 0 < sum(figure.key in run.rows.get(key, {}) for run in runs) < len(runs)
+        for key in {key: None for run in runs for key in run.rows}
+        for figure in FIGURES.values()
+    ):
+        yield f"Percentiles for which a run had too few operations (p99: {needed(99):,}) are left out."
     samples = _samples(runs, ("ALL", None), FIGURES["rate"])
     halves = [sample.half for sample in samples if sample.half is not None]
     if len(halves) == len(samples) > 2:
@@ -112,4 +118,4 @@ def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _samples(runs: Sequence[RunFigures], key: Key, figure: Figure) -> list[Sample]:
-    return [run.rows[key][figure.key] for run in runs if figure.key in run.rows.get(key, {})]
+    return [run.rows[key][figure.key] for run in having(runs, key, figure)]

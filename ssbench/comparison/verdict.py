@@ -77,7 +77,7 @@ def verdict(comparison: Comparison) -> Verdict:
         word,
         outcome,
         "; ".join(part for part in parts if part),
-        tuple(_reasons(comparison, coarse, failing)),
+        tuple(_reasons(comparison, coarse and found is Word.SAME, failing)),
         exit_code(results, comparison.undecided),
     )
 

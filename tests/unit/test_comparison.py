@@ -144,6 +144,17 @@ def test_one_side_only():
     assert found.find("delete", None, "p50") is None
 
 
+def test_a_percentile_that_some_runs_lack_is_not_that_of_the_others():
+    """Of eight runs only the two fastest had 1,000 operations: their p99 was below the p95 of all."""
+    fast, slow = run(rate=60.0, p50=0.4, p99=1.8), run(rate=20.0, p50=1.1)
+    found = compare([fast, fast, slow, slow], [fast, fast, fast, slow])
+    change = found.find("read", None, "p99")
+    assert change is None or (change.before, change.after) == (None, None)
+    assert found.find("read", None, "rate").before == pytest.approx(math.sqrt(60 * 20))
+    whole = compare([fast, slow], [fast, fast]).find("read", None, "p99")
+    assert (whole.before, whole.after) == (None, pytest.approx(1.8))
+
+
 def test_mann_whitney_is_exact():
     """Against counting all ways to deal out the ranks."""
     for first, second in ((2, 3), (4, 4), (3, 5)):
@@ -437,6 +448,9 @@ def test_where_only_large_changes_could_be_shown_nothing_is_good():
     assert (said.word, said.tone) == (Word.SAME, Tone.DOUBTFUL)
     assert "% or more)" in said.headline
     assert any("too coarse to be good news" in reason for reason in said.reasons)
+    slower = verdict(compare(group(1.0, 1.3, 0.8, 1.1), group(3.1, 2.8, 3.6, 2.9)))
+    assert slower.word is Word.SLOWER
+    assert not any("good news" in reason for reason in slower.reasons)
     fine = verdict(compare(group(1.0, 1.01, 1.0, 0.99), group(1.0, 1.01, 1.0, 0.99)))
     assert (fine.word, fine.tone) == (Word.SAME, Tone.GOOD)
 

@@ -46,6 +46,19 @@ def test_the_summary_of_a_group():
     assert "More runs say more than longer ones" in " ".join(" ".join(lines).split())
 
 
+def test_a_percentile_that_a_run_lacks_is_left_out_of_the_summary():
+    rows = [{"rate": Sample(60.0), "p99": Sample(1.8)}, {"rate": Sample(55.0), "p99": Sample(1.9)}]
+    runs = [RunFigures(f"r{index}", {("ALL", None): row}) for index, row in enumerate(rows)]
+    write = products.find(Product.REPEATED, "text")
+    assert "p99 ms" in write(runs)
+    assert "left out" not in write(runs)
+    text = write([*runs, RunFigures("slow", {("ALL", None): {"rate": Sample(20.0)}})])
+    assert "p99 ms" not in text
+    assert "Percentiles for which a run had too few operations (p99: 1,000) are left out" in " ".join(
+        text.split()
+    )
+
+
 def outcomes(monkeypatch, *given):
     """Let runs end so, and return what runs one and the numbers of those."""
     seen, left = [], list(given)
