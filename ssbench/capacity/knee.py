@@ -101,7 +101,9 @@ def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float
     error = math.sqrt(least / float(weights.sum()))
     if high > highest:
         # Where a knee beyond all steps is cannot be known.
-        return Knee(value if value <= highest else math.inf, min(low, highest), math.inf, best.name, error)
+        # A lower end below all steps says nothing: 0.
+        low = min(low, highest) if low > float(x.min()) else 0.0
+        return Knee(value if value <= highest else math.inf, low, math.inf, best.name, error)
     return Knee(value, low, high, best.name, error)
 
 

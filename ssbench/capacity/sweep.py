@@ -102,8 +102,8 @@ def too_short(steps: Sequence[Step]) -> list[str]:
     if len(steps) < 2 or all(step.interval for step in steps):
         return []
     return [
-        "Some steps were too short (10 s or less): how exact their rates are is not known, so it cannot"
-        " be told whether more load brought nothing."
+        "Some steps were too short to tell how exact their rates are, so it is not known whether more load"
+        " brought nothing. Give each a minute (-r 60)."
     ]
 
 

@@ -209,7 +209,15 @@ def _charts(found: Capacity) -> list[Chart]:
 
     def chart(title: str, of: str, curves: Sequence[Curve], digits: int = 1) -> Chart:
         known = [each for each in curves if not np.isnan(each.y).all()]
-        return Chart(title, of, known, axis=unit, digits=digits, shaded=shaded, marks=marks)
+        return Chart(
+            title,
+            f"{of}, by {unit}" if of else f"by {unit}",
+            known,
+            axis=unit,
+            digits=digits,
+            shaded=shaded,
+            marks=marks,
+        )
 
     unit, knee = found.variable.unit, found.knee
     certain = knee is not None and knee.reached
@@ -233,7 +241,7 @@ def _charts(found: Capacity) -> list[Chart]:
     return [
         Chart(
             "Throughput against latency",
-            "ops/s",
+            "ops/s, by ms",
             [*_against(steps, latencies), *_knee_in(found, steps, latencies[0])],
             axis="ms",
             note=f"At the points: {unit}. {_of_knee(found)}",

@@ -139,7 +139,7 @@ def test_what_is_to_be_known_of_a_sweep() -> None:
     searched_steps = [step(8, 200, limits=("Late",)), step(4, 100, limits=("Idle",)), step(8, 1)]
     assert limits(Variable.USERS, searched_steps) == ["At 4, 8 users, of the last of them: Late."]
     (short,) = too_short([step(4, 100, None), step(8, 200, None)])
-    assert "too short (10 s or less)" in short
+    assert "too short to tell how exact" in short
     assert step(64, 640).in_flight == pytest.approx(64)
     assert math.isnan(gain(structs.replace(step(4, 1), rate=0.0), step(8, 100))[0])
 
@@ -332,6 +332,16 @@ def test_a_rate_that_still_rises_has_no_knee() -> None:
     assert found is not None
     assert "No knee is certain" in knee_in_words(Variable.USERS, found)
     assert find_knee(Variable.SIZE, steps) is None
+
+
+def test_of_a_knee_that_may_be_below_all_steps_nothing_is_said() -> None:
+    """Five short steps of a busy store: "if there is one, it is at 0.5 users or beyond"."""
+    rates = (18.5, 28.0, 28.0, 29.0, 38.1)
+    found = knee([1, 2, 4, 8, 16], rates, [0.57, None, 0.38, None, None])
+    assert found is not None
+    assert not found.reached
+    assert found.low == 0
+    assert "if there is one" not in knee_in_words(Variable.USERS, found)
 
 
 def test_what_is_said_of_a_knee_names_the_first_of_equal_rates() -> None:
@@ -572,6 +582,9 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
     (x,), (y,) = against["tables"][-1]
     assert 15 < x < 25
     assert y == pytest.approx(184, rel=0.1)
+    # What lies across is told: a first reader took 50, 100 and 200 below a rate for users.
+    assert "against latency <small>ops/s, by ms</small>" in text
+    assert "Latency <small>ms, by users</small>" in text
     assert charts["Rate"]["marks"] == [[pytest.approx(found.value), "knee"]]
     rising = page(
         Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED, knee=replace(found, high=math.inf))
