@@ -188,7 +188,8 @@ def _parts(rows: Sequence[PartRow]) -> Table:
     for part, short in (("client", None), ("to proxy", None), ("proxy", None), ("slowest server", "server")):
         columns += [Column(f"{part} p50", short=short or part), Column(f"{part} p99", short="p99")]
     columns.append(Column("more servers", short="more"))
-    return Table(columns, cells, title="Where the time goes (ms)")
+    table = Table(columns, cells, title="Where the time goes (ms)")
+    return table if any(row.extra for row in rows) else without(table, [len(columns) - 1])
 
 
 def _slowest(rows: Sequence[SlowOperation]) -> Table:

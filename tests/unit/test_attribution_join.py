@@ -189,6 +189,10 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     for sentence in found["answer"]:
         assert sentence in section
     assert "successes with a proxy's line: 40 (100.0%)" in section
+    # A column of noughts made a table of its own in a terminal: "operation  more".
+    parts = section[section.index("<h3>Where the time goes (ms)") : section.index("<h3>Proxies (ms)")]
+    assert "slowest server p99" in parts
+    assert "more servers" not in parts
     assert re.findall("<h3>(.*?)</h3>", section) == [
         "A typical and a slow request, part by part",
         "Own times against peers', by evidence",
