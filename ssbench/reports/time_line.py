@@ -24,6 +24,9 @@ _MILLISECOND = 1e-3
 #: Stalls and gaps that are shaded at most.
 _MOST_SHADED = 50
 
+#: The least share of a time line that can be seen.
+_SEEN = 0.002
+
 
 def charts(statistics: RunStatistics) -> Iterator[Chart]:
     """Yield what happened over time, of operations, users, the load generator and the cluster.
@@ -131,7 +134,7 @@ def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[
     if course is None or start is None:
         return [], ""
     end = float(over_time.starts[-1] + over_time.seconds[-1])
-    drain = [(course.window.seconds, end, GREY)] if end > course.window.seconds else []
+    drain = [(course.window.seconds, end, GREY)] if end - course.window.seconds > _SEEN * end else []
     stalls = [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:_MOST_SHADED]]
     gaps = [
         (gap.start - start, gap.start + gap.seconds - start, BLACK)

@@ -10,6 +10,7 @@ from full_run import write_full_run
 
 from ssbench.cli.master import main
 from ssbench.document import Document, Table, View, columns_of, html
+from ssbench.results import LoadSample
 
 #: What stands out of the screen to the right, and texts whose colour is like the ground's.
 LOOK = """
@@ -62,7 +63,8 @@ def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    run = write_full_run(tmp_path / "run.stat.gz")
+    load = tuple(LoadSample(1e9 + at, 1.0, 0.5, 0.002, None, 0.25) for at in (1, 2))
+    run = write_full_run(tmp_path / "run.stat.gz", generator_load=load)
     assert main(["-q", "report-scenario", "-s", str(run), "-f", "/dev/null", "--html", str(file)]) == 0
     with chromium(tmp_path) as browser:
         browser.requests()  # those of its own first page
