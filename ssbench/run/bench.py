@@ -310,6 +310,8 @@ class Bench:
         """Say what to do, or to wait for, while workers are missing."""
         local, where = self.options.workers, self._address
         if where.ip is None or not where.work_port or (options.expect_workers or 1) <= local:
+            if local == 1:
+                return "The local worker is starting; its log says what keeps it"
             return f"The {local} local workers are starting; their logs say what keeps them"
         host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
         start = "Start more:" if local else "Start some with --workers N, or on other hosts:"
