@@ -18,7 +18,8 @@ FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.nam
 OTHERS = {
     "--no-deps", "--no-cache-dir", "--build-arg", "--layers", "--rm", "--from", "--scale", "--now",
     "--nodes", "--ntasks", "--ntasks-per-node", "--nodelist", "--overlap", "--kill-on-bad-exit", "--wait",
-    "--job-name", "--cpus-per-task", "--output", "--no-requeue", "--help", "--syntax-check",
+    "--job-name", "--cpus-per-task", "--output", "--requeue", "--no-requeue", "--array", "--wrap",
+    "--help", "--syntax-check",
     "--variant", "--include", "--network",
 }  # fmt: skip
 
