@@ -102,9 +102,11 @@ def _stalled(own: Generator, measured: Measured) -> Iterator[str]:
         for gap in longest
     )
     more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
-    left_out = (
-        f" Latencies of {measured.delayed} operations are left out for that." if measured.delayed else ""
-    )
+    left_out = ""
+    if measured.delayed == 1:
+        left_out = " The latency of 1 operation is left out for that."
+    elif measured.delayed:
+        left_out = f" Latencies of {measured.delayed:,} operations are left out for that."
     yield (
         f"The load generator stalled: {listed}{more}.{left_out}"
         " Run no other programs on the machines that measure"

@@ -99,6 +99,10 @@ def test_times_in_which_it_stood_still_are_named() -> None:
         " Latencies of 12 operations are left out for that."
         " Run no other programs on the machines that measure"
     )
+    (sentence,) = said(WORKER, gaps=gaps, delayed=1)
+    assert " The latency of 1 operation is left out for that." in sentence
+    (sentence,) = said(WORKER, gaps=gaps, delayed=1234)
+    assert " Latencies of 1,234 operations are left out for that." in sentence
     assert said(WORKER, gaps=gaps[:1], p99=1.1) == []
     (many,) = said(WORKER, gaps=tuple(Gap(1, START + place, 0.2 + place / 100) for place in range(9)))
     assert "for 0.240 s from 4.000 s on" in many
