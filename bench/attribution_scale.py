@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -236,9 +238,10 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         if not (folder / "logs").exists():
             folder.mkdir(parents=True, exist_ok=True)
-            lines = write(
-                folder, arguments.results, arguments.lines, arguments.writes, expiring=arguments.expiring
-            )
+            # In a process of its own: what runs the command is to be small, since its memory would count.
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                numbers = (arguments.results, arguments.lines, arguments.writes)
+                lines = pool.submit(write, folder, *numbers, expiring=arguments.expiring).result()
             size = sum(path.stat().st_size for path in (folder / "logs").iterdir())
             print(f"{arguments.results:,} results, {lines:,} lines ({size / 1e9:.1f} GB)", flush=True)
         wrong = False

@@ -21,7 +21,7 @@ from ssbench.attribution.culprits import Family, Level
 from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, UPDATE, Joined
 from ssbench.attribution.kinds import GROUPS, READS, Compared
 from ssbench.attribution.parts import Parts
-from ssbench.attribution.ranks import Floats, Places, Units, pairs
+from ssbench.attribution.ranks import Floats, Places, Units, pairs_of_one
 from ssbench.operation import MAX_CODE
 from ssbench.operations import OPERATIONS
 
@@ -165,7 +165,7 @@ def _of_lines(part: str, joined: Joined, at: Places, seconds: Floats) -> Family:
         part,
         Units(seconds[at], stratum, group),
         of,
-        kinds.levels_of(joined, np.arange(len(at)), at),
+        kinds.levels_of(joined, np.arange(len(at), dtype=np.int32), at, pairs_of_one),
         OWN_GROUPS if part == "own" else (part,),
         own=True,
         request=_median(operations.latency[of]),
@@ -179,14 +179,15 @@ def _of_proxies(part: str, joined: Joined, seconds: Floats, usable: npt.NDArray[
     stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     worker = joined.proxy_worker[at]
-    known = np.flatnonzero(worker != NO_INDEX)
+    known = np.flatnonzero(worker != NO_INDEX).astype(np.int32)
+    every = np.arange(len(at), dtype=np.int32)
     return Family(
         part,
         Units(seconds[at], stratum, group, kinds.slices(at)),
         at,
         [
-            Level("proxy", pairs(np.arange(len(at)), joined.proxy[at], len(joined.proxies))),
-            Level("proxy process", pairs(known, worker[known], len(joined.proxy_workers))),
+            Level("proxy", pairs_of_one(every, joined.proxy[at], len(joined.proxies))),
+            Level("proxy process", pairs_of_one(known, worker[known], len(joined.proxy_workers))),
         ],
         (part,),
         own=True,

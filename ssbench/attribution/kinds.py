@@ -8,6 +8,7 @@ count once. Otherwise one hot object would speak for its devices.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -200,8 +201,10 @@ def levels(joined: Joined, compared: Compared) -> list[Level]:
     return levels_of(joined, unit[there], telling[there])
 
 
-def levels_of(joined: Joined, unit: Places, at: Places) -> list[Level]:
-    """Return the same, where lines at some places belong to units."""
+def levels_of(
+    joined: Joined, unit: Places, at: Places, make: Callable[[Places, Places, int], Pairs] = pairs
+) -> list[Level]:
+    """Return the same, where lines at some places belong to units, of which ``make`` makes pairs."""
     lines = joined.lines
     device, process = lines.device[at], lines.process[at]
     nodes = node_names(joined)
@@ -212,9 +215,9 @@ def levels_of(joined: Joined, unit: Places, at: Places) -> list[Level]:
         of_process[each].append(place)
     of_node = [np.flatnonzero(node_of == place).tolist() for place in range(len(nodes))]
     return [
-        Level("device", pairs(unit, device, len(joined.devices))),
-        Level("process", pairs(unit, process, len(joined.processes)), of_process),
-        Level("node", pairs(unit, node_of[device] if len(node_of) else device, len(nodes)), of_node),
+        Level("device", make(unit, device, len(joined.devices))),
+        Level("process", make(unit, process, len(joined.processes)), of_process),
+        Level("node", make(unit, node_of[device] if len(node_of) else device, len(nodes)), of_node),
     ]
 
 

@@ -24,7 +24,7 @@ Words = tuple[bytes | str, bytes, bytes, bytes]
 Codes = npt.NDArray[np.uint64]
 
 #: So many requests of a file are all counted; beyond that those of one transaction in so many.
-ALL, EVERY = 200_000, 8
+ALL, EVERY = 100_000, 8
 #: A code is the place of who it is, and the second in so many bits.
 _BITS = 40
 #: So many codes are put together at once.

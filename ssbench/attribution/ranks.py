@@ -123,14 +123,20 @@ def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
     codes.sort()  # in its place: there may be ten million
     codes = _distinct(codes).astype(np.int64, copy=False)
     width = max(count, 1)
-    found = Pairs(
-        np.empty(len(codes), np.int32),
-        np.empty(len(codes), np.uint16 if count <= _FEW_CANDIDATES else np.int32),
-        count,
-    )
+    found = Pairs(np.empty(len(codes), np.int32), np.empty(len(codes), _kind(count)), count)
     np.floor_divide(codes, width, out=found.unit, casting="unsafe")
     np.remainder(codes, width, out=found.candidate, casting="unsafe")
     return found
+
+
+def pairs_of_one(unit: Places, candidate: Places, count: int) -> Pairs:
+    """Make pairs of units that are in order and have one candidate each: ``unit`` is not copied."""
+    return Pairs(unit, candidate.astype(_kind(count)), count)
+
+
+def _kind(count: int) -> type[np.integer[Any]]:
+    """Return the type of numbers below a count, as small as there may be many of them."""
+    return np.uint16 if count <= _FEW_CANDIDATES else np.int32
 
 
 def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floats]:
