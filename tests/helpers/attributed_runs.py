@@ -73,6 +73,7 @@ def attributed(
         folder / f"{name}.txt",
         "--json",
         found,
+        "--force",  # it is asked again where the logs are not complete yet
     ]
     answer: dict[str, Any] = {}
 
