@@ -6,7 +6,6 @@ longer to import than a worker or a help text may take.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -24,7 +23,7 @@ from ssbench.run_results import RunResults
 from ssbench.run_results import open_results as _open
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import check, load
+from ssbench.scenario.reading import load
 from ssbench.statistics import RunStatistics, judge, summarize
 from ssbench.statistics.thresholds import line
 from ssbench.swift.credentials import Credentials
@@ -99,10 +98,7 @@ def load_scenario(source: AnyScenario, *, limited: bool = False) -> Scenario:
     if isinstance(source, Scenario):
         return source
     if isinstance(source, Mapping):
-        try:
-            return check(json.dumps(dict(source)), "scenario", limited=limited)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"scenario: expected what a scenario file may contain: {error}") from None
+        return Scenario.from_dict(source, limited=limited)
     if not isinstance(source, str | PathLike):
         raise UsageError(f"scenario: expected a Scenario, a file, a name or a mapping, not {source!r:.80}")
     return load(str(source), limited=limited)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -197,6 +198,18 @@ class Scenario:
     account_base: str = OWN_ACCOUNTS
     metadata: Metadata | None = None
     connections: Connections | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], *, limited: bool = False) -> Scenario:
+        """Return the checked scenario of what a file may contain.
+
+        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Raises
+        ScenarioError, whose text lists all faults, and UsageError for what no file can contain.
+        """
+        # Here, because the checks make scenarios.
+        from ssbench.scenario.reading import check_data  # noqa: PLC0415
+
+        return check_data(data, limited=limited)
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

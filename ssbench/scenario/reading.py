@@ -5,13 +5,15 @@ The keys of the file are in :mod:`ssbench.scenario.rules`.
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ssbench.conditions import parse, unknown_subject
-from ssbench.errors import ScenarioError
+from ssbench.errors import ScenarioError, UsageError
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.rule import MAX_BYTES, Rule, brief
@@ -74,6 +76,15 @@ def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
         _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
         return replace(scenario, operation_count=None)
     return scenario
+
+
+def check_data(data: Mapping[str, object], *, limited: bool = False) -> Scenario:
+    """Check what a file may contain; see :meth:`Scenario.from_dict`."""
+    try:
+        text = json.dumps(dict(data))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"scenario: expected what a scenario file may contain: {error}") from None
+    return check(text, "scenario", limited=limited)
 
 
 class _Checker:

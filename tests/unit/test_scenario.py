@@ -14,7 +14,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ssbench import products
+from ssbench import load_scenario, products
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.operations import OPERATIONS
 from ssbench.products import Product
@@ -95,6 +95,17 @@ def test_yaml(write):
 @pytest.mark.parametrize("ending", ["scenario", "json", "yaml"])
 def test_both_eras_are_told_apart_by_content(write, text, ending):
     assert load(write(text, f"x.{ending}")) == EXPECTED
+
+
+def test_a_scenario_of_a_mapping():
+    data = EXPECTED.data
+    assert Scenario.from_dict(data) == load_scenario(data) == EXPECTED
+    endless = {key: value for key, value in data.items() if key != "operation_count"}
+    assert Scenario.from_dict(endless, limited=True).operation_count is None
+    with pytest.raises(ScenarioError, match=r"^scenario: "):
+        Scenario.from_dict(endless)
+    with pytest.raises(UsageError, match=r"^scenario: expected what a scenario file may contain"):
+        Scenario.from_dict({**data, "name": object()})
 
 
 def test_json_that_is_no_yaml(write):
