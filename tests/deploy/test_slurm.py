@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from deploy_tools import DEPLOY, environment, need
 from processes import Fleet, free_ports
-from runs import outcome, write_scenario
+from runs import alive, outcome, write_scenario
 
 from ssbench.errors import ExitCode
 
@@ -81,7 +82,8 @@ class Slurm:
             f"SlurmdSpoolDir={folder}/spool\nSlurmctldPidFile={folder}/slurmctld.pid\n"
             f"SlurmdPidFile={folder}/slurmd.pid\nSlurmctldLogFile={folder}/slurmctld.log\n"
             f"SlurmdLogFile={folder}/slurmd.log\nProctrackType=proctrack/pgid\nTaskPlugin=task/none\n"
-            "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nReturnToService=2\n"
+            "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\n"
+            "SelectTypeParameters=CR_Core\nReturnToService=2\n"
             "SlurmdParameters=config_overrides\nSwitchType=switch/none\nMpiDefault=none\nKillWait=60\n"
             f"NodeName={name} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n"
             f"PartitionName=all Nodes={name} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4\n"
@@ -189,7 +191,10 @@ def test_workers_as_jobs_are_put_back_and_killed(slurm: Slurm, tmp_path: Path) -
             for _ in range(3)
         ]
         assert all(job.isdecimal() for job in jobs), str(jobs) + slurm.logs()
-        run = fleet.run(write_scenario(tmp_path, user_count=12), "--noop", "--expect-workers", 3, "-r", 600)
+        run = fleet.run(
+            write_scenario(tmp_path, user_count=12),
+            *("--noop", "--expect-workers", 3, "-r", 600, "--rate", 100),
+        )
         run.wait_for("Starting the benchmark", 200)
 
         slurm.ask("scontrol", "requeue", jobs[0])
@@ -199,11 +204,12 @@ def test_workers_as_jobs_are_put_back_and_killed(slurm: Slurm, tmp_path: Path) -
         slurm.ask("scontrol", "update", f"JobId={jobs[0]}", "StartTime=now")
         run.wait_for(r"(?s)has ended.*joined \(", 200)
 
-        slurm.ask("scancel", "--signal=KILL", "--full", jobs[1])
+        joined = [int(pid) for pid in re.findall(r"\(pid (\d+)\) joined", run.err)]
+        os.kill(next(pid for pid in joined if alive(pid)), signal.SIGKILL)
         run.wait_for("not been heard of", 100)
         run.signal(signal.SIGINT)
         assert run.end(100) == ExitCode.INTERRUPTED, run.err
-        wait_until(lambda: slurm.state(jobs[0]) in {"COMPLETED", ""}, slurm.logs)
+        wait_until(lambda: not {"RUNNING", "COMPLETING"} & set(map(slurm.state, jobs)), slurm.logs)
     found = outcome(fleet.stats)
     assert found.summary is not None
     assert len(found.summary.workers) == 4
