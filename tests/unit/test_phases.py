@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,19 @@ def test_what_a_put_has_written_anew_is_not_reused() -> None:
     assert (phase.uploaded, phase.replaced, phase.reused) == (1, 1, 1)
 
 
+def of_a_minute(**more: Any) -> Benchmark:
+    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, (1, 0, 0, 0)),), user_count=1, run_seconds=60.0)
+    return Benchmark(
+        Population(scenario, Workload(scenario, 1)),
+        [],
+        lambda: False,
+        operation_count=None,
+        run_seconds=60.0,
+        drain_timeout=60.0,
+        **more,
+    )
+
+
 @pytest.mark.parametrize("reached", [True, False])
 def test_what_ends_a_run_early_ends_its_time_of_sending(
     reached: bool, monkeypatch: pytest.MonkeyPatch
@@ -129,16 +143,7 @@ def test_what_ends_a_run_early_ends_its_time_of_sending(
     """However long the last operations, and what is looked at after them, take."""
     now = 100.0
     monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
-    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, (1, 0, 0, 0)),), user_count=1, run_seconds=60.0)
-    benchmark = Benchmark(
-        Population(scenario, Workload(scenario, 1)),
-        [],
-        lambda: False,
-        operation_count=None,
-        run_seconds=60.0,
-        drain_timeout=60.0,
-        enough=lambda: reached and now > 150.0,
-    )
+    benchmark = of_a_minute(enough=lambda: reached and now > 150.0)
     for now in (100.1, 149.9, 150.1) if reached else (100.1, 150.0, 160.1):
         benchmark.tick(now)
     now = 165.0
@@ -149,15 +154,7 @@ def test_what_ends_a_run_early_ends_its_time_of_sending(
 def test_the_time_of_sending_ends_with_a_run_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
-    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, (1, 0, 0, 0)),), user_count=1, run_seconds=60.0)
-    benchmark = Benchmark(
-        Population(scenario, Workload(scenario, 1)),
-        [],
-        lambda: False,
-        operation_count=None,
-        run_seconds=60.0,
-        drain_timeout=60.0,
-    )
+    benchmark = of_a_minute()
     now = 158.0
     benchmark.tick(now)
     benchmark.end()  # all workers are gone
