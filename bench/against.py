@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
+from functools import partial
 from pathlib import Path
 
+import spread as spreads
 from dispatch import SCENARIO
 from program import Ran, run
 from saving import save
@@ -21,6 +22,10 @@ from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
 HERE = Path(__file__).parents[1]
+
+spread = partial(spreads.spread, middle="9.4g")
+
+
 FIGURES = ("rate", "master_us", "worker_us", "cpu_us")
 
 
@@ -36,11 +41,6 @@ def noop(seconds: float) -> Ran:
 def get(url: str, seconds: float) -> Ran:
     arguments = [f"--storage-url={url}/v1/a", "--token=AUTH_tk0123456789abcdef", "--workers=1"]
     return run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(Case("GET", 4096, 16), 500))
-
-
-def spread(values: list[float]) -> str:
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:9.4g} ({low:.3g}-{high:.3g})"
 
 
 def main() -> None:

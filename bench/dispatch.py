@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import statistics
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import spread as spreads
 import zmq
 from program import Ran, run
 from saving import save
@@ -37,6 +38,9 @@ SCENARIO: dict[str, object] = {
     "user_count": 1,
     "container_count": 20,
 }
+
+
+spread = partial(spreads.spread, middle="9,.4g", ends=",.4g")
 
 
 class Case(NamedTuple):
@@ -131,11 +135,6 @@ def bare(case: Case, seconds: float) -> float:
             worker.kill()
             worker.join()
         context.destroy(linger=0)
-
-
-def spread(values: list[float], scale: float = 1.0) -> str:
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle * scale:9,.4g} ({low * scale:,.4g}-{high * scale:,.4g})"
 
 
 def compare(case: Case, rounds: int, seconds: float) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from pathlib import Path
 import numpy as np
 from saving import save
 from served import served
+from spread import spread
 from watched import Watched
 from yardsticks import free_port
 
@@ -155,11 +156,6 @@ def read(stats: Path, count: int) -> Ran:
     return Ran(rates, float(np.diff(others).max()), lost)
 
 
-def spread(values: list[float], form: str) -> str:
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:{form}} ({low:{form}}-{high:{form}})"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
@@ -181,9 +177,9 @@ def main() -> None:
         each = zip(*(one.rates for one in rans), strict=True)
         rates = "  ".join(f"{statistics.median(rates):7.1f}" for rates in each)
         ratios = [one.others / other.others for one, other in zip(rans, results["without"], strict=True)]
-        gaps = spread([one.gap for one in rans], ".2f")
-        lost = spread([float(one.lost) for one in rans], ".0f")
-        print(f"{case:8}  {rates:36}  {spread(ratios, '.3f'):20}  {gaps:22}  {lost}")
+        gaps = spread([one.gap for one in rans], middle=".2f", ends=".2f")
+        lost = spread([float(one.lost) for one in rans], middle=".0f", ends=".0f")
+        print(f"{case:8}  {rates:36}  {spread(ratios, middle='.3f', ends='.3f'):20}  {gaps:22}  {lost}")
     cases = {case: [asdict(one) for one in rans] for case, rans in results.items()}
     save(options.json, cases=cases)
 

@@ -6,8 +6,8 @@ Real masters and two workers over a server of some lines, which answers each req
 adds up how many it has. "link" puts a relay that delays all that passes by 25 ms each way (a turn takes
 50 ms) between the master and each worker. "one user" is a single user and a server that answers at once.
 "server" is what the server has in flight, "worker" the share of the time in which users have an operation
-under way by the workers' clocks, and "wrk" what the server has in flight of wrk with as many connections, by
-turns.
+under way by the workers' clocks, "rate" operations a second, by those of wrk in the same round, and "wrk"
+what the server has in flight of wrk with as many connections, by turns.
 ``--against`` names another checkout, whose program is run by turns with this one.
 """
 
@@ -23,13 +23,14 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import spread as spreads
 from saving import save
 from served import reads, served
 from yardsticks import free_port, require, wrk
@@ -40,6 +41,16 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from relay import Relay
 
 HERE = Path(__file__).parents[1]
+
+spread = partial(spreads.spread, middle=".3f", ends=".3f")
+
+
+class Found(NamedTuple):
+    """What was in flight by the number of users, at the server and by the workers' clocks, and the rate."""
+
+    server: float
+    worker: float
+    rate: float
 
 
 class Case(NamedTuple):
@@ -101,7 +112,7 @@ class Counting(asyncio.Protocol):
         self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
 
-def _serve(port: int, service: float) -> None:
+def serve_after(port: int, service: float) -> None:
     async def main() -> None:
         Counting.service = service
         server = await asyncio.get_running_loop().create_server(Counting, "127.0.0.1", port)
@@ -125,22 +136,22 @@ def in_flight(url: str, seconds: float, users: int) -> float:
     return (after[1] - before[1]) / (after[0] - before[0]) / users
 
 
-def of_wrk(case: Case, seconds: float) -> float:
+def of_wrk(case: Case, seconds: float) -> Found:
     """Return the same of wrk with as many connections: what can be had of this server on this machine."""
-    with served(_serve, case.service / 1000) as url, ThreadPoolExecutor() as pool:
+    with served(serve_after, case.service / 1000) as url, ThreadPoolExecutor() as pool:
         running = pool.submit(wrk, f"{url}/v1/AUTH_x/c/o", "GET", 0, case.users, seconds)
         found = in_flight(url, seconds, case.users)
-        running.result()
-    return found
+        measured = running.result()
+    return Found(found, float("nan"), measured.operations / measured.seconds)
 
 
-def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
-    """Run a case; return what was in flight by the number of users: at the server, by the workers' clocks."""
+def ran(program: Path, case: Case, seconds: float) -> Found:
+    """Run a case with the program of a checkout."""
     environment = {**os.environ, "PYTHONPATH": str(program)}
-    python = [sys.executable, "-m"]
+    python = [sys.executable, "-P", "-m"]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(served(_serve, case.service / 1000))
+        url = stack.enter_context(served(serve_after, case.service / 1000))
         ports = [free_port(), free_port()]
         (folder / "scenario.json").write_text(json.dumps(reads("In flight", seconds, case.users, 1000)))
         stats = folder / "stat.gz"
@@ -177,11 +188,8 @@ def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
         blocks = list(open_results(stats).blocks())
         busy = sum(float(np.nansum(block.last_byte)) for block in blocks)
         completed = np.concatenate([block.completed for block in blocks])
-        return at_server, busy / float(completed.max() - completed.min()) / case.users
-
-
-def spread(values: Sequence[float]) -> str:
-    return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
+        lasted = float(completed.max() - completed.min())
+        return Found(at_server, busy / lasted / case.users, len(completed) / lasted)
 
 
 def main() -> None:
@@ -204,17 +212,26 @@ def main() -> None:
     for case in cases:
         if not any(word in case.name for word in options.only):
             continue
-        found: dict[str, list[tuple[float, float]]] = {str(program): [] for program in programs}
+        found: dict[str, list[Found]] = {str(program): [] for program in programs}
         best = []
         for _ in range(options.rounds):
             best.append(of_wrk(case, options.seconds))
             for program in programs:
                 found[str(program)].append(ran(program, case, options.seconds))
         results[case.name] = {**found, "wrk": best}
-        print(f"{case.name:12}  server {spread(best)}  wrk", flush=True)
-        for program, shares in found.items():
-            server, worker = zip(*shares, strict=True)
-            print(f"{case.name:12}  server {spread(server)}  worker {spread(worker)}  {program}", flush=True)
+        print(
+            f"{case.name:12}  server {spread([one.server for one in best])}"
+            f"  {statistics.median(one.rate for one in best):.0f}/s  wrk",
+            flush=True,
+        )
+        for program, each in found.items():
+            rates = [one.rate / of_best.rate for one, of_best in zip(each, best, strict=True)]
+            server, worker = [one.server for one in each], [one.worker for one in each]
+            print(
+                f"{case.name:12}  server {spread(server)}  worker {spread(worker)}"
+                f"  rate {spread(rates)}  {program}",
+                flush=True,
+            )
     save(options.json, results=results)
 
 

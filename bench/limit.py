@@ -22,10 +22,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gevent
+import spread as spreads
 from program import run
 from saving import save
 from whole_worker import Case, scenario
@@ -41,6 +43,9 @@ from ssbench.worker.engine.greenlets import GreenletEngine
 SIZE = 4096
 TOKEN = "AUTH_tk0123456789abcdef"
 OBJECTS = 500
+
+
+spread = partial(spreads.spread, middle="6.2f", ends=".2f")
 
 
 class Bare:
@@ -183,10 +188,6 @@ def whole(url: str, method: str, users: int, seconds: float) -> dict[str, float]
         scenario(Case(method, SIZE, users), OBJECTS),
     )
     return {"worker": ran.worker_cpu * 1e6, "master": ran.master_cpu * 1e6}
-
-
-def spread(values: list[float]) -> str:
-    return f"{statistics.median(values):6.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
 def main() -> None:

@@ -92,7 +92,8 @@ def run(
     """
     with tempfile.TemporaryDirectory() as folder:
         stats, said = Path(folder) / "run.stat.gz", Path(folder) / "stderr"
-        command = [sys.executable, "-m", "ssbench.cli.master", "run-scenario", "-s", str(stats)]
+        # -P: PYTHONPATH, which may name another checkout, comes before the current folder.
+        command = [sys.executable, "-P", "-m", "ssbench.cli.master", "run-scenario", "-s", str(stats)]
         command += [f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}", *arguments]
         if scenario is not None:
             path = Path(folder) / "scenario.json"
@@ -101,7 +102,8 @@ def run(
         readings: dict[int, list[Reading]] = {}
         peaks: dict[int, int] = {}
         with said.open("wb") as errors:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+            # Elsewhere: a checkout that one works in would come before that of PYTHONPATH.
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=folder)
             began = time.monotonic()
             interrupted = False
             while process.poll() is None:

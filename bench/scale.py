@@ -1,18 +1,23 @@
 """What one master takes: fleets of stand-ins that speak the protocol and answer each job at once.
 
     python bench/scale.py [--workers N ...] [--seconds S] [--key] [--json FILE]
+    python bench/scale.py --handshakes [--workers N ...] [--key]
 
 Prints the table of doc/scale.rst. The stand-ins (tests/helpers/stand_in_workers.py) run in three processes
 on the same cores as the master, so rates are lower bounds. For each number of workers:
 
 join          from the moment the master listens until all workers are ready
-ops/s         no-op operations a second of a run with one user a worker; results a message beside it
+ops/s         no-op operations a second of a run with one user a worker
 master        CPU seconds a second while it runs, and its largest resident memory
 end           from the end of that run until the master has printed the report and exited
 Ctrl-C        from SIGINT in the middle of a second run until the master has exited
 third lost    in a third run one of the three processes is killed: until the master says so, until it has
               exited after the end of the run, and its exit code
 kill-workers  until all workers of a fleet have been told to exit and the command has ended, and its exit code
+refused       connections for which there was no room at a listener of this machine, in all of that
+
+``--handshakes`` is what of joining is libzmq's: seconds until two bare sockets have shaken hands with
+both of each stand-in, where nobody says anything, and the CPU of that process.
 """
 
 from __future__ import annotations
@@ -31,15 +36,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import zmq
 from program import read_process
 from saving import save
 from yardsticks import free_port
 
-from ssbench.fleet.key import read
+from ssbench.fleet.key import read, write_new
+from ssbench.fleet.zap import Clients, ZapHandler
 from ssbench.run_results import open_results
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 PROCESSES = 3
+CAPACITY = 64
 
 SCENARIO = {
     "name": "Scale",
@@ -68,6 +76,7 @@ class Row:
     lost_code: int = -1
     kill: float = 0.0
     kill_code: int = -1
+    refused: int = 0
     load: float = 0.0
 
 
@@ -120,14 +129,26 @@ class Program:
 
 
 class StandIns:
-    """The processes of stand-ins of one fleet."""
+    """The processes of stand-ins of one fleet, each of which runs ``capacity`` jobs at once.
 
-    def __init__(self, count: int, ports: tuple[int, int], key: Path | None) -> None:
-        shares = [count // PROCESSES + (place < count % PROCESSES) for place in range(PROCESSES)]
+    They say that each took up to ``longest`` milliseconds.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        ports: tuple[int, int],
+        key: Path | None,
+        *,
+        processes: int = PROCESSES,
+        capacity: int = CAPACITY,
+        longest: int = 0,
+    ) -> None:
+        shares = [count // processes + (place < count % processes) for place in range(processes)]
         self._commands = []
         first = 1
         for share in shares:
-            command = [sys.executable, __file__, "--stand-ins", share, first, *ports]
+            command = [sys.executable, __file__, "--stand-ins", share, first, *ports, capacity, longest]
             self._commands.append([*map(str, command), *(["--key-file", str(key)] if key else [])])
             first += share
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -147,15 +168,24 @@ class StandIns:
             process.wait()
 
 
-def stand_in(count: int, first: int, work: int, results: int, key: Path | None) -> None:
+def allow_all_descriptors() -> None:
+    """Raise the limit of this process to the hard one."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def stand_in(
+    count: int, first: int, work: int, results: int, capacity: int, longest: int, key: Path | None
+) -> None:
     """Be one of the processes, until its workers have been told to exit."""
     sys.path.insert(0, str(HELPERS))
     from stand_in_workers import StandInWorkers  # noqa: PLC0415 - only there
 
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    allow_all_descriptors()
     fleet_key = None if key is None else read(key)
-    with StandInWorkers(count, work, results, first=first, key=fleet_key) as workers:
+    with StandInWorkers(
+        count, work, results, first=first, key=fleet_key, capacity=capacity, longest=longest / 1000
+    ) as workers:
         while len(workers.exited) < count and workers.failure is None:
             time.sleep(0.05)
 
@@ -170,6 +200,13 @@ def wait_for_listener(port: int, seconds: float) -> float:
             sys.exit(f"nothing listens on port {port}")
         time.sleep(0.01)
     return time.time()
+
+
+def listen_overflows() -> int:
+    """Connections for which there was no room at any listener of this machine, since it started."""
+    lines = Path("/proc/net/netstat").read_text().splitlines()
+    names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+    return int(values[names.index("ListenOverflows")])
 
 
 def peak_megabytes(pid: int) -> float:
@@ -266,6 +303,45 @@ class Bench:
         print("   " + killer.said.strip().splitlines()[-1], file=sys.stderr)
 
 
+def handshakes(count: int, *, sealed: bool) -> tuple[float, float]:
+    """Return how long all connections of ``count`` stand-ins took to shake hands, and CPU, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fleet.key"
+        write_new(path)
+        key = read(path) if sealed else None
+        ports = (free_port(), free_port())
+        fleet = StandIns(count, ports, path if sealed else None)
+        time.sleep(1 + count / 500)
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        handler = ZapHandler(context, None if key is None else Clients(key))
+        sockets = (context.socket(zmq.ROUTER), context.socket(zmq.PULL))
+        monitors = [socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED) for socket in sockets]
+        poller = zmq.Poller()
+        try:
+            for socket, monitor in zip(sockets, monitors, strict=True):
+                handler.guard(socket, key)
+                socket.linger, socket.backlog = 0, 4096
+                poller.register(monitor, zmq.POLLIN)
+            began, cpu = time.monotonic(), time.process_time()
+            for socket, port in zip(sockets, ports, strict=True):
+                socket.bind(f"tcp://127.0.0.1:{port}")
+            left = 2 * count
+            while left > 0:
+                for monitor, _ in poller.poll():
+                    while monitor.poll(0):
+                        monitor.recv_multipart()
+                        left -= 1
+            return time.monotonic() - began, time.process_time() - cpu
+        finally:
+            fleet.end()
+            for socket, monitor in zip(sockets, monitors, strict=True):
+                socket.disable_monitor()
+                monitor.close()
+                socket.close()
+            context.term()
+            handler.join()
+
+
 def sleep_until(when: float) -> None:
     time.sleep(max(0.0, when - time.time()))
 
@@ -273,6 +349,7 @@ def sleep_until(when: float) -> None:
 def measure(count: int, seconds: float, *, sealed: bool) -> Row:
     """Fill one line of the table."""
     with tempfile.TemporaryDirectory() as folder:
+        before = listen_overflows()
         bench = Bench(count, Path(folder), sealed=sealed)
         try:
             bench.whole_run(seconds)
@@ -281,20 +358,22 @@ def measure(count: int, seconds: float, *, sealed: bool) -> Row:
             bench.kill_workers()
         finally:
             bench.fleet.end()
+        bench.row.refused = listen_overflows() - before
     return bench.row
 
 
 def show(rows: list[Row]) -> None:
     """Print the table as it is in doc/scale.rst."""
     print(
-        "workers  join  ops/s    master       end    Ctrl-C  third lost           kill-workers   load\n"
+        "workers  join  ops/s    master       end    Ctrl-C  third lost           kill-workers refused"
+        "  load\n"
         "         s              CPU    MB    s      s       said s  end s  code  s      code"
     )
     for row in rows:
         print(
             f"{row.workers:7,}  {row.join:4.1f}  {row.rate:7,.0f}  {row.cpu:4.2f}  {row.megabytes:5,.0f}"
             f"  {row.end:5.1f}  {row.interrupt:6.1f}  {row.lost_said:6.1f}  {row.lost_end:5.1f}"
-            f"  {row.lost_code:4}  {row.kill:5.1f}  {row.kill_code:4}  {row.load:5.1f}",
+            f"  {row.lost_code:4}  {row.kill:5.1f}  {row.kill_code:4}  {row.refused:6}  {row.load:5.1f}",
             flush=True,
         )
 
@@ -305,11 +384,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--key", action="store_true", help="seal the fleet with a key")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "scale.json")
-    parser.add_argument("--stand-ins", type=int, nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--handshakes", action="store_true", help="how long libzmq's part of joining takes")
+    parser.add_argument("--stand-ins", type=int, nargs=6, help=argparse.SUPPRESS)
     parser.add_argument("--key-file", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.stand_ins:
         stand_in(*options.stand_ins, options.key_file)
+        return
+    if options.handshakes:
+        allow_all_descriptors()
+        for count in options.workers:
+            seconds, cpu = handshakes(count, sealed=options.key)
+            print(f"{count:7,} workers: {seconds:.2f} s, {cpu:.2f} s of CPU", flush=True)
         return
     rows = []
     for count in options.workers:

@@ -46,7 +46,7 @@ from ssbench.operations import CREATE
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run_results import open_results
 from ssbench.statistics import summarize
-from ssbench.swift import causes
+from ssbench.store import causes
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from history import PlantedSwift, check, rows_of

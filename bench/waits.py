@@ -113,10 +113,14 @@ def store(*options: object, within: Sequence[object] = ()) -> Iterator[tuple[str
         process.wait()
 
 
-def of_store(*options: object, operations: int = 400, users: int = 4) -> Cause:
+def of_store(*options: object, operations: int = 400, users: int = 4, seconds: int = 0) -> Cause:
+    """Have the small store with these options, for ``seconds`` rather than some operations if given."""
+    lasting = ("-r", seconds) if seconds else ()
+
     def cause(folder: Path) -> Path:
         with store(*options) as (port, _):
-            return run(folder, f"http://127.0.0.1:{port}/v1/AUTH_test", "-u", users, operations=operations)
+            url = f"http://127.0.0.1:{port}/v1/AUTH_test"
+            return run(folder, url, "-u", users, *lasting, operations=operations)
 
     return cause
 
@@ -215,8 +219,9 @@ CAUSES: dict[str, tuple[Cause, str, bool]] = {
     "Nagle with delayed ACK": (of_store("--nagle"), "Nagle", False),
     "lost segments": (of_store("--lose", 0.03, operations=2000), "retransmission", False),
     "lost SYNs": (of_store("--close", "--drop-syn", 0.05, operations=600), "SYN", True),
+    # By time: a fast machine would have done 3,000 operations after two pauses of the store, and one is none.
     "full listen queue": (
-        of_store("--close", "--backlog", 4, "--pause", 0.1, operations=3000, users=16),
+        of_store("--close", "--backlog", 4, "--pause", 0.1, users=16, seconds=20),
         "SYN",
         True,
     ),

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import spread as spreads
 from objects import HUGE, sink
 from program import Ran, run
 from saving import save
 from yardsticks import Nginx, nectar, require, wrk
+
+spread = partial(spreads.spread, middle="6.3g")
 
 
 class Case(NamedTuple):
@@ -77,11 +80,6 @@ def ours(url: str, case: Case, seconds: float, interrupt_after: float | None = N
         scenario(case, initial),
         interrupt_after,
     )
-
-
-def spread(values: list[float], scale: float = 1.0) -> str:
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle * scale:6.3g} ({low * scale:.3g}-{high * scale:.3g})"
 
 
 def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ssbench.cli import master, worker
-from ssbench.cli.options import Parser
+from ssbench.cli.parser import Parser
 
 
 class Page(NamedTuple):

@@ -11,6 +11,7 @@ Figures
 What ``--fail-if``, ``--find``, ``compare`` and JSON call each figure; `numbers.rst <../numbers.rst>`_ defines
 them. Percentiles of any rank (``p99.95``) and, with ``first_``, ``response_`` or ``service_`` before them, of
 other latencies are figures too. A figure is shown from so many results on, for so small a part of a run.
+Counters have the same keys in CSV, JSON and metrics.
 
 .. list-table::
    :header-rows: 1
@@ -21,6 +22,7 @@ other latencies are figures too. A figure is shown from so many results on, for 
      - better
      - part
      - compared
+     - what it counts
 """
 
 
@@ -38,5 +40,6 @@ def _row(figure: Figure) -> str:
         better,
         figure.scope.value,
         "yes" if figure.compared else "no",
+        figure.meaning,
     )
     return "".join(f"   {'* -' if place == 0 else '  -'} {cell}\n" for place, cell in enumerate(cells))

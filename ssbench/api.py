@@ -26,7 +26,7 @@ from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import load
 from ssbench.statistics import RunStatistics, judge, summarize
 from ssbench.statistics.thresholds import line
-from ssbench.swift.credentials import Credentials
+from ssbench.stores import Credentials
 from ssbench.verdict import Verdict, verdict_of
 
 #: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.
@@ -121,8 +121,9 @@ def run_scenario(
 
     ``users``, ``operations``, ``seconds`` and ``rate`` (operations per second, in an open loop) replace what
     the scenario says. Swift is where ``credentials`` say, or one that is started for the run. ``on_results``
-    is called with blocks of results during the run; the run waits for it. :class:`Bench` has more:
-    several runs with the same workers, workers on other hosts.
+    is called with blocks of results during the run; the run waits for it. What it raises ends the run, with
+    its stat file and its clean-up, and is raised then. :class:`Bench` has more: several runs with the same
+    workers, workers on other hosts.
 
     Raises SsbenchError where the benchmark could not begin, or was interrupted before it did. What fails
     later is in :attr:`RunReport.verdict` and :attr:`RunReport.exit_code`.

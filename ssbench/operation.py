@@ -105,9 +105,10 @@ class Operation:
     that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
     possible in a run of two sides. ``signed``: in place of a token it has a signature of the container, with
     a key that is written to the account. ``beside``: it uses a container beside each of the scenario.
-    ``required`` are the keys without which it cannot be sent. ``steps`` are what its time is told by, one
-    after the other: names, or in braces the key of its settings that has them. ``posts``: it may replace the
-    metadata of an object.
+    ``required`` are the keys without which it cannot be sent, each with an example. ``steps`` are those of
+    which the time is reported, in order: names, or in braces the key of its settings that has them.
+    ``posts``: it may replace the metadata of an object. ``group_key``: groups of users may set this key of
+    its settings, under its name.
     """
 
     code: int
@@ -131,9 +132,10 @@ class Operation:
     one_side: bool = False
     signed: bool = False
     beside: bool = False
-    required: tuple[str, ...] = ()
+    required: Mapping[str, str] = field(default_factory=dict, hash=False)
     steps: tuple[str, ...] = ()
     posts: bool = False
+    group_key: str = ""
 
     def most_requests(self, settings: Settings) -> int:
         """Return how many requests it is at most, those included that remove what it made.

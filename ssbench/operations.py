@@ -323,9 +323,10 @@ SEQUENCE = Operation(
     sends_body=True,
     requests=8,
     keys={"steps": SEQUENCE_STEPS},
-    required=("steps",),
+    required={"steps": "[create, post, read]"},
     steps=("{steps}",),
     posts=True,
+    group_key="steps",
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(

@@ -1,8 +1,9 @@
 """What commands make, and every format in which each can be written: one registry.
 
-A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a row that writes
-any document. What is no document, as JSON, is a format of one product: a function in a module of its own.
-Modules are imported when a format is asked for, so that the command line knows all names at once.
+A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a module in
+their folder that writes any document. What is no document, as JSON, is a format of one product: a function in
+a module of its own. Modules are imported when a format is asked for, so that the command line knows all names
+at once.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ssbench.document import View
 from ssbench.errors import UsageError
 
-_PLAIN = View()
+if TYPE_CHECKING:
+    from ssbench.document import View
 
 #: What makes a text of a product, or the parts of one that may be long, given a view besides. That of a run
 #: has options of its own, and is needed.
@@ -55,12 +57,8 @@ _DOCUMENTS = {
     Product.ATTRIBUTION: "ssbench.reports.attribution:document",
 }
 
-#: What writes any document, given the document and a view.
-_RENDERERS = {
-    "text": "ssbench.document.text:render",
-    "markdown": "ssbench.document.markdown:render",
-    "html": "ssbench.document.html:render",
-}
+#: Where the modules are that write any document, each the format of its name.
+_RENDERERS = Path(__file__).parent / "document" / "renderers"
 
 #: Other names of renderers, as options have them.
 _ALSO = {"summary_md": "markdown"}
@@ -75,22 +73,22 @@ _OWN: dict[Product, dict[str, str]] = {
         "csv": "ssbench.reports.csv:report",
         "json": "ssbench.reports.json:report",
         "junit": "ssbench.reports.junit:report",
-        "requests_per_second": "ssbench.reports.requests_per_second:report",
+        "requests_per_second": "ssbench.reports.csv:requests_per_second",
     },
     Product.COMPARISON: {
         "csv": "ssbench.comparison.formats:as_csv",
-        "json": "ssbench.comparison.json_record:report",
-        "junit": "ssbench.comparison.junit:junit",
+        "json": "ssbench.comparison.formats:report",
+        "junit": "ssbench.comparison.formats:junit",
     },
-    Product.CONFIGURATIONS: {"json": "ssbench.comparison.json_record:table"},
-    Product.LIST: {"json": "ssbench.archive.json_records:runs"},
-    Product.TREND: {"json": "ssbench.archive.json_records:trend"},
-    Product.OUTLOOK: {"json": "ssbench.reports.json_outlook:report"},
+    Product.CONFIGURATIONS: {"json": "ssbench.comparison.formats:table"},
+    Product.LIST: {"json": "ssbench.archive.listing:runs"},
+    Product.TREND: {"json": "ssbench.archive.listing:trend"},
+    Product.OUTLOOK: {"json": "ssbench.reports.json_run:outlook"},
     Product.CHANGES: {"json": "ssbench.reports.changes:as_json"},
     Product.ATTRIBUTION: {"json": "ssbench.attribution.json_record:report"},
     Product.CAPACITY: {
         "csv": "ssbench.reports.capacity:as_csv",
-        "json": "ssbench.capacity.json_record:report",
+        "json": "ssbench.capacity.conclusion:report",
     },
 }
 
@@ -110,8 +108,12 @@ def option(name: str) -> str:
 
 def names(product: Product) -> tuple[str, ...]:
     """Return the names of the formats of a product."""
-    renderers = _RENDERERS if product in _DOCUMENTS else ()
-    return (*renderers, *_OWN.get(product, ()))
+    return (*(_renderers() if product in _DOCUMENTS else ()), *_OWN.get(product, ()))
+
+
+def _renderers() -> tuple[str, ...]:
+    """Return the formats in which any document can be written; no module is imported for that."""
+    return tuple(sorted(each.stem for each in _RENDERERS.glob("[!_]*.py")))
 
 
 def find(product: Product, name: str) -> Callable[..., str]:
@@ -134,13 +136,20 @@ def _format(product: Product, name: str) -> _Format:
     own = _OWN.get(product, {}).get(name)
     if own is not None:
         return _function(own)
-    make, render = _function(_DOCUMENTS[product]), _function(_RENDERERS[_ALSO.get(name, name)])
-    return partial(_rendered, make, render)
+    name = _ALSO.get(name, name)
+    if name not in names(product):
+        raise KeyError(name)
+    render = _function(f"ssbench.document.renderers.{name}:render")
+    return partial(_rendered, _function(_DOCUMENTS[product]), render)
 
 
 def _rendered(
-    make: Callable[..., Any], render: _Format, product: Any, view: View = _PLAIN
+    make: Callable[..., Any], render: _Format, product: Any, view: View | None = None
 ) -> str | Iterable[str]:
+    if view is None:
+        from ssbench.document import View  # noqa: PLC0415 - the command line imports this module
+
+        view = View()
     return render(make(product, view), view)
 
 

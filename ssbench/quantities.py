@@ -79,7 +79,9 @@ def amount(value: float) -> str:
 
 
 def duration(value: float) -> str:
-    """Return seconds as a person says them, in two units at most: ``8 min 40 s``, ``1 h 5 min``."""
+    """Return seconds as a person says them, in two units at most: ``8 min 40 s``, ``200 ms``."""
+    if 0 < value < 0.9995:
+        return f"{1000 * value:.3g} ms"
     whole = round(value)
     if whole < 60:
         return f"{whole} s"

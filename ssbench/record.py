@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 import msgspec.inspect
@@ -21,12 +21,31 @@ from ssbench.errors import ExitCode
 #: So many items of a list are written at once.
 _AT_ONCE = 10_000
 
-#: Other sequences than lists and tuples are lists.
-_encoder = msgspec.json.Encoder(enc_hook=list)
+
+def _plain_of(value: Any) -> Any:
+    """Return an array of numpy, or another sequence than a list or a tuple, as a list."""
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain_of)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A frozen record; all fields are always written."""
+
+
+_MISSING = object()
+_Record = TypeVar("_Record", bound=Record)
+
+
+def taken(kind: type[_Record], source: object, **own: Any) -> _Record:
+    """Return a record whose fields are those given, and for the others what ``source`` has by their names."""
+    others = {
+        name: value
+        for name in kind.__struct_fields__
+        if name not in own and (value := getattr(source, name, _MISSING)) is not _MISSING
+    }
+    return kind(**others, **own)
 
 
 class Head(Record, frozen=True, kw_only=True):
@@ -116,7 +135,7 @@ def _encode(record: object) -> bytes:
     try:
         return _encoder.encode(record)
     except UnicodeEncodeError:  # names in old stat files
-        return _encoder.encode(_encodable(msgspec.to_builtins(record, enc_hook=list)))
+        return _encoder.encode(_encodable(msgspec.to_builtins(record, enc_hook=_plain_of)))
 
 
 def _indented(record: object) -> str:

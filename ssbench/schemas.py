@@ -8,17 +8,17 @@ from typing import cast
 #: Name -> (the options that write it, module and class).
 KINDS = {
     "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json_records:Report"),
-    "comparison": ("compare --json", "ssbench.comparison.json_record:Report"),
-    "table": ("compare --json, with a table of many runs", "ssbench.comparison.json_record:Table"),
-    "capacity": ("run-scenario --sweep or --find with --json", "ssbench.capacity.json_record:Report"),
-    "list": ("list --json", "ssbench.archive.json_records:Runs"),
-    "trend": ("list --trend --json", "ssbench.archive.json_records:Trend"),
-    "scenario": ("check-scenario --json", "ssbench.reports.json_outlook:Report"),
+    "comparison": ("compare --json", "ssbench.comparison.formats:Report"),
+    "table": ("compare --json, with a table of many runs", "ssbench.comparison.formats:Table"),
+    "capacity": ("run-scenario --sweep or --find with --json", "ssbench.capacity.conclusion:Report"),
+    "list": ("list --json", "ssbench.archive.listing:Runs"),
+    "trend": ("list --trend --json", "ssbench.archive.listing:Trend"),
+    "scenario": ("check-scenario --json", "ssbench.reports.json_run:Outlook"),
     "attribution": ("attribute --json", "ssbench.attribution.json_record:Report"),
     "changes": ("attribute --compare --json", "ssbench.reports.changes:Report"),
     "cleanup": ("cleanup-containers --json", "ssbench.swift.cleanup:Report"),
     "settings": ("config --json", "ssbench.cli.config:Report"),
-    "workers": ("kill-workers --json", "ssbench.fleet.dismissal:Report"),
+    "workers": ("kill-workers --json", "ssbench.fleet.shutdown:Report"),
 }
 
 

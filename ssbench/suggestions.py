@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 #: Maximum number of names to offer; the least likeness, and how much less than the best one a name may have.
@@ -13,6 +12,8 @@ _LESS = 0.12
 
 def similar(wrong: str, known: Iterable[str]) -> list[str]:
     """Return the known names most like a wrong one, the likeliest first; none where none is like it."""
+    import difflib  # noqa: PLC0415 - few calls need it
+
     names = {name.lower(): name for name in known}
     wanted = wrong.lower()
     likeness = {name: difflib.SequenceMatcher(None, name, wanted).ratio() for name in names}

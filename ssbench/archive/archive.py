@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -14,6 +13,7 @@ from ssbench.archive import index as database
 from ssbench.archive.entry import Entry
 from ssbench.document.columns import plural
 from ssbench.errors import StatFileError, UsageError
+from ssbench.references import LAST
 from ssbench.suggestions import did_you_mean
 
 #: The file of the index, in its folder.
@@ -24,7 +24,6 @@ _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG
 _NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 
 _ENDINGS = (".stat.gz", ".stat")
-_LAST = re.compile(r"last(?:-(\d{1,6}))?\Z", re.ASCII)
 
 
 class Archive:
@@ -107,7 +106,7 @@ class Archive:
                     + did_you_mean(reference[1:], labels)
                 )
         else:
-            back = int((_LAST.match(reference) or ["", None])[1] or 0)
+            back = int((LAST.match(reference) or ["", None])[1] or 0)
             found = entries[len(entries) - 1 - back :][:1] if back < len(entries) else []
             if not found:
                 raise UsageError(
@@ -151,10 +150,3 @@ def _not_utf8(path: Path) -> str | None:
     except UnicodeEncodeError:
         return os.fsencode(path).decode("utf-8", "backslashreplace")
     return None
-
-
-def is_reference(text: str) -> bool:
-    """Whether a text is a reference to runs of an archive, and not the name of a file that exists."""
-    if not text.startswith("@") and _LAST.match(text) is None:
-        return False
-    return not os.path.exists(text)  # noqa: PTH110 - it raises nothing where that cannot be known

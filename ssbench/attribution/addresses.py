@@ -25,9 +25,7 @@ class Addresses:
         """
         told = by_update.find(joined)
         # An address with a port is looked up before one without.
-        self._nodes = {
-            address: node for address, node in told.hosts.items() if _ip(address) not in hosts
-        } | dict(hosts)
+        self._nodes = told.hosts | dict(hosts)
         self._of_device: dict[tuple[str, str], str] = {}
         by_name: dict[tuple[str, str], set[str]] = {}
         for device in joined.devices:
@@ -41,7 +39,8 @@ class Addresses:
         self._names = nodes
         self._nodes |= {node: node for node in nodes if node not in self._nodes}
         self._logged = {device.name for device in joined.devices if device.server == "object"}
-        self.unlogged = [address for address in told.unlogged if self.node(address) is None]
+        known = {ip_of(address) for address in self._nodes} | self._nodes.keys()
+        self.unlogged = [ip for ip in told.unlogged if ip not in known]
         for each in cluster.servers if cluster else ():
             disks = each.last.disks if each.last and each.last.disks else ()
             owners = {self._of_device.get((each.kind, disk.device), "") for disk in disks} - {""}
@@ -56,7 +55,7 @@ class Addresses:
 
     def node(self, address: str) -> str | None:
         """Return the node at IP:PORT; None where that is not known."""
-        return self._nodes.get(address) or self._nodes.get(_ip(address))
+        return self._nodes.get(address) or self._nodes.get(ip_of(address))
 
     def has_no_log(self, address: str, device: str) -> bool:
         """Whether an object server surely has no log here: no node is known by its address or has its device.
@@ -92,7 +91,8 @@ class Addresses:
         return f"{kind}{device} on {node}" if device else f"{server} server on {node}"
 
 
-def _ip(address: str) -> str:
+def ip_of(address: str) -> str:
+    """Return the IP of ``IP:PORT``; that of IPv6 has brackets there."""
     return address.rpartition(":")[0].strip("[]")
 
 

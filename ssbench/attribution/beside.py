@@ -9,6 +9,7 @@ from ssbench.attribution.addresses import Addresses
 from ssbench.cluster import statsd
 from ssbench.cluster.judgments import BUSY, FULL
 from ssbench.cluster.observation import Observation, Server, State
+from ssbench.figures.units import count, number, share
 
 
 def of_nodes(cluster: Observation | None, addresses: Addresses) -> dict[str, list[str]]:
@@ -38,21 +39,21 @@ def _without(averages: dict[str, float], name: str) -> Iterable[float]:
 
 
 def _beside_others(average: float, others: Iterable[float]) -> str:
-    text = f"its PUTs take {average:.2g} ms/kB"
-    return f"{text} (other devices {median(others):.2g}, median)" if others else text
+    text = f"its PUTs take {number(average)} ms/kB"
+    return f"{text} (other devices {number(median(others))}, median)" if others else text
 
 
 def _of_server(server: Server) -> Iterator[str]:
     states = [state for state in (server.before, *server.during, server.after) if state is not None]
     loads = [state.load for state in states if state.load is not None]
     if loads and max(loads) > BUSY:
-        yield f"load {max(loads):.0f}"
+        yield f"load {count(round(max(loads)))}"
     for state in (server.before, server.after):
         for disk in state.disks or () if state else ():
             if not disk.mounted:
                 yield f"{disk.device} not mounted"
             elif disk.used_share > FULL:
-                yield f"{disk.device} {disk.used_share:.0%} full"
+                yield f"{disk.device} {share(disk.used_share)} full"
     yield from _pending(states)
 
 

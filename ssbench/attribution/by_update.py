@@ -1,9 +1,10 @@
 """Which node of the logs has which address, by what object servers tell container servers of a run's objects.
 
-The line of such an update names the address and the device of the object server that sent it. That server has
-a line of the same operation. Names of devices repeat on every node, and a ring may put devices of one name
-together in every partition; so an address is taken for a node's only where no other one may be, and for one
-without a log only where none of its lines can be there.
+The line of such an update begins with the IP of the object server that sent it, and its referer names the
+device. (The address in the referer is what the client called the proxy.) That server has a line of the same
+operation. Names of devices repeat on every node, and a ring may put devices of one name together in every
+partition; so an IP is taken for a node's only where no other one may be, and for one without a log only where
+none of its lines can be there. An IP of several nodes tells nothing.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ _FEW, MOST = 5, 100
 #: share it cannot be.
 _MAY_BE, _CANNOT_BE = 0.9, 0.05
 
-#: ``IP:PORT`` and the name of a device.
+#: An IP and the name of a device.
 Sender = tuple[str, str]
 
 
 class Found(NamedTuple):
-    """``hosts`` are nodes by ``IP:PORT``, ``unlogged`` the addresses of object servers without a log."""
+    """``hosts`` are nodes by IP, ``unlogged`` the IPs of object servers without a log."""
 
     hosts: dict[str, str]
     unlogged: list[str]
 
 
-def sender(referer: bytes) -> tuple[bytes, bytes] | None:
-    """Return the address and the device of a request to an object server, ``PUT http://IP:PORT/DEVICE/...``."""
+def device_of(referer: bytes) -> bytes | None:
+    """Return the device of a request to an object server, ``PUT http://PROXY/DEVICE/...``."""
     words = referer.split(b"/", 4)
-    return (words[2], words[3]) if len(words) == 5 and words[0][-1:] == b":" else None
+    return words[3] if len(words) == 5 and words[0][-1:] == b":" else None
 
 
 def find(joined: Joined) -> Found:
@@ -45,15 +46,23 @@ def find(joined: Joined) -> Found:
     hosts: dict[str, str] = {}
     while new := _certain(joined, shares, known, hosts):
         known |= new
-        hosts |= {address: joined.devices[place].node for (address, _), place in new.items()}
+        hosts = _of_one_node(joined, known)
     taken = set(known.values())
+    logged = {address for address, _ in known}
     unlogged = {
         address
         for (address, _), each in shares.items()
-        if address not in hosts
+        if address not in logged
         and all(share <= _CANNOT_BE for place, share in each.items() if place not in taken)
     }
     return Found(hosts, sorted(unlogged))
+
+
+def _of_one_node(joined: Joined, known: dict[Sender, int]) -> dict[str, str]:
+    nodes: dict[str, set[str]] = {}
+    for (address, _), place in known.items():
+        nodes.setdefault(address, set()).add(joined.devices[place].node)
+    return {address: next(iter(names)) for address, names in nodes.items() if len(names) == 1}
 
 
 def _certain(

@@ -96,7 +96,7 @@ class Side:
 class Changes:
     """What changed from one run to another; ``comparisons`` is the number of tests that p allows for.
 
-    ``gone`` and ``new`` are servers that only one of the runs has, ``untold`` those with too few times.
+    ``gone`` and ``new`` are servers that only one of the runs has, ``inconclusive`` those with too few times.
     """
 
     before: Side
@@ -105,7 +105,7 @@ class Changes:
     comparisons: Count
     gone: list[str]
     new: list[str]
-    untold: list[str]
+    inconclusive: list[str]
     warnings: list[str]
 
 
@@ -141,7 +141,7 @@ def compare(before: Joined, after: Joined, files: tuple[str, str], warnings: Seq
     usable = evidence.Usable(first_try, first_try & complete.complete & ~complete.concurrent)
     split = parts.split(joined, complete)
     found: list[Change] = []
-    untold: dict[str, None] = {}
+    inconclusive: dict[str, None] = {}
     for times in (*_of_operations(joined, split, usable), *_of_servers(joined, split, usable)):
         times = times.chosen(_in_both(times, first))  # noqa: PLW2901 - the others are not used
         excess = times.seconds - _middles(times, first)
@@ -151,7 +151,7 @@ def compare(before: Joined, after: Joined, files: tuple[str, str], warnings: Seq
                 if change:
                     found.append(change)
                 elif len(np.unique(times.operation[times.who[level] == place] >= first)) == 2:
-                    untold[name] = None
+                    inconclusive[name] = None
     whole = complete.complete & fine
     sides = [
         Side(
@@ -175,7 +175,7 @@ def compare(before: Joined, after: Joined, files: tuple[str, str], warnings: Seq
         len(judged),
         sorted(servers[0] - servers[1]),
         sorted(servers[1] - servers[0]),
-        [name for name in untold if name not in known],
+        [name for name in inconclusive if name not in known],
         list(warnings),
     )
 

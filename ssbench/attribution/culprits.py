@@ -240,7 +240,10 @@ def _suspect(
     measured = family.difference(level, candidate, group)
     if not max(measured.median, measured.mean) / family.request >= LEAST_SHARE:
         return None
-    if level.members and not _beside_member(family, tests[place][0], level, candidate):
+    if level.members and not (
+        _beside_member(family, tests[place][0], level, candidate)
+        and _is_uniform(family, level, candidate, group)
+    ):
         return None
     z, probability = strength
     with_, without = int(test.with_[row, candidate]), int(test.without[row, candidate])
@@ -255,6 +258,18 @@ def _beside_member(family: Family, test: Deviates, level: Level, candidate: int)
     worst = max(members, key=lambda member: float(np.nan_to_num(test.z[:, member], nan=-np.inf).max()))
     units = family.units.split(family.mask(family.levels[0], worst))
     return _largest(deviates(units, _only(level.who, candidate), len(family.groups)).z[:, 0]) >= _BESIDE
+
+
+def _is_uniform(family: Family, level: Level, candidate: int, group: int) -> bool:
+    """Whether no member is evidently faster than the others of its group: it would be suspected with them."""
+    members = np.array(sorted((level.members or ())[candidate]))
+    at = np.intersect1d(family.of_group(group), np.flatnonzero(family.mask(level, candidate)))
+    who, place = family.levels[0].who, np.full(len(family.units), -1)
+    place[at] = np.arange(len(at))
+    mine = np.flatnonzero((place[who.unit] >= 0) & np.isin(who.candidate, members))
+    pairs = Pairs(place[who.unit[mine]], np.searchsorted(members, who.candidate[mine]), len(members))
+    z = deviates(family.part_of(at), pairs, len(family.groups)).z[-1]
+    return not upper_tail(-float(np.nan_to_num(z).min())) * len(members) < ALPHA
 
 
 def _only(who: Pairs, candidate: int) -> Pairs:

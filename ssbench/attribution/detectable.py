@@ -12,11 +12,11 @@ from ssbench.attribution.culprits import ALPHA, LEAST_SHARE, Family
 from ssbench.attribution.ranks import Pairs, Units, deviates
 
 #: The delay is found in 9 of 10 runs: the deviate exceeds the least one by this, of p = 0.1.
-_POWER = 1.28
+POWER = 1.28
 #: A run of more units is thinned to about so many, whose deviates are smaller by the square root.
 _MOST_UNITS = 50_000
 #: Delays that are tried: from a thousandth of a request to a hundred times it, by steps of a fifth.
-_STEPS = np.geomspace(1e-3, 100, 64)
+STEPS = np.geomspace(1e-3, 100, 64)
 
 
 def detectable(families: Sequence[Family], comparisons: int) -> float | None:
@@ -40,17 +40,17 @@ def detectable(families: Sequence[Family], comparisons: int) -> float | None:
         kept = np.arange(0, len(mask), thinned)
         units, mask = Units(units.seconds[kept], units.stratum[kept], units.group), mask[kept]
     who = Pairs(np.flatnonzero(mask), np.zeros(int(mask.sum()), np.int64), 1)
-    least = NormalDist().inv_cdf(1 - ALPHA / comparisons) + _POWER
+    least = NormalDist().inv_cdf(1 - ALPHA / comparisons) + POWER
 
     def is_found(share: float) -> bool:
         slower = replace(units, seconds=units.seconds + share * family.request * mask)
         return bool(deviates(slower, who, len(family.groups)).z[-1, 0] * thinned**0.5 >= least)
 
     # One that is as long as the least share measures less than it in half of the runs.
-    low, high = int(np.searchsorted(_STEPS, 1.5 * LEAST_SHARE)), len(_STEPS) - 1
-    if not is_found(float(_STEPS[high])):
+    low, high = int(np.searchsorted(STEPS, 1.5 * LEAST_SHARE)), len(STEPS) - 1
+    if not is_found(float(STEPS[high])):
         return None
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_found(float(_STEPS[middle])) else (middle + 1, high)
-    return float(_STEPS[high]) * family.request
+        low, high = (low, middle) if is_found(float(STEPS[middle])) else (middle + 1, high)
+    return float(STEPS[high]) * family.request

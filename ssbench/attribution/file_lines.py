@@ -271,7 +271,7 @@ class _Taking:
         elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.
             of, server = UPDATE, b"container"
-            self._take_sender(place, referer)
+            self._take_sender(place, sender[0], referer)
         else:
             return
         node = self._node(host)
@@ -286,11 +286,11 @@ class _Taking:
             worker,
         )
 
-    def _take_sender(self, place: int, referer: bytes) -> None:
+    def _take_sender(self, place: int, address: bytes, referer: bytes) -> None:
         """Take which object server told a container server of an operation, of some operations for each."""
-        sent = by_update.sender(referer)
-        if sent is not None:
-            known = self._senders.setdefault(sent, [])
+        device = by_update.device_of(referer)
+        if device is not None:
+            known = self._senders.setdefault((address, device), [])
             if len(known) < by_update.MOST:
                 known.append(place)
 
@@ -319,7 +319,7 @@ class _Taking:
                 self._background.zones[zone(written.seconds, second)] += 1
 
     def _take_of_others(self, line: bytes) -> None:
-        """Count a request that a storage server did for somebody else."""
+        """Count a request of another client than the run."""
         record = parse(line) if BACKEND_LINE in line else None
         second = access_time(line) if type(record) is BackendLine else None
         if type(record) is BackendLine and second is not None:

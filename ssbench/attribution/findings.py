@@ -29,7 +29,8 @@ from ssbench.attribution.ranks import (
 from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
 from ssbench.attribution.shares import time_shares
-from ssbench.attribution.standings import standings
+from ssbench.attribution.standings import by_evidence, standings
+from ssbench.attribution.timelines import OwnTimes, Timelines, of_families, timelines
 
 #: Differences of fewer requests are not reported.
 _FEW = 5
@@ -84,15 +85,22 @@ class _Conclusions:
             comparisons=verdict.count,
             overload=list(self._facts.overload),
             detectable=detectable(self._families, verdict.count),
+            detectable_at_end=self._replicas.detectable(),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
             standings=standings(self._families, verdict, self._name),
+            timelines=self._timelines(),
             unlogged=troubles.unlogged(joined, self._addresses, self._facts.unlogged),
             parts=tables.part_rows(joined, self._parts, self._fine),
             time_shares=time_shares(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
             nodes=tables.server_rows(
-                joined, self._by_device, by_device.levels[2], self._nodes, self._node_of_lines()
+                joined,
+                self._by_device,
+                by_device.levels[2],
+                self._nodes,
+                self._node_of_lines(),
+                by_evidence(self._families, verdict, "node"),
             ),
             devices=tables.server_rows(
                 joined,
@@ -100,12 +108,19 @@ class _Conclusions:
                 by_device.levels[0],
                 [str(each) for each in joined.devices],
                 lines.device,
+                by_evidence(self._families, verdict, "device"),
             ),
             partitions=tables.partition_rows(joined),
             slowest=tables.slowest_rows(joined, self._parts, suspects),
             errors=tables.error_rows(joined.errors, self._addresses),
             other_errors=tables.error_rows(joined.other_errors, self._addresses),
         )
+
+    def _timelines(self) -> Timelines:
+        ended = self._joined.operations.ended
+        device, operation, beyond = self._replicas.times()
+        own = [*of_families(self._families, ended), OwnTimes("last", device, ended[operation], beyond)]
+        return timelines(own, self._run, self._name)
 
     def _in_writes(self, total: Family) -> float:
         """Return the median share of the writes that object servers' devices take part in."""
@@ -139,9 +154,10 @@ class _Conclusions:
         found += late
         found += troubles.given_up(self._joined, self._run, [each.name for each in late])
         found += troubles.broken(self._joined, self._addresses, self._run)
+        found += troubles.stalls(self._joined, self._run)
         found += troubles.missing(self._joined, self._usable, self._complete, self._run)
         at_work = AtWork(self._joined, self._run)
-        return [self._with_surroundings(each, at_work) for each in found] + self._untold(verdict)
+        return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
 
     def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
         """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""
@@ -262,7 +278,7 @@ class _Conclusions:
 
     def _last(self, found: list[Finding]) -> list[Finding]:
         """Devices whose replicas of writes end last, beside those that are suspects already."""
-        slow = [each for each in found if each.kind != "untold"]
+        slow = [each for each in found if each.kind != "inconclusive"]
         names = {name for each in slow for name in (each.name, *each.members, *each.same)}
         devices = range(len(self._joined.devices))
         known = [place for place in devices if self._name("device", place) in names]
@@ -298,7 +314,7 @@ class _Conclusions:
                     named.append(Finding("together", level.name, name, members=names))
         return named
 
-    def _untold(self, verdict: Verdict) -> list[Finding]:
+    def _inconclusive(self, verdict: Verdict) -> list[Finding]:
         """Name the devices, processes and proxies of which nothing could be compared, by level and server."""
         names: dict[tuple[str, str], list[str]] = {}
         devices = self._joined.devices
@@ -315,7 +331,7 @@ class _Conclusions:
                         continue
                     server = self._joined.processes[place].server
                 names.setdefault((level, server), []).append(self._name(level, place))
-        return [Finding("untold", level, each[0], same=each[1:]) for (level, _), each in names.items()]
+        return [Finding("inconclusive", level, each[0], same=each[1:]) for (level, _), each in names.items()]
 
     def _incomparable(self, verdict: Verdict, level: str) -> list[int]:
         """Return the candidates of a level that served some requests, though no test could tell of them."""

@@ -25,6 +25,7 @@ from ssbench.attribution.slowest import slowest
 from ssbench.names import run_mark
 from ssbench.results import ResultBlock, TextColumn
 from ssbench.run_results import RunResults
+from ssbench.statistics.latencies import measured
 
 Thing = TypeVar("Thing", bound=Hashable)
 
@@ -98,7 +99,7 @@ class Join:
             numbers = np.zeros(len(block), np.uint64)
             numbers[at] = ids.number(found)
             every += numbers[at].tobytes()
-            latency = np.where(block.failed, np.nan, block.last_byte)
+            latency = measured(block)
             before = taken.seen
             taken.add(
                 latency,
@@ -109,7 +110,7 @@ class Join:
                     block.retries,
                     block.failed.copy(),
                     block.completed,
-                    np.where(block.failed, np.nan, block.first_byte),
+                    np.where(np.isnan(latency), np.nan, block.first_byte),
                     numbers,
                 ],
             )

@@ -48,7 +48,8 @@ class Process:
 class Operations:
     """The results of the run as columns, one place for each.
 
-    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures.
+    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures
+    and for what a worker that stalled delayed itself.
     ``ended`` is when each ended, in seconds since 1970 by the master's clock; NaN where it is not known.
     ``first_byte`` is the latency of the first byte of an answer with a body, NaN for others.
     """

@@ -39,8 +39,12 @@ _TOLD = {
 }
 #: The account of the queue of objects that expire, which is no client's.
 _QUEUE = b".expiring_objects"
-#: What an internal client of a daemon asks for, as its proxy names it: there is no host.
+#: Programs that ask for the queue: a proxy inside the expirer, and the expirer itself.
+_ASK_FOR_QUEUE = (b"proxy-server", b"direct-client")
+#: What an internal client of a daemon asks for, as its proxy names it: there is no host. So does what an
+#: object server tells a container server of it.
 _INTERNAL_DELETE = b"DELETE http://localhost/"
+_ASK_FOR_INTERNAL = (b"proxy-server", b"object-server")
 
 
 def words(node: bytes | str, line: BackendLine) -> Words:
@@ -49,12 +53,12 @@ def words(node: bytes | str, line: BackendLine) -> Words:
     Older versions of Swift call the proxy inside the object-expirer as any other. Its deletes have no port
     in their address, and no client asks for its queue.
     """
-    asker = line.asker
-    if asker == b"proxy-server" and (
-        line.names.startswith(_QUEUE) or line.referer.startswith(_INTERNAL_DELETE)
+    asker, server = line.asker, _TOLD.get((line.asker, line.server), line.server)
+    if (asker in _ASK_FOR_QUEUE and line.names.startswith(_QUEUE)) or (
+        asker in _ASK_FOR_INTERNAL and line.referer.startswith(_INTERNAL_DELETE)
     ):
         asker = b"object-expirer"
-    return node, _TOLD.get((asker, line.server), line.server), line.device, asker
+    return node, server, line.device, asker
 
 
 @dataclass(frozen=True, slots=True)

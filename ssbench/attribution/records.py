@@ -9,6 +9,7 @@ from ssbench.attribution.ranks import Difference, Shown
 from ssbench.attribution.shares import TimeShare
 from ssbench.attribution.standings import Standing
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.attribution.timelines import Timelines
 from ssbench.cluster.observation import Observation
 
 
@@ -60,11 +61,12 @@ class Finding:
     - ``499``: proxies gave up its replicas of writes, though not more often than others';
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
     - ``handoff``: proxies asked for other devices than a partition's own;
-    - ``missing``: requests with servers that left no line take longer;
-    - ``untold``: it and ``same`` could not be compared with others.
+    - ``missing``: requests with servers, or a proxy, that left no line take longer;
+    - ``stall``: no operation ended for ``seconds``, the longest of so many times;
+    - ``inconclusive``: it and ``same`` could not be compared with others.
 
     ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
-    ``members`` are the devices of a process or node, ``ties`` those whose own times rule them out.
+    ``members`` are the devices of a process, node or server, ``ties`` those whose own times rule them out.
     ``part`` is the time that shows it best (:mod:`ssbench.attribution.evidence`; ``last`` for replicas of
     writes that end last, ``account updates`` of the containers that the run made) and ``group`` is ``reads``
     or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
@@ -109,9 +111,10 @@ class Attribution:
 
     ``unlogged`` are servers that proxies, other servers, recon or the ring name and that have no log here.
     ``detectable`` is the least delay (seconds) of any device's reads and deletes that would have been found,
-    ``request`` the median of a request; None where no delay would have been, or there is none. ``in_writes``
+    ``detectable_at_end`` that of a delay at the end of its writes, as at commit, ``request`` the median of a
+    request; None where no delay would have been, or there is none. ``in_writes``
     is the share of the writes that a device takes part in, as a rule. ``standings`` are by own times, the
-    most evident first.
+    most evident first; ``timelines`` show all servers over the run.
     """
 
     coverage: Coverage
@@ -120,9 +123,11 @@ class Attribution:
     overload: list[str]
     unlogged: list[str]
     detectable: float | None
+    detectable_at_end: float | None
     request: float | None
     in_writes: float
     standings: list[Standing]
+    timelines: Timelines
     parts: list[PartRow]
     time_shares: list[TimeShare]
     proxies: list[Row]

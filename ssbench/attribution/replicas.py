@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import ALPHA, LEAST_SHARE
+from ssbench.attribution.detectable import POWER, STEPS
 from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.attribution.kinds import READS
 from ssbench.attribution.parts import LATE
@@ -35,6 +37,7 @@ from ssbench.attribution.ranks import (
     Shown,
     holm,
     is_evident,
+    of_median,
     upper_tail,
 )
 
@@ -111,6 +114,41 @@ class Replicas:
                 found[device] = _signed_ranks(own)
         return found
 
+    def times(self) -> tuple[Places, Places, Floats]:
+        """Return the device and the operation of each replica, and its seconds beyond the slowest other."""
+        return self._all.device, self._all.operation, self._all.beyond_slowest
+
+    def detectable(self) -> float | None:
+        """Return the least delay at the end of any device's writes, in seconds, that would have been found.
+
+        That is in 9 of 10 runs, for the device with fewest of them, of those that can be tested. None where
+        no delay would have been, or nothing could be tested.
+        """
+        counts = [len(each.operation) for each in self._by_device]
+        device = min(
+            (place for place, count in enumerate(counts) if count >= LEAST),
+            key=counts.__getitem__,
+            default=None,
+        )
+        if device is None:
+            return None
+        own = self._by_device[device]
+        typical = float(np.median(self._joined.operations.latency[own.operation]))
+        least = NormalDist().inv_cdf(1 - ALPHA / len(self._by_device)) + POWER
+        low, _ = of_median(own.beyond_slowest)
+        for delay in STEPS * typical:
+            # One that is as long as the least share measures less than it in half of the runs.
+            if not low + delay >= 1.5 * LEAST_SHARE * typical:
+                continue
+            later = replace(
+                own, beyond_slowest=own.beyond_slowest + delay, beyond_mean=own.beyond_mean + delay
+            )
+            if _signed_ranks(later) >= least and _without_any_one(
+                self._all, later, device, _WITHOUT_ONE + POWER
+            ):
+                return float(delay)
+        return None
+
     def beside(self, device: int) -> Shown | None:
         """Return how much longer a device's replicas take than the others; None for too few."""
         own = self._by_device[device]
@@ -185,7 +223,7 @@ def _signed_ranks(own: _Replicas) -> float:
     return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
 
 
-def _without_any_one(replicas: _Replicas, own: _Replicas, device: int) -> bool:
+def _without_any_one(replicas: _Replicas, own: _Replicas, device: int, least: float = _WITHOUT_ONE) -> bool:
     """Whether the device is last also in those of its writes in which any one other took no part.
 
     A fresh ring may leave no such writes: then this cannot be asked of that other one.
@@ -193,7 +231,7 @@ def _without_any_one(replicas: _Replicas, own: _Replicas, device: int) -> bool:
     beside = replicas.where(np.isin(replicas.operation, own.operation) & (replicas.device != device))
     for other in np.unique(beside.device):
         left = own.where(~np.isin(own.operation, beside.operation[beside.device == other]))
-        if len(left.operation) and not _signed_ranks(left) >= _WITHOUT_ONE:
+        if len(left.operation) and not _signed_ranks(left) >= least:
             return False
     return True
 

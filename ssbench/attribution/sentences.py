@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.records import Finding, Work
+from ssbench.figures.units import change, duration, moment, number, probability, share
 
 #: A server's own time shows a delay if it shows this share of it.
 _SHOWN = 0.25
@@ -84,7 +85,7 @@ def _text(finding: Finding, head: str) -> str:
     text = f"{head}: {pattern.format(_longer(finding))}"
     if finding.share is not None and not math.isnan(finding.share):
         of = "them" if finding.part == "account updates" else "all requests"
-        text += f"; in {_per_cent(finding.share)} of {of}"
+        text += f"; in {share(finding.share)} of {of}"
     text += f"{_when(finding)}; {_probability(finding.probability)}."
     for more in (
         _legs(finding),
@@ -103,12 +104,12 @@ def _longer(finding: Finding) -> str:
         return "longer"
     by_mean = measured.mean > 2 * measured.median
     value = measured.mean if by_mean else measured.median
-    text = f"{seconds(value)} longer ({'mean: not all of them' if by_mean else 'median'}"
+    text = f"{duration(value)} longer ({'mean: not all of them' if by_mean else 'median'}"
     if finding.request:
-        text += f", {value / finding.request:+.0%} of a request"
+        text += f", {change(value / finding.request)} % of a request"
     if finding.interval and not by_mean and not math.isnan(finding.interval[0]):
         low, high = finding.interval
-        text += f", 95%: {seconds(low)} to {seconds(high)}"
+        text += f", 95%: {duration(low)} to {duration(high)}"
     return f"{text})"
 
 
@@ -119,8 +120,8 @@ def _when(finding: Finding) -> str:
     length = course.slices[-1].ends
     if course.begins is None or course.ends is None:
         when = "in no part of the run more than in others" if _by_mean(finding) else "throughout the run"
-        return f"; {when} ({length:.0f} s)"
-    return f"; from {course.begins:.1f} s to {course.ends:.1f} s of {length:.0f} s"
+        return f"; {when} ({moment(length)} s)"
+    return f"; from {moment(course.begins)} s to {moment(course.ends)} s of {moment(length)} s"
 
 
 def _stretch(finding: Finding) -> str:
@@ -129,12 +130,12 @@ def _stretch(finding: Finding) -> str:
     if when is None:
         return ""
     if when.ends - when.begins < 0.05:
-        return f", at {when.begins:.1f} s of {when.length:.0f} s"
-    return f", from {when.begins:.1f} s to {when.ends:.1f} s of {when.length:.0f} s"
+        return f", at {moment(when.begins)} s of {moment(when.length)} s"
+    return f", from {moment(when.begins)} s to {moment(when.ends)} s of {moment(when.length)} s"
 
 
 def _of_all(finding: Finding) -> str:
-    return "" if finding.share is None else f" ({_per_cent(finding.share)} of all)"
+    return "" if finding.share is None else f" ({share(finding.share)} of all)"
 
 
 def _by_mean(finding: Finding) -> bool:
@@ -213,7 +214,7 @@ def _any(names: Sequence[str]) -> str:
 
 
 def _of_work(work: Work) -> str:
-    show = _rate if work.unit == "requests" else _whole
+    show = number if work.unit == "requests" else share
     if work.unit == "requests":
         where = f" on {work.whose}" if work.whose else ""
         text = f"{work.who}{where} {show(work.during)} requests/s"
@@ -225,14 +226,6 @@ def _of_work(work: Work) -> str:
     beside = [] if work.before is None else [f"before the run {show(work.before)}"]
     beside += [] if work.others is None else [f"other {work.on}s {show(work.others)}"]
     return f"{text} ({', '.join(beside)})" if beside else text
-
-
-def _rate(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def _whole(share: float) -> str:
-    return f"{share:.0%}"
 
 
 def _ruled_out(finding: Finding) -> str:
@@ -261,12 +254,12 @@ def _late(finding: Finding) -> str:
     work = f" {text}" if (text := _work(finding)) else ""
     return (
         f"{finding.name} has late replicas: {count(finding.requests, 'write')}{_of_all(finding)} answered"
-        f" without it, after {seconds(finding.seconds)} (median){_stretch(finding)};"
+        f" without it, after {duration(finding.seconds)} (median){_stretch(finding)};"
         f" {_probability(finding.probability)}.{work} Next: post_quorum_timeout of the proxies; {_DISK}"
     )
 
 
-def _untold(finding: Finding) -> str:
+def _inconclusive(finding: Finding) -> str:
     names = [finding.name, *finding.same]
     verb = "it served" if len(names) == 1 else "each served"
     return f"Not testable: {listed(names)}: {verb} every request, or too few, so nothing compares"
@@ -292,9 +285,8 @@ def _given_up(finding: Finding) -> str:
 
 def _error(finding: Finding) -> str:
     recon = f". {said.removesuffix('.')}" if (said := _recon(finding)) else ""
-    return (
-        f"{finding.name}: {finding.detail} by the proxies' logs{_stretch(finding)}{recon}. Next: {_ANSWERS}"
-    )
+    what = f"{who(finding)}: {finding.detail} by the proxies' logs{_stretch(finding)}"
+    return f"{what}{recon}. Next: {_ANSWERS}"
 
 
 def _handoff(finding: Finding) -> str:
@@ -305,11 +297,24 @@ def _handoff(finding: Finding) -> str:
     )
 
 
-def _missing(finding: Finding) -> str:
+def _stall(finding: Finding) -> str:
+    times = f" (the longest of {finding.requests} such times)" if finding.requests > 1 else ""
     return (
-        f"A server without a log is slow: the {finding.requests:,} requests"
-        f" ({_per_cent(finding.share or 0)}) that lack a line of an object server take {_longer(finding)}"
-        f"{_when(finding)}; {_probability(finding.probability)}. Next: give the logs of the servers that have"
+        f"No operation ended for {moment(finding.seconds or 0.0)} s{_stretch(finding)}{times}, though some"
+        " were under way: what they waited for stopped, as a server of containers or accounts, a proxy,"
+        " the network or the load generator. Next: their logs of these seconds"
+    )
+
+
+def _missing(finding: Finding) -> str:
+    proxy = finding.level == "proxy"
+    name, line, those = (
+        ("proxy", "a proxy", "proxies") if proxy else ("server", "an object server", "servers")
+    )
+    return (
+        f"A {name} without a log is slow: the {finding.requests:,} requests"
+        f" ({share(finding.share or 0)}) that lack a line of {line} take {_longer(finding)}"
+        f"{_when(finding)}; {_probability(finding.probability)}. Next: give the logs of the {those} that have"
         " none here"
     )
 
@@ -320,12 +325,13 @@ _SENTENCES: dict[str, Callable[[Finding], str]] = {
     "together": _together,
     "late": _late,
     "unfelt": _unfelt,
-    "untold": _untold,
+    "inconclusive": _inconclusive,
     "499": _given_up,
     "507": _broken,
     "error": _error,
     "handoff": _handoff,
     "missing": _missing,
+    "stall": _stall,
 }
 
 
@@ -336,23 +342,15 @@ def who(finding: Finding) -> str:
 
 
 def _probability(value: float | None) -> str:
-    return "" if value is None else "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-
-
-def _per_cent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
-
-
-def seconds(value: float | None) -> str:
-    """Format seconds: in ms below one, of what three digits do not make one."""
-    if value is None or math.isnan(value):
-        return "-"
-    return f"{value:.2f} s" if abs(value) >= 0.9995 else f"{value * 1e3:.3g} ms"
+    if value is None:
+        return ""
+    text = probability(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def signed(value: float) -> str:
     """Format a difference in seconds."""
-    return f"{'+' if value >= 0 else ''}{seconds(value)}"
+    return f"{'+' if value >= 0 else ''}{duration(value)}"
 
 
 def count(number: int, noun: str) -> str:

@@ -29,8 +29,8 @@ class Columns:
     """The parts of each operation in seconds, which add up to its latency; NaN where a line is missing.
 
     ``way`` is what the client waited beyond the proxy's time, ``server`` the time of the slowest object
-    server less ``update``, that of the container server that it told. ``body`` is what came after the first
-    byte of an answer; nothing of a write, whose body is in the servers' times. ``proxy`` is the rest.
+    server less ``update``, that of the container server that it updated. ``body`` is what came after the
+    first byte of an answer; nothing of a write, whose body is in the servers' times. ``proxy`` is the rest.
     """
 
     way: Floats

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssbench.attribution.culprits import POOLED, Family, Verdict
-from ssbench.attribution.ranks import Difference, interval, upper_tail
+from ssbench.attribution.ranks import Difference, Floats, interval, upper_tail
 
 #: So many are measured.
 MOST = 20
 
-#: The times that are compared, and the level of those who have them.
-_OF = {"own": "device", "updates": "device", "own part": "proxy"}
+#: The own times of a party, and the level of those who have them.
+LEVELS = {"own": "device", "updates": "device", "own part": "proxy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,37 @@ class Standing:
     probability: float
 
 
+def by_evidence(families: Sequence[Family], verdict: Verdict, level: str) -> Floats:
+    """Return the largest deviate of each candidate of a level in all tests, -inf where none could tell.
+
+    A node has at least that of its devices: one with a single device is not tested by itself.
+    """
+    found = _largest(families, verdict, level)
+    members = next(each.members for each in families[-2].levels if each.name == level)
+    if members is None:
+        return found
+    of_devices = _largest(families, verdict, "device")
+    return np.array([max([own, *of_devices[list(each)]]) for own, each in zip(found, members, strict=True)])
+
+
+def _largest(families: Sequence[Family], verdict: Verdict, level: str) -> Floats:
+    every = [
+        np.nan_to_num(test.z, nan=-np.inf).max(axis=0)
+        for family, tests in zip(families, verdict.tests, strict=True)
+        for one, test in zip(family.levels, tests, strict=True)
+        if one.name == level
+    ]
+    largest: Floats = np.max(every, axis=0)
+    return largest
+
+
 def standings(
     families: Sequence[Family], verdict: Verdict, name: Callable[[str, int], str]
 ) -> list[Standing]:
     """Return those with most evidence; ``name`` returns what a candidate of a level is called."""
     ranked = []
     for family, tests in zip(families, verdict.tests, strict=True):
-        if family.part not in _OF or family.windows or family.tail:
+        if family.part not in LEVELS or family.windows or family.tail:
             continue
         best = np.nan_to_num(tests[0].z, nan=-np.inf).max(axis=0)
         ranked += [(float(best[place]), family, int(place)) for place in np.flatnonzero(np.isfinite(best))]
@@ -50,7 +74,7 @@ def standings(
         if not np.isnan(measured.median):
             found.append(
                 Standing(
-                    name(_OF[family.part], place),
+                    name(LEVELS[family.part], place),
                     family.part,
                     int(mask.sum()),
                     measured,

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.doubts import doubts
-from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, UPDATE, Joined
 from ssbench.attribution.kinds import Compared, Completeness
 from ssbench.attribution.parts import Parts, quantiles
-from ssbench.attribution.ranks import Difference, Places, Units, difference, distinct, pairs
+from ssbench.attribution.ranks import Difference, Floats, Places, Units, difference, distinct, pairs
 from ssbench.attribution.slowest import slowest
 from ssbench.operations import OPERATIONS
 
@@ -33,7 +33,9 @@ _NAMED = 5
 class Coverage:
     """How many operations there are, and how many the logs mention. ``complete`` have all object lines.
 
-    ``results`` are those of the run, of which the operations are a random sample where there are too many.
+    ``delayed`` are successes whose worker stalled. ``updates`` counts the lines of container servers that
+    were told of objects. ``results`` are those of the run, of which the operations are a random sample where
+    there are too many.
     """
 
     results: int
@@ -41,11 +43,13 @@ class Coverage:
     failed: int
     without_id: int
     retried: int
+    delayed: int
     with_proxy: int
     complete: int
     incomplete: int
     concurrent: int
     compared: int
+    updates: int
     lines: int
     lines_of_run: int
     cut: int
@@ -129,15 +133,21 @@ def proxy_rows(joined: Joined, compared: Compared, level: Level) -> list[Row]:
     return of_two(rows)
 
 
-def server_rows(joined: Joined, compared: Compared, level: Level, names: list[str], key: Places) -> list[Row]:
-    """Return a row for each device or node; ``key`` is who it is in each line. The worst come first."""
+def server_rows(
+    joined: Joined, compared: Compared, level: Level, names: list[str], key: Places, evidence: Floats
+) -> list[Row]:
+    """Return a row for each device or node; ``key`` is who it is in each line.
+
+    Those with most evidence come first: of few requests, a large difference may be by chance.
+    """
     lines = joined.lines
     at = np.flatnonzero(lines.of != OTHER)
     at = at[np.argsort(key[at], kind="stable")]
     groups = np.split(at, np.cumsum(np.bincount(key[at], minlength=len(names)))[:-1]) if names else []
     most = sorted(range(len(names)), key=lambda place: -len(groups[place]))[:_MEASURED]
     rows = []
-    for place in (place for place in range(len(names)) if len(groups[place])):
+    order = sorted((place for place in range(len(names)) if len(groups[place])), key=lambda at: -evidence[at])
+    for place in order:
         group = groups[place]
         took_part = distinct(lines.operation[group])
         rows.append(
@@ -150,7 +160,7 @@ def server_rows(joined: Joined, compared: Compared, level: Level, names: list[st
                 _longer(compared.units, level, place) if place in most else None,
             )
         )
-    return sorted(of_two(rows), key=lambda row: -(row.longer.median if row.longer else -np.inf))
+    return of_two(rows)
 
 
 def of_two(rows: list[Row]) -> list[Row]:
@@ -227,8 +237,8 @@ def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list
     return rows
 
 
-def slowest_rows(joined: Joined, split: Parts, accused: set[str]) -> list[SlowOperation]:
-    """Return the successes that took longest, and where their time went; ``accused`` are names."""
+def slowest_rows(joined: Joined, split: Parts, suspects: set[str]) -> list[SlowOperation]:
+    """Return the successes that took longest, and where their time went; ``suspects`` are names."""
     rows = []
     places = slowest(joined.operations.latency)
     theirs = np.flatnonzero(np.isin(joined.lines.operation, places))
@@ -250,7 +260,7 @@ def slowest_rows(joined: Joined, split: Parts, accused: set[str]) -> list[SlowOp
                 int(split.extra[place]),
                 int(joined.handoffs[place]),
                 joined.trans_ids.get(place),
-                tuple(each for each in took_part if each in accused),
+                tuple(each for each in took_part if each in suspects),
             )
         )
     return rows
@@ -284,11 +294,13 @@ def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool
         failed=int(operations.failed.sum()),
         without_id=joined.without_id,
         retried=int((operations.retries > 0).sum()),
+        delayed=int((fine & np.isnan(operations.latency)).sum()),
         with_proxy=int((with_proxy & fine).sum()),
         complete=int((whole & fine).sum()),
         incomplete=int((~whole & fine).sum()),
         concurrent=int(complete.concurrent.sum()),
         compared=int(usable.sum()),
+        updates=int((joined.lines.of == UPDATE).sum()),
         lines=sum(file.lines for file in joined.files),
         lines_of_run=sum(file.of_run for file in joined.files),
         cut=sum(file.cut for file in joined.files),

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.attribution import culprits, kinds, parts
-from ssbench.attribution.addresses import Addresses
+from ssbench.attribution.addresses import Addresses, ip_of
 from ssbench.attribution.evidence import Usable
-from ssbench.attribution.joined import OBJECT, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, Joined
 from ssbench.attribution.kinds import Completeness
-from ssbench.attribution.moments import course, stretch
+from ssbench.attribution.moments import Stretch, course, stretch
 from ssbench.attribution.ranks import (
     Places,
     Units,
@@ -26,9 +27,14 @@ from ssbench.attribution.ranks import (
     upper_tail,
 )
 from ssbench.attribution.records import Finding
+from ssbench.statistics.latencies import plain
+from ssbench.statistics.stalls import Gaps
 
 #: So few late replicas are no habit.
 _HABIT = 5
+#: Kinds of errors that proxies log of a device, and from how many devices on a server is spoken of as one.
+_LOGGED = ("timeout", "connection", "error", "507", "limited")
+_SEVERAL = 3
 
 
 #: When the run was, in seconds since 1970.
@@ -74,6 +80,23 @@ def given_up(joined: Joined, run: Run, named: Collection[str]) -> list[Finding]:
     return sorted(found, key=lambda each: -each.requests)
 
 
+def stalls(joined: Joined, run: Run) -> list[Finding]:
+    """Tell when no operation ended though some were under way: what all wait for is no outlier."""
+    operations = joined.operations
+    known = ~np.isnan(operations.ended)
+    if not known.any():
+        return []
+    ended, latency = operations.ended[known], operations.latency[known]
+    gaps = Gaps()
+    gaps.add(ended, ended - latency)
+    found = gaps.stalls(*run, plain(latency[latency > 0]), None)
+    if not found:
+        return []
+    longest = max(found, key=lambda each: each.seconds)
+    between = Stretch(longest.start, longest.start + longest.seconds, run[1] - run[0])
+    return [Finding("stall", "", "", requests=len(found), seconds=longest.seconds, stretch=between)]
+
+
 def _share(joined: Joined, operation: Places) -> float:
     """Return in which share of the operations something was, by the places of these, some more than once."""
     return len(distinct(operation)) / max(len(joined.operations.code), 1)
@@ -89,11 +112,17 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
     }
     logged: dict[str, Counter[str]] = {name: Counter() for name in answered}
     between: dict[str, list[int]] = {}
-    for key, count in (joined.errors + joined.other_errors).items():
+    members: dict[str, list[str]] = {}
+    counted = joined.errors + joined.other_errors
+    whole = _of_whole_servers(counted, addresses)
+    for key, count in counted.items():
         kind, server, address, device = key
-        if address and kind in ("timeout", "connection", "error", "507", "limited"):
+        if address and kind in _LOGGED:
             where = f"{address}/{device}" if device else address
             name = addresses.name(address, device, server) or f"{server} server {where}".strip()
+            if server_name := whole.get(address):
+                members.setdefault(server_name, []).append(device)
+                name = server_name
             words = {"limited": "error limited", "connection": "no connection"}.get(kind, kind)
             logged.setdefault(name, Counter())[words] += count
             between.setdefault(name, []).extend(joined.error_places.get(key, ()))
@@ -108,6 +137,7 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
                 requests=each.total() if operation is None else len(operation),
                 share=None if operation is None else _share(joined, operation),
                 detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
+                members=sorted(set(members.get(name, ()))),
                 stretch=stretch(ended[between[name] if operation is None else operation], run),
             )
         )
@@ -119,6 +149,26 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
     return found
 
 
+def _of_whole_servers(counted: Counter[tuple[str, str, str, str]], addresses: Addresses) -> dict[str, str]:
+    """Return the names of the servers that did not answer for several devices, by address."""
+    devices: dict[str, set[str]] = {}
+    servers: dict[str, str] = {}
+    others: set[str] = set()
+    for kind, server, address, device in counted:
+        if kind in ("connection", "timeout") and device:
+            devices.setdefault(address, set()).add(device)
+            servers[address] = server
+        elif kind in _LOGGED and kind != "limited":
+            others.add(address)
+    found = {}
+    for address, names in devices.items():
+        if len(names) >= _SEVERAL and address not in others:
+            known = (addresses.name(address, device, servers[address]) for device in sorted(names))
+            node = next((name.rpartition(" on ")[2] for name in known if name), None)
+            found[address] = f"{servers[address]} server {f'on {node}' if node else address}"
+    return found
+
+
 def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> list[str]:
     """Return the servers without a log that errors of proxies, other servers, recon or the ring name."""
     named = {
@@ -127,7 +177,9 @@ def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> li
         if address and device and server in ("object", "") and addresses.has_no_log(address, device)
     }
     placed = (address for address in by_ring if addresses.node(address) is None)
-    return list(dict.fromkeys([*addresses.unlogged, *named, *placed]))
+    found = dict.fromkeys([*addresses.unlogged, *named, *placed])
+    with_port = {ip_of(address) for address in found}
+    return [address for address in found if address not in with_port]
 
 
 def _times(count: int) -> str:
@@ -135,10 +187,19 @@ def _times(count: int) -> str:
 
 
 def missing(joined: Joined, usable: Usable, complete: Completeness, run: Run) -> list[Finding]:
-    """Tell whether requests of which a server left no line take longer than the others of their kind."""
-    operations = joined.operations
-    at = np.flatnonzero(usable.first_try & ~complete.concurrent)
-    without = ~complete.complete[at]
+    """Tell whether requests of which a storage server or the proxy left no line take longer than others."""
+    reads_of_one = usable.first_try & ~complete.concurrent
+    return [
+        *_without_lines("device", joined, np.flatnonzero(reads_of_one), ~complete.complete, run),
+        *_without_lines("proxy", joined, np.flatnonzero(usable.first_try), joined.proxy == NO_INDEX, run),
+    ]
+
+
+def _without_lines(
+    level: str, joined: Joined, at: Places, lacks: npt.NDArray[np.bool_], run: Run
+) -> list[Finding]:
+    """Compare those of some operations that lack a line with the others of their kind."""
+    operations, without = joined.operations, lacks[at]
     if not without.any() or without.all():
         return []
     stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
@@ -152,7 +213,7 @@ def missing(joined: Joined, usable: Usable, complete: Completeness, run: Run) ->
     return [
         Finding(
             "missing",
-            "device",
+            level,
             "",
             requests=len(mine),
             share=len(mine) / len(at),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from ssbench.capacity.knee import Knee
+from ssbench import record
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import GroupStep, Step
-from ssbench.capacity.sweep import find_knee, first_of_the_best, knee_in_words, limits, too_short
-from ssbench.capacity.variables import OfGroup, Varied
+from ssbench.capacity.sweep import Knee, find_knee, first_of_the_best, knee_in_words, limits, too_short
+from ssbench.capacity.variables import OfGroup, Variable, Varied
 from ssbench.errors import ExitCode
 from ssbench.figures.units import AT_LEAST, change, duration, number
 from ssbench.gates import Result
@@ -147,3 +148,44 @@ def _difference(before: GroupStep, now: GroupStep) -> str:
     if before.interval.low <= now.interval.high and now.interval.low <= before.interval.high:
         return "no difference of the rates is shown"
     return f"the rate changed by {change(now.rate / before.rate - 1)} %"
+
+
+class Report(record.Head, frozen=True, kw_only=True):
+    """A sweep, or a search for the highest load: a run for each step.
+
+    ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
+    that. ``conclusion`` is the result of all
+    steps, in words, and ``notes`` are further remarks. ``knee`` is that of a sweep, ``answer`` that of a
+    search. ``judged_by`` says of each step what it was judged by; it is empty in a sweep.
+    """
+
+    format: Literal["ssbench capacity"] = "ssbench capacity"
+    version: Literal[2] = 2
+    title: str
+    varied: Variable
+    group: str | None
+    conclusion: str
+    notes: tuple[str, ...]
+    knee: Knee | None
+    answer: Answer | None
+    steps: tuple[Step, ...]
+    judged_by: tuple[str, ...]
+
+
+def report(found: Capacity, *_: object) -> str:
+    """Return what was found as one JSON document."""
+    varied = found.variable
+    return record.text(
+        Report(
+            exit_code=found.exit_code,
+            title=found.title,
+            varied=varied.variable if isinstance(varied, OfGroup) else varied,
+            group=varied.group if isinstance(varied, OfGroup) else None,
+            conclusion=found.conclusion,
+            notes=found.notes,
+            knee=found.knee,
+            answer=found.answer,
+            steps=found.steps,
+            judged_by=found.words,
+        )
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.conditions import Condition, parse, unknown_subject
 from ssbench.figures import Unit
-from ssbench.figures.units import count
+from ssbench.figures.units import count, nearly_all
 from ssbench.gates import Result
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
@@ -115,7 +115,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
     return Finding(
         condition,
         verdict,
-        f"{words}, {_in_percent(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        f"{words}, {nearly_all(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
         Evidence(share, size, wanted),
         at_least,
@@ -144,12 +144,7 @@ def _not_begun(statistics: RunStatistics, line: Line) -> float:
 
 
 def _sure(low: float, high: float) -> str:
-    return f" (95 % sure: {_in_percent(low)} to {_in_percent(high)})"
-
-
-def _in_percent(share: float) -> str:
-    # With three decimals: the four digits that shares have elsewhere would make 100% of 99.996%.
-    return f"{share:.3%}"
+    return f" (95 % sure: {nearly_all(low)} to {nearly_all(high)})"
 
 
 def _verdict(low_holds: bool, high_holds: bool) -> Result:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench import quantities
+from ssbench.figures.units import given
 from ssbench.suggestions import did_you_mean
 
 EXAMPLES = "such as users=4,8,16 or users=4..512, or backup.users=0,4,16 of a group"
@@ -48,7 +49,7 @@ class Variable(Enum):
     def words(self, value: float) -> str:
         """Return a value with its unit."""
         unit = self.unit.removesuffix("s") if value == 1 and self is not Variable.RATE else self.unit
-        return f"{value:,g} {unit}" if value < 1e6 else f"{value:,.0f} {unit}"
+        return f"{given(value)} {unit}"
 
     @property
     def is_load(self) -> bool:

@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli.options import completes
+from ssbench.cli.parser import completes
 from ssbench.errors import UsageError
+from ssbench.references import is_reference
 from ssbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _log = logging.getLogger(__name__)
 #: Names the folder where no option does.
 VARIABLE = "SSBENCH_RESULTS_DIR"
 
-#: The folder where neither does; see :mod:`ssbench.run.state_folder`.
+#: The folder where neither does; see :mod:`ssbench.run.folders`.
 USUAL = "~/.local/state/ssbench"
 
 
@@ -103,15 +104,21 @@ def folder(arguments: argparse.Namespace) -> Path | None:
 
 def folder_of_last(arguments: argparse.Namespace) -> Path | None:
     """Return the folder where ``last`` is looked for; None where that needs ``--results-dir``."""
-    from ssbench.run.state_folder import results_folder
+    from ssbench.run.folders import results_folder
 
-    return None if arguments.results_dir else folder(arguments) or results_folder()
+    if arguments.results_dir:
+        return None
+    if (named := folder(arguments)) is not None:
+        return named
+    with suppress(UsageError):  # of a run whose file has a name: it needs no folder
+        return results_folder()
+    return None
 
 
 def open_archive(arguments: argparse.Namespace) -> Archive:
     """Open the folder that was named, or the one where runs leave their files without a name."""
     from ssbench.archive import Archive
-    from ssbench.run.state_folder import earlier_folders, results_folder
+    from ssbench.run.folders import earlier_folders, results_folder
 
     if (named := folder(arguments)) is not None:
         return Archive(named, _read)
@@ -121,18 +128,10 @@ def open_archive(arguments: argparse.Namespace) -> Archive:
 
 def _read(path: Path) -> Entry:
     """Make the entry of a stat file; raises StatFileError."""
-    from ssbench.archive import entry_of
     from ssbench.cli.stat_file import reading
-    from ssbench.errors import StatFileError
-    from ssbench.statistics import summarize
+    from ssbench.earlier import read_entry
 
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise StatFileError(f"{path}: {error.strerror}") from None
-    with reading(path) as results:
-        statistics = summarize(results)
-        return entry_of(statistics, path.name, status.st_size, status.st_mtime_ns)
+    return read_entry(path, reading)
 
 
 def floors(
@@ -158,8 +157,6 @@ def floors(
 
 def resolve(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
     """Return names of files for names and references (last, @label)."""
-    from ssbench.archive.archive import is_reference
-
     found: list[str] = []
     archive = None
     for name in names:

@@ -170,7 +170,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[Request]) -> None:
     from ssbench.cli.stat_file import reading
-    from ssbench.document import html
+    from ssbench.document.renderers import html
     from ssbench.reports import ReportOptions, attribution, run
     from ssbench.statistics import summarize
 
@@ -181,10 +181,9 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
     if requests:
         sections.append(attribution.requests(requests))
     page = html.render(run.document(statistics, options, sections), options)
-    with output_file.writing(arguments.html, force=arguments.force) as out:
+    done = output_file.say_written
+    with output_file.writing(arguments.html, force=arguments.force, done=done) as out:
         out.write(page)
-    if not output_file.is_standard_output(arguments.html):
-        _log.info("Wrote %s", arguments.html)
 
 
 def _hosts(text: str) -> dict[str, str]:

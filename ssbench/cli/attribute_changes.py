@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ssbench import printable, products
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import completes
+from ssbench.cli.parser import completes
 from ssbench.errors import UsageError
 from ssbench.products import Product
 

@@ -80,7 +80,7 @@ def write(arguments: argparse.Namespace, joined: Joined) -> bool:
 
     Raises UsageError where no log knows the request.
     """
-    from ssbench.attribution import otlp, waterfall
+    from ssbench.attribution import waterfall
 
     if not arguments.transaction and not arguments.trace and not arguments.otlp:
         return False
@@ -92,11 +92,10 @@ def write(arguments: argparse.Namespace, joined: Joined) -> bool:
             raise UsageError(f"{arguments.transaction}: no line of the logs that could be read has this id")
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             out.writelines(f"{line}\n" for line in waterfall.lines(found[0]))
-    for path, write_traces in ((arguments.trace, waterfall.chrome_trace), (arguments.otlp, otlp.traces)):
+    for path, write_traces in ((arguments.trace, waterfall.chrome_trace), (arguments.otlp, waterfall.traces)):
         if path:
-            with output_file.writing(path, force=arguments.force, clean=printable.in_json) as out:
+            done = output_file.say_written
+            with output_file.writing(path, force=arguments.force, clean=printable.in_json, done=done) as out:
                 out.write(write_traces(found))
                 out.write("\n")
-            if not output_file.is_standard_output(path):
-                _log.info("Wrote %s", path)
     return bool(arguments.transaction)

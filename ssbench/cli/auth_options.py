@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from ssbench.cli import auth_version
 from ssbench.cli.auth_version import AUTH_TYPES, Values
-from ssbench.cli.options import Parser, urls
+from ssbench.cli.options import urls
+from ssbench.cli.parser import Parser
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.
 _TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})

@@ -80,7 +80,7 @@ def check_complete(version: Version, values: Values) -> None:
         keystone = "3"
         lacks = _missing(values, "OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
         lacks += _missing_domains(values)
-    # Offer the names of Keystone only, those of version 1 having been told.
+    # Offer the names of Keystone only, those of version 1 were named before.
     short = [
         names.removeprefix("ST_AUTH or ").removeprefix("ST_USER or ").removeprefix("ST_KEY or ")
         for names in lacks

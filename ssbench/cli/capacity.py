@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from ssbench import printable, products, quantities
 from ssbench.capacity import objective
@@ -23,7 +24,7 @@ from ssbench.conditions import Condition
 from ssbench.document.columns import plural
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet import wire
-from ssbench.gates import Result, worst_result
+from ssbench.gates import Result, worst, worst_result
 from ssbench.products import Product
 from ssbench.run import Bench, BenchOptions
 
@@ -88,6 +89,8 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
             code = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
             output.write(replace(steps.found(runs, str(error) or "interrupted"), exit_code=code))
             raise
+        if runs.trouble:
+            code = worst([code, ExitCode.FAILED])
         runs.say_files()
         written = output.write(replace(steps.found(runs, why), exit_code=code))
         return code if written or code is not ExitCode.OK else ExitCode.FAILED
@@ -265,12 +268,13 @@ class _Output:
     def write(self, found: Capacity) -> bool:
         """Write all; log what could not be written, and return whether all was."""
         written = [
-            output_file.attempt(path, partial(self._write, name, path, found)) for name, path in self._wanted
+            output_file.attempt(
+                path, partial(_write, name, found), force=self._force, clean=printable.of(name)
+            )
+            for name, path in self._wanted
         ]
         return all(written)
 
-    def _write(self, name: str, path: Path, found: Capacity) -> None:
-        with output_file.writing(path, force=self._force, clean=printable.of(name)) as out:
-            out.writelines(products.parts(Product.CAPACITY, name, found, output_file.view(out)))
-        if not output_file.is_standard_output(path):
-            _log.info("Wrote %s", path)
+
+def _write(name: str, found: Capacity, out: TextIO) -> None:
+    out.writelines(products.parts(Product.CAPACITY, name, found, output_file.view(out)))

@@ -52,6 +52,8 @@ class Runs:
 
     def __init__(self, setting: Setting, variable: Varied, bench: Bench, observer: Observer | None) -> None:
         self.steps: list[Step] = []
+        #: Whether something besides the operations of a step failed, such as its clean-up.
+        self.trouble = False
         self._setting = setting
         self._variable = variable
         self._bench = bench
@@ -68,6 +70,7 @@ class Runs:
             outcome = self._series.run(
                 scenario, str(value), sinks=sinks, observer=self._observer, goal=setting.goal(scenario)
             )
+        self.trouble |= outcome.trouble
         if outcome.path is None:
             raise EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
         statistics = summarize(open_results(outcome.path))

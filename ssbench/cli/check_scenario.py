@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ssbench import printable, products
-from ssbench.cli import json_output, output_file
-from ssbench.cli.options import add_format, add_scenario_file
+from ssbench.cli import json_output, output_file, scenario_file
+from ssbench.cli.options import add_format
 from ssbench.errors import ExitCode
 from ssbench.products import Product
 
@@ -21,7 +21,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_scenario_file(parser)
+    scenario_file.add_arguments(parser)
     add_format(parser, Product.OUTLOOK)
     json_output.add_arguments(parser)
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.scenario.reading import load
 
     json_output.check(arguments)
-    scenario = load(arguments.scenario_file)
+    scenario = load(scenario_file.chosen(arguments))
     if not json_output.alone(arguments):
         with output_file.standard_output(printable.of(arguments.format)) as out:
             out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))

@@ -6,7 +6,6 @@ import argparse
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,9 +18,9 @@ from ssbench.cli.options import (
     add_renamed,
     add_undecided,
     chosen_undecided,
-    completes,
     share,
 )
+from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode, UsageError
 from ssbench.products import Product
 
@@ -128,8 +127,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
-            with suppress(output_file.ReaderGoneError):  # head and the like; the exit code is the same
-                _write(format_, path, comparison, curves, force=arguments.force)
+            _write(format_, path, comparison, curves, force=arguments.force)
     return ExitCode.OK if comparison is None else verdict(comparison).exit_code
 
 
@@ -210,12 +208,11 @@ def _write(format_: str, path: Path, comparison: Comparison, curves: _Curves | N
     from ssbench.comparison.document import ComparisonView
 
     before, after = curves or ((), ())
-    with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
+    clean, done = printable.of(format_), output_file.say_written
+    with output_file.writing(path, force=force, clean=clean, done=done) as out:
         screen = output_file.view(out)
         view = ComparisonView(before, after, columns=screen.columns, encoding=screen.encoding)
         out.writelines(products.parts(Product.COMPARISON, format_, comparison, view))
-    if not output_file.is_standard_output(path):
-        _log.info("Wrote %s", path)
 
 
 def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) -> Comparison:

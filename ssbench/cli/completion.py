@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from ssbench.cli.options import COMPLETES
 from ssbench.cli.output_file import standard_output
+from ssbench.cli.parser import COMPLETES
 from ssbench.errors import ExitCode, UsageError
 
 EXAMPLE = "ssbench-master completion bash > ~/.local/share/bash-completion/completions/ssbench-master"
@@ -80,7 +80,7 @@ def _labels() -> list[str]:
     """Return the labels that the index of the folder of results has; a shell waits for them."""
     from ssbench.archive.archive import INDEX
     from ssbench.cli import archives
-    from ssbench.run.state_folder import results_folder
+    from ssbench.run.folders import results_folder
 
     found: list[str] = []
     with suppress(sqlite3.Error, OSError, UsageError):

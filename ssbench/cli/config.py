@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Literal
 
 from ssbench.cli import json_output, settings
-from ssbench.cli.options import Parser
 from ssbench.cli.output_file import standard_output
+from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode
 from ssbench.record import Head, Record
 from ssbench.suggestions import did_you_mean
@@ -122,9 +123,12 @@ def _spell(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
-        case int() | float():
-            return f"{value:g}" if isinstance(value, float) else str(value)
+        case int():
+            return str(value)
+        case float():
+            short = f"{value:g}"
+            return short if float(short) == value else repr(value)
         case list() | tuple():
             return f"[{', '.join(map(_spell, value))}]"
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    # Escapes of JSON are some of TOML's; DEL is to be escaped there too.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

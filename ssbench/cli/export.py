@@ -50,9 +50,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     output_file.check_all([output], arguments.stats_file, force=arguments.force)
     write = WRITERS[format_]
     with reading(arguments.stats_file) as results:
-        with output_file.writing(output, force=arguments.force) as out:
+        whole: list[Path] = []  # not where the reader of a pipe is gone
+        with output_file.writing(output, force=arguments.force, done=whole.append) as out:
             write(results, out.buffer)
         for warning in results.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
-        _log.info("%s results exported", f"{results.results_read:,}")
+        if whole:
+            _log.info("%s results exported", f"{results.results_read:,}")
     return ExitCode.OK

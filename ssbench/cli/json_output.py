@@ -46,18 +46,11 @@ def alone(arguments: argparse.Namespace) -> bool:
 
 
 def write(arguments: argparse.Namespace, made: Head | Iterable[str]) -> None:
-    """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError.
-
-    A reader that has gone away is no failure, and changes no exit code.
-    """
+    """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError."""
     if arguments.json is None:
         return
     from ssbench.record import Head, parts
 
-    try:
-        with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-            out.writelines(parts(made) if isinstance(made, Head) else made)
-    except output_file.ReaderGoneError:
-        return
-    if not output_file.is_standard_output(arguments.json):
-        _log.info("Wrote %s", arguments.json)
+    file, done = arguments.json, output_file.say_written
+    with output_file.writing(file, force=arguments.force, clean=printable.in_json, done=done) as out:
+        out.writelines(parts(made) if isinstance(made, Head) else made)

@@ -14,7 +14,8 @@ EXAMPLE = "ssbench-master kill-workers --zmq-key fleet.key"
 
 DESCRIPTION = (
     "Bind the sockets that workers connect to, tell each worker that connects to exit, and say which did."
-    " Ends after five seconds without a message from any worker, or 2.5 once all that came have exited."
+    " Ends after five seconds without a message from any worker, or after 2.5 or little more once all that"
+    " came have exited."
 )
 
 _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
@@ -31,23 +32,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     The exit code says whether all that connected have exited.
     """
-    from ssbench.fleet.dismissal import MOST_NAMED, Dismissal
+    from ssbench.fleet.shutdown import MOST_NAMED, Shutdown
     from ssbench.fleet.sockets import MasterSockets
 
     json_output.check(arguments)
     address = zmq_options.address(arguments, _DEFAULT_IP)
     with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
-        dismissal = Dismissal(sockets)
-        dismissal.run()
-    left = [*dismissal.remaining.values()]
+        shutdown = Shutdown(sockets)
+        shutdown.run()
+    left = [*shutdown.remaining.values()]
     for name in left[:MOST_NAMED]:
         _log.warning("%s did not exit", name)
-    exited, more = len(dismissal.exited), max(0, len(left) - MOST_NAMED) + len(dismissal.turned_away)
+    exited, more = len(shutdown.exited), max(0, len(left) - MOST_NAMED) + len(shutdown.turned_away)
     if more:
         _log.warning("%d more worker%s did not exit", more, "" if more == 1 else "s")
     if exited:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    json_output.write(arguments, dismissal.report())
-    return dismissal.exit_code
+    json_output.write(arguments, shutdown.report())
+    return shutdown.exit_code

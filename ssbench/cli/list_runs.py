@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ssbench import printable, products
 from ssbench.cli import archives, json_output, output_file
-from ssbench.cli.options import add_format, completes, positive_int
+from ssbench.cli.options import add_format, positive_int
+from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode
 from ssbench.products import Product
 

@@ -9,17 +9,16 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port, positive_int, seconds
-from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode, UsageError
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.local_swift.faults import Slow
+from ssbench.local_swift.layout import Slow
 from ssbench.untrusted import read_small
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
@@ -207,7 +206,7 @@ def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
     }
     if len(swift.proxies) > 1:
         variables["SWIFT_PROXIES"] = " ".join(swift.storage_urls)
-    with suppress(ReaderGoneError), output_file.writing(env_file or Path("-")) as out:
+    with output_file.writing(env_file or Path("-")) as out:
         out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     try:
         yield

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import sys
-import textwrap
-from argparse import SUPPRESS, _SubParsersAction
+from argparse import SUPPRESS, Namespace, _SubParsersAction
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 
 from ssbench import __version__
-from ssbench.cli import logs, settings, unfit
-from ssbench.cli.options import Parser
-from ssbench.cli.output_file import ReaderGoneError, standard_output
+from ssbench.cli import ending
+from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.suggestions import did_you_mean
 
-_log = logging.getLogger(__name__)
-
 #: Sub-command -> what the help says of it. A module of :mod:`ssbench.cli` has its DESCRIPTION, EXAMPLE,
 #: add_arguments and run. Only the module of the sub-command that is asked for is imported, and what takes
-#: long to import (numpy, ZeroMQ, gevent) only by ``run``.
+#: long to import (numpy, ZeroMQ, gevent) only by ``run``; what only some calls need by these.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "prepare": "upload the initial objects of a scenario, for runs with --prepared",
@@ -136,6 +130,8 @@ def _use_settings(made: Parser, argv: Sequence[str]) -> None:
     """Let the environment and files set what the command line does not; raises UsageError."""
     command = next((each for each in argv if not each.startswith("-")), "")
     if command in COMMANDS and command not in _NO_SETTINGS:
+        from ssbench.cli import settings
+
         settings.use(command, sub_parsers(made)[command], cache(parsers), argv)
 
 
@@ -162,14 +158,22 @@ def _print_page(argv: Sequence[str]) -> bool:
                 " (see 'ssbench-master --help')"
             )
         return False
-    with suppress(ReaderGoneError), standard_output() as out:
+    from ssbench.cli.output_file import standard_output
+
+    with standard_output() as out:
         out.write(page)
     return True
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run ``ssbench-master``; return its exit code."""
-    argv = sys.argv[1:] if argv is None else argv
+    """Run ``ssbench-master``; return its exit code. Without arguments the process ends at once after it."""
+    if argv is not None:
+        return _main(argv)
+    ending.prepare()
+    return ending.with_code(_main(sys.argv[1:]))
+
+
+def _main(argv: list[str]) -> int:
     try:
         if _print_page(argv):
             return ExitCode.OK
@@ -183,20 +187,29 @@ def main(argv: list[str] | None = None) -> int:
     arguments, unknown = made.parse_known_args(argv)
     if unknown:  # the parser of all sub-commands would name its own help
         arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    return _carry_out(arguments)
+
+
+def _carry_out(arguments: Namespace) -> int:
+    """Do what was asked for; return the exit code."""
+    # Here, because --help does without.
+    import logging
+
+    from ssbench.cli import logs, settings, unfit
+
+    log = logging.getLogger(__name__)
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
     for warning in settings.mistyped(parsers, os.environ):
-        _log.warning("%s", warning)
+        log.warning("%s", warning)
     try:
         code: ExitCode = arguments.run(arguments)
     except SsbenchError as error:
         more = unfit.sources(arguments, str(error)) if isinstance(error, UsageError) else ""
-        _log.error("%s%s", error, more)
+        log.error("%s%s", error, more)
         return error.exit_code
     except KeyboardInterrupt:
-        _log.error("Interrupted")
+        log.error("Interrupted")
         return ExitCode.INTERRUPTED
-    except ReaderGoneError:
-        return ExitCode.OK
     return code
 
 
@@ -216,6 +229,8 @@ Help:       ssbench-master COMMAND --help, ssbench-master help auth
 
 def _first_screen(version: str, commands: Iterable[str]) -> str:
     """Return some eight lines of 80 columns at most."""
+    import textwrap
+
     wrapped = textwrap.wrap(
         "Commands:   " + ", ".join(commands), 80, subsequent_indent=" " * 12, break_on_hyphens=False
     )

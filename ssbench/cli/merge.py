@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ssbench.cli import archives, output_file
 from ssbench.cli.loading import loading
-from ssbench.cli.options import add_force, completes
+from ssbench.cli.options import add_force
+from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
@@ -48,10 +49,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     for path in paths:
         output_file.check_all([output], path, force=arguments.force)
     results = SeveralResults(paths)
-    with output_file.writing(output, force=arguments.force) as out:
+    whole: list[Path] = []  # not where the reader of a pipe is gone
+    with output_file.writing(output, force=arguments.force, done=whole.append) as out:
         results.copy_to(out.buffer)
     for warning in results.warnings:
         _log.warning("%s", warning)
     where = "standard output" if str(output) == "-" else output
-    _log.info("%s results of %d masters merged into %s", f"{results.results:,}", len(paths), where)
+    if whole:
+        _log.info("%s results of %d masters merged into %s", f"{results.results:,}", len(paths), where)
     return ExitCode.OK

@@ -123,9 +123,9 @@ def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source,
         exporter = stack.enter_context(PrometheusExporter(counting, *arguments.metrics_port))
         _log.info("Metrics for Prometheus: http://%s:%d/metrics", arguments.metrics_port[0], exporter.port)
     if arguments.metrics_push:
-        from ssbench.metrics import pushgateway
+        from ssbench.metrics import prometheus
 
-        stack.enter_context(pushgateway.courier(counting, arguments.metrics_push))
+        stack.enter_context(prometheus.pushing(counting, arguments.metrics_push))
     if arguments.otlp:
         try:
             from ssbench.metrics import otlp

@@ -6,7 +6,10 @@ import argparse
 from typing import Any
 
 from ssbench.cli import options
+from ssbench.cli.parser import completes
 from ssbench.option import Row, Unit, table
+from ssbench.run.options import RunOptions
+from ssbench.store.request_options import RequestOptions
 
 _METAVARS = {Unit.SECONDS: "SECONDS", Unit.BYTES: "BYTES", Unit.NUMBER: "N", Unit.LABEL: "LABEL"}
 
@@ -34,7 +37,7 @@ def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) ->
         help=option.help + _default(row),
     )
     if option.unit is Unit.LABEL:
-        options.completes(argument, "labels")
+        completes(argument, "labels")
 
 
 def _type(row: Row) -> Any:
@@ -66,3 +69,10 @@ def values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
 def table_of(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the values of those options of a record that the command has."""
     return {name: getattr(arguments, name) for name in table(record) if hasattr(arguments, name)}
+
+
+def add_request_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``run-scenario`` for requests: timeouts, retries, checks, how many may fail."""
+    group = parser.add_argument_group("requests")
+    add(group, RequestOptions)
+    add(group, RunOptions, "verify", "mark_transactions", "max_errors", "give_up_after")

@@ -12,32 +12,40 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ssbench import colour, printable
-from ssbench.document import View
-from ssbench.document.columns import WIDTH
 from ssbench.errors import UsageError
 from ssbench.screen import terminal
 
+if TYPE_CHECKING:
+    from ssbench.document import View
+
 _log = logging.getLogger(__name__)
 
-_View = TypeVar("_View", bound=View)
+_View = TypeVar("_View", bound="View")
 
 #: Lines of text that are longer are tiring to read.
 _MOST_COLUMNS = 160
 
 
-class ReaderGoneError(Exception):
-    """The reader of standard output (``head``, a pager) has closed it. That is no failure."""
+class _ReaderGoneError(Exception):
+    """The reader of an output (``head``, a pager) has closed it."""
 
 
 @contextmanager
 def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[TextIO]:
     """Yield standard output; ``clean`` makes texts printable.
 
-    Raises UsageError when it is closed or cannot be written, and ReaderGoneError.
+    Raises UsageError when it is closed or cannot be written. Where its reader is gone, the context ends
+    there: that is no failure.
     """
+    with suppress(_ReaderGoneError), _standard_output(clean) as out:
+        yield out
+
+
+@contextmanager
+def _standard_output(clean: Callable[[str], str]) -> Iterator[TextIO]:
     if sys.stdout is None:  # closed by the shell; typeshed does not know
         raise UsageError("standard output is closed")
     terminal.end_row()
@@ -49,17 +57,22 @@ def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[T
         # Otherwise the interpreter would try to flush it again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            raise ReaderGoneError from None
+            raise _ReaderGoneError from None
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
 
 
 def view(out: TextIO, *, verbose: bool = False) -> View:
     """Return what a document is written for: a terminal has its columns, all else the usual 80."""
+    # Here, because --help does without.
+    from ssbench.document import View
+
     return fitted(View(verbose=verbose), out)
 
 
 def fitted(wanted: _View, out: TextIO) -> _View:
     """Return a view with the columns and the encoding of a file, and with colours where they are wanted."""
+    from ssbench.document.columns import WIDTH
+
     columns = min(max(terminal_columns(out) or 0, WIDTH), _MOST_COLUMNS)
     coloured = colour.wanted(out)
     if coloured and isinstance(out, printable.PrintableStream):
@@ -130,18 +143,32 @@ def is_stream(output: Path) -> bool:
 
 @contextmanager
 def writing(
-    output: Path, *, force: bool = False, clean: Callable[[str], str] = printable.shown
+    output: Path,
+    *,
+    force: bool = False,
+    clean: Callable[[str], str] = printable.shown,
+    done: Callable[[Path], object] | None = None,
 ) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
     ``clean`` makes texts printable: :func:`ssbench.printable.in_json` does so without a loss.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
-    as :func:`check` does, and when it cannot be written.
+    as :func:`check` does, and when it cannot be written. Where its reader is gone, the context ends there.
+    ``done`` is called with the output when all of it has been written.
     """
+    with suppress(_ReaderGoneError):
+        with _writing(output, force=force, clean=clean) as out:
+            yield out
+        if done is not None:
+            done(output)
+
+
+@contextmanager
+def _writing(output: Path, *, force: bool, clean: Callable[[str], str]) -> Iterator[TextIO]:
     check(output, force=force)
     if is_standard_output(output):
-        with standard_output(clean) as stdout:
+        with _standard_output(clean) as stdout:
             yield stdout
         return
     try:
@@ -153,7 +180,7 @@ def writing(
             with _complete_file(output.resolve(), force=force) as file:
                 yield printable.stream(file, clean)
     except BrokenPipeError:
-        raise ReaderGoneError from None
+        raise _ReaderGoneError from None
     except OSError as error:
         raise _not_writable(output, error) from None
 
@@ -184,16 +211,31 @@ def _not_writable(output: Path, error: OSError | ValueError) -> UsageError:
     return UsageError(f"{str(output)!r}: no file can have this name here")
 
 
-def attempt(output: Path, write: Callable[[], None]) -> bool:
-    """Write a report and return whether that went well; log why it was not written.
+def attempt(
+    output: Path,
+    write: Callable[[TextIO], object],
+    *,
+    force: bool = False,
+    clean: Callable[[str], str] = printable.shown,
+) -> bool:
+    """Write a report as :func:`writing` does; return whether that went well, and log why it was not written.
 
-    A reader that has gone away is no failure, nor is standard output that was closed from the start.
+    A reader that is gone is no failure, nor is standard output that was closed from the start.
     """
     try:
-        write()
+        with _writing(output, force=force, clean=clean) as out:
+            write(out)
     except UsageError as error:
         _log.warning("A report was not written: %s", error)
         return sys.stdout is None and is_standard_output(output)
-    except ReaderGoneError:
+    except _ReaderGoneError:
         _log.warning("%s: its reader is gone", output)
+    else:
+        say_written(output)
     return True
+
+
+def say_written(output: Path) -> None:
+    """Log which file was written."""
+    if not is_standard_output(output):
+        _log.info("Wrote %s", output)

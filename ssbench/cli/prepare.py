@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench.cli import auth_options, option_table, zmq_options
+from ssbench.cli import auth_options, option_table, scenario_file, zmq_options
 from ssbench.cli.loading import loading
-from ssbench.cli.options import add_scenario_file, positive_int
+from ssbench.cli.options import positive_int
 from ssbench.errors import ExitCode
 from ssbench.run.options import RunOptions
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 
 USAGE = "%(prog)s FILE [option ...]"
 
@@ -24,7 +24,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_scenario_file(parser)
+    scenario_file.add_arguments(parser)
     group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
     group.add_argument(
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from ssbench import products
 from ssbench.cli import thresholds
-from ssbench.cli.output_file import attempt, standard_output, view
+from ssbench.cli.output_file import attempt, view
 from ssbench.comparison import RunFigures, figures_of
 from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
 from ssbench.document import View
@@ -84,14 +84,9 @@ def carry_out(
     if len(runs) < repetition.count:
         _log.warning("%d of %d runs ended as they should", len(runs), repetition.count)
     if repetition.prints and len(runs) > 1:
-        written = attempt(Path("-"), lambda: _print(reduction, runs))
+        written = attempt(Path("-"), lambda out: out.write(reduction.summary(runs, view(out))))
         codes.append(ExitCode.OK if written else ExitCode.FAILED)
     return worst(codes)
-
-
-def _print(reduction: Reduction[_Reduced], runs: Mapping[int, _Reduced]) -> None:
-    with standard_output() as out:
-        out.write(reduction.summary(runs, view(out)))
 
 
 def _take(

@@ -6,11 +6,10 @@ import argparse
 import logging
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ssbench import printable, products
 from ssbench.cli import output_file
@@ -60,10 +59,11 @@ class ReportFiles:
         output_file.check_all(outputs, stats_file, force=self.force)
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
-        """Write all; raises UsageError, which names the file. A reader that has gone away is no failure."""
+        """Write all; raises UsageError, which names the file."""
         for name, path in self.wanted:
-            with suppress(output_file.ReaderGoneError):
-                self._write(name, path, statistics, options)
+            clean, done = printable.of(name), output_file.say_written
+            with output_file.writing(path, force=self.force, clean=clean, done=done) as out:
+                _write(name, statistics, options, out)
 
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.
@@ -79,18 +79,18 @@ class ReportFiles:
     def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
         """Write those that are quick or slow; return whether all went well."""
         written = [
-            output_file.attempt(path, partial(self._write, name, path, statistics, options))
+            output_file.attempt(
+                path, partial(_write, name, statistics, options), force=self.force, clean=printable.of(name)
+            )
             for name, path in self.that_are(slow=slow)
         ]
         return all(written)
 
-    def _write(self, name: str, path: Path, statistics: RunStatistics, options: ReportOptions) -> None:
-        from ssbench.reports import parts
 
-        with output_file.writing(path, force=self.force, clean=printable.of(name)) as out:
-            out.writelines(parts(name, statistics, options))
-        if not output_file.is_standard_output(path):
-            _log.info("Wrote %s", path)
+def _write(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
+    from ssbench.reports import parts
+
+    out.writelines(parts(name, statistics, options))
 
 
 def spell(files: Sequence[tuple[str, Path]]) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-from contextlib import nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ssbench.cli import archives, invocation, output_file, report_files
 from ssbench.cli.loading import loading
@@ -20,10 +23,13 @@ from ssbench.cli.options import (
     chosen_percentiles,
     chosen_report,
     chosen_undecided,
-    completes,
 )
+from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
+
+if TYPE_CHECKING:
+    from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +80,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     with loading():
-        from ssbench.cli import sides, thresholds
+        from ssbench.cli import thresholds
         from ssbench.cli.report_printer import fitting
         from ssbench.cli.stat_file import reading_all
         from ssbench.reports import ReportOptions, groups_for, write_report
@@ -104,7 +110,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         options = replace(
             options,
             fail_if=thresholds.of_run(arguments.fail_if, statistics),
-            compare_sides=lambda numbers: sides.comparing(arguments)(paths, numbers),
+            compare_sides=partial(_compare_sides, arguments, paths),
         )
         found = judged(statistics, options)
         printed = report_file is not None and output_file.is_standard_output(report_file)
@@ -115,20 +121,20 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         for warning in () if seen else statistics.warnings:
             _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
-        # Whoever reads only the beginning (head) changes nothing of the exit code.
         if report_file:
-            with (
-                suppress(output_file.ReaderGoneError),
-                output_file.writing(report_file, force=arguments.force) as out,
-            ):
+            with output_file.writing(report_file, force=arguments.force) as out:
                 write_report(name, statistics, output_file.fitted(options, out), out)
                 out.write(note)
         if arguments.rps_histogram:
-            with (
-                suppress(output_file.ReaderGoneError),
-                output_file.writing(arguments.rps_histogram, force=arguments.force) as out,
-            ):
+            with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
         thresholds.log(found, in_report=in_report)
     return found.gate_code
+
+
+def _compare_sides(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Any:
+    """Return the comparison of the two sides of a run, which few runs have."""
+    from ssbench.cli import sides
+
+    return sides.compare(arguments, paths, statistics)

@@ -45,12 +45,13 @@ class RunReport:
                 for name_, _ in self._files.wanted:
                     products.find(products.Product.RUN, name_)
 
-                compare = sides.comparing(arguments) if arguments.ab else None
+                if arguments.ab:
+                    sides.load()
 
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                own = None if compare is None else partial(compare, [path])
-                options = ReportOptions(*percentiles, verbose=verbose, compare_sides=own)
+                compare = partial(sides.compare, arguments, [path]) if arguments.ab else None
+                options = ReportOptions(*percentiles, verbose=verbose, compare_sides=compare)
                 command = None if arguments.report else _report_command(path, self._last_in)
                 self._printer.print(path, self._name, options, command)
 

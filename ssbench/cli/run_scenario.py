@@ -22,6 +22,7 @@ from ssbench.cli import (
     credentials_file,
     metrics_options,
     option_table,
+    scenario_file,
     sides,
     unfit,
     web_options,
@@ -47,7 +48,7 @@ from ssbench.scenario.portions import portion_of
 from ssbench.scenario.reading import load
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
@@ -121,7 +122,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 def prepare(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
     scenario = override(
-        load(arguments.scenario_file, limited=True),
+        load(scenario_file.chosen(arguments), limited=True),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
         accounts=arguments.accounts,
@@ -183,7 +184,9 @@ def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
     from ssbench.capacity.variables import Variable
 
     what = "--existing has its own objects, and writes none"
-    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab")
+    if arguments.noop:  # also where only a variable says so: its user expects that nothing is sent
+        raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
+    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
     if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
         raise UsageError(f"{what}: leave out --sweep size")
     return ExistingIn(tuple(arguments.existing), arguments.existing_list)

@@ -19,7 +19,6 @@ from ssbench.cli import (
     metrics_options,
     option_table,
     report_files,
-    request_options,
     web_options,
     zmq_options,
 )
@@ -30,7 +29,6 @@ from ssbench.cli.options import (
     add_percentiles,
     add_report,
     add_undecided,
-    completes,
     parsed,
     port,
     positive_int,
@@ -38,6 +36,7 @@ from ssbench.cli.options import (
     share,
     urls,
 )
+from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode
 from ssbench.run.options import RunOptions
 
@@ -83,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     load_options.add_arguments(parser)
     _add_capacity(parser)
-    request_options.add_arguments(parser)
+    option_table.add_request_arguments(parser)
     _add_results(parser)
     _add_cluster(parser)
     metrics_options.add_arguments(parser)

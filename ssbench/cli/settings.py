@@ -14,11 +14,10 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from ssbench.cli.options import Parser, Preset
+from ssbench.cli.parser import Parser, Preset
 from ssbench.errors import UsageError
 from ssbench.suggestions import did_you_mean
 
@@ -263,6 +262,8 @@ def mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]:
     names = [name for name in environ if name.startswith(PREFIX) and name != VARIABLE]
     if not names:
         return []
+    from difflib import SequenceMatcher
+
     known = {variable(name) for each in parsers().values() for name in settable(each)}
     return [
         f"{name} is not known{did_you_mean(name, known)}"

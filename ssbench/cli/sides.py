@@ -9,16 +9,16 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ssbench import products
 from ssbench.cli import auth_options, unfit
-from ssbench.cli.output_file import standard_output, view
+from ssbench.cli.output_file import view
 from ssbench.errors import StatFileError, UsageError
 from ssbench.products import Product
 from ssbench.run.options import Side
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 if TYPE_CHECKING:
     from ssbench.comparison import Comparison
@@ -108,8 +108,13 @@ def _variables(file: Path) -> dict[str, str]:
     return found
 
 
-def comparing(arguments: argparse.Namespace) -> Callable[[Sequence[Path], RunStatistics], Comparison]:
-    """Return what compares the sides of a run of some stat files; it has loaded all that it needs.
+def load() -> None:
+    """Import what :func:`compare` needs, which a run does before it begins."""
+    from ssbench.comparison import facts, sides  # noqa: F401
+
+
+def compare(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
+    """Compare the sides of a run of these stat files.
 
     Earlier equal runs of the folder of results count, where one was named.
     """
@@ -117,28 +122,25 @@ def comparing(arguments: argparse.Namespace) -> Callable[[Sequence[Path], RunSta
     from ssbench.comparison.facts import facts_of
     from ssbench.comparison.sides import compare_sides
 
-    def compare(paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
-        floors = archives.floors(arguments, [facts_of(statistics)], [str(path) for path in paths])
-        return compare_sides(statistics, floors=floors)
-
-    return compare
+    floors = archives.floors(arguments, [facts_of(statistics)], [str(path) for path in paths])
+    return compare_sides(statistics, floors=floors)
 
 
-def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
+def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.run_results import open_results
     from ssbench.statistics import summarize
 
     write = products.find(Product.COMPARISON, "text")
-    compare = comparing(arguments)
+    load()
 
-    def print_comparison(path: Path) -> None:
+    def print_comparison(path: Path, out: TextIO) -> None:
         try:
-            comparison = compare([path], summarize(open_results(path)))
+            statistics = summarize(open_results(path))
         except StatFileError as error:
             _log.warning("%s", error)
             return
-        with standard_output() as out:
-            out.write("\n" + write(comparison, view(out)))
+        comparison = compare(arguments, [path], statistics)
+        out.write("\n" + write(comparison, view(out)))
 
     return print_comparison

@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ssbench.run_results import RunResults, open_results
-from ssbench.run_results.several import SeveralResults
 from ssbench.screen.bars import ReadingBar
 from ssbench.statistics.facts import Results
 
@@ -30,4 +29,6 @@ def reading_all(paths: Sequence[Path]) -> Iterator[Results]:
         with reading(paths[0]) as results:
             yield results
     else:
+        from ssbench.run_results.several import SeveralResults
+
         yield SeveralResults(paths)

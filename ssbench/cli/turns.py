@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from ssbench import products
-from ssbench.cli import load_options, repeat, request_options, unfit
+from ssbench.cli import load_options, option_table, repeat, unfit
 from ssbench.cli.invocation import program
-from ssbench.cli.options import Parser, label
+from ssbench.cli.options import label
+from ssbench.cli.parser import Parser
 from ssbench.cli.repeat import Reduction, Repetition
 from ssbench.comparison import RunFigures, compare, figures_of
 from ssbench.document import View
@@ -61,7 +62,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     parser.add_argument("-f", "--scenario-file")
     parser.add_argument("--label", type=label)
     load_options.add_arguments(parser)
-    request_options.add_arguments(parser)
+    option_table.add_request_arguments(parser)
     parser.add_opposites()
     other = copy.copy(arguments)
     del other.given

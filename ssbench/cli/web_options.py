@@ -13,6 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from ssbench import children
+from ssbench.cli import archives
 from ssbench.cli.metrics_options import listen
 from ssbench.errors import UsageError
 
@@ -55,7 +56,8 @@ def live_page(arguments: argparse.Namespace) -> Iterator[LivePage | None]:
     # Only here: a run without it does without an HTTP server.
     from ssbench.web.sink import LivePage
 
-    with LivePage(*where) as page:
+    address, port = where
+    with LivePage(address, port, archives.folder(arguments) if arguments.ab else None) as page:
         _log.info("Live page, for anyone who knows this URL: %s", page.url)
         if arguments.web_open:
             _open(page.url)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ssbench import __version__, quantities
 from ssbench.cli import logs, settings, zmq_options
 from ssbench.cli.loading import loading
-from ssbench.cli.options import Parser, non_negative_int, parsed, positive_int
+from ssbench.cli.options import non_negative_int, parsed, positive_int
+from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
@@ -162,7 +163,7 @@ def _watch_stdin(worker: Worker, folder: Path) -> None:
     """End the worker with its master, which closes this pipe, and first writes to it unless it is killed."""
     from gevent.socket import wait_read
 
-    from ssbench.run.socket_folder import remove_if_left
+    from ssbench.run.folders import remove_if_left
 
     wait_read(0)
     if os.read(0, 1):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench.cluster.observation import Disk, Observation, Server, State
+from ssbench.figures.units import count, share
+from ssbench.quantities import duration
 
 #: A device is full beyond this share, and replication is late when its last pass ended so long ago (seconds).
 FULL = 0.9
@@ -201,13 +203,13 @@ def _of_statsd(observation: Observation) -> Iterator[Judgment]:
         return
     if not statsd.lines:
         yield Judgment(Kind.NO_STATSD, str(statsd.port))
-    for kind, count in (
+    for kind, times in (
         (Kind.STRANGE, statsd.strange),
         (Kind.NAMELESS, statsd.nameless),
         (Kind.DROPPED, statsd.dropped),
     ):
-        if count:
-            yield Judgment(kind, value=count)
+        if times:
+            yield Judgment(kind, value=times)
 
 
 #: How a kind is worded: a sentence, and how each judgment appears in it.
@@ -221,40 +223,46 @@ _WORDS: dict[Kind, tuple[str, Callable[[Judgment], str]]] = {
     Kind.NO_INFO: ("/info was not answered by {}", lambda it: f"{it.where} ({it.reason})"),
     Kind.VERSIONS: (
         "The servers have different versions of Swift: {}",
-        lambda it: f"{it.what} ({it.value:.0f})",
+        lambda it: f"{it.what} ({count(round(it.value))})",
     ),
     Kind.LOADED: (
-        f"Busy before the run, with a load above {BUSY:.0f}: {{}}",
-        lambda it: f"{it.where} ({it.value:.0f})",
+        f"Busy before the run, with a load above {BUSY:g}: {{}}",
+        lambda it: f"{it.where} ({count(round(it.value))})",
     ),
     Kind.NOT_MOUNTED: ("Not mounted before the run: {}", lambda it: f"{it.what} on {it.where}"),
     Kind.FULL: (
-        f"Over {FULL:.0%} full before the run: {{}}",
-        lambda it: f"{it.what} on {it.where} ({it.value:.0%})",
+        f"Over {100 * FULL:g} % full before the run: {{}}",
+        lambda it: f"{it.what} on {it.where} ({share(it.value)})",
     ),
     Kind.LATE: (
-        f"No pass of replication ended in the {LATE_REPLICATION / 3600:.0f} h before the run: {{}}",
-        lambda it: f"{it.what} on {it.where} ({it.value / 3600:.0f} h)",
+        f"No pass of replication ended in the {duration(LATE_REPLICATION)} before the run: {{}}",
+        lambda it: f"{it.what} on {it.where} ({duration(it.value)})",
     ),
-    Kind.PENDING: ("Async pendings before the run: {}", lambda it: f"{it.value:,.0f} on {it.where}"),
+    Kind.PENDING: ("Async pendings before the run: {}", lambda it: f"{count(round(it.value))} on {it.where}"),
     Kind.LOST: ("No longer mounted after the run: {}", lambda it: f"{it.what} on {it.where}"),
     Kind.FILLED: (
-        f"Over {FULL:.0%} full since the run: {{}}",
-        lambda it: f"{it.what} on {it.where} ({it.value:.0%})",
+        f"Over {100 * FULL:g} % full since the run: {{}}",
+        lambda it: f"{it.what} on {it.where} ({share(it.value)})",
     ),
     Kind.NO_STATSD: ("No statsd line of Swift came to port {}", lambda it: it.where),
-    Kind.STRANGE: ("Lines at the statsd port that are not Swift's: {}", lambda it: f"{it.value:,.0f}"),
+    Kind.STRANGE: (
+        "Lines at the statsd port that are not Swift's: {}",
+        lambda it: count(round(it.value)),
+    ),
     Kind.NAMELESS: (
         "Statsd lines that were not kept, because there are too many names: {}",
-        lambda it: f"{it.value:,.0f}",
+        lambda it: count(round(it.value)),
     ),
-    Kind.DROPPED: ("Datagrams that the statsd port had no room for: {}", lambda it: f"{it.value:,.0f}"),
-    Kind.MORE_PENDING: ("Async pendings: {}", lambda it: f"{it.value:+,.0f} on {it.where}"),
+    Kind.DROPPED: (
+        "Datagrams that the statsd port had no room for: {}",
+        lambda it: count(round(it.value)),
+    ),
+    Kind.MORE_PENDING: ("Async pendings: {}", lambda it: f"{round(it.value):+,} on {it.where}"),
     Kind.NOT_COUNTED: (
         "Async pendings were not counted during the run (swift-recon-cron does that) on {}",
         lambda it: it.where,
     ),
-    Kind.MORE_QUARANTINED: ("Quarantined: {}", lambda it: f"{it.value:+,.0f} on {it.where}"),
+    Kind.MORE_QUARANTINED: ("Quarantined: {}", lambda it: f"{round(it.value):+,} on {it.where}"),
 }
 
 

@@ -131,7 +131,7 @@ class Metric(Record, frozen=True):
 
 
 class Statsd(Record, frozen=True):
-    """What came to the statsd port. ``seconds`` is the length of an interval.
+    """What was received at the statsd port. ``seconds`` is the length of an interval.
 
     ``lines`` were understood and kept; ``strange`` were not understood, ``nameless`` had a name beyond the
     number that is kept, ``dropped`` datagrams did not fit into the socket's buffer.

@@ -20,8 +20,8 @@ from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
 from ssbench.cluster.judgments import judge, sentences
 from ssbench.cluster.observation import Observation
 from ssbench.errors import UsageError
-from ssbench.swift.credentials import SECRET_VARIABLES
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.stores import SECRET_VARIABLES
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _BUFFER = 8 * 1024 * 1024
 
 
 class Observer:
-    """Watches the servers at the ``recon`` URLs, and what comes to a port of statsd; a context manager.
+    """Watches the servers at the ``recon`` URLs, and receives statsd lines at a port; a context manager.
 
     Servers are sampled every ``interval`` seconds. Entering binds the port; it and making one raise
     UsageError. After that failures are recorded in the observation.

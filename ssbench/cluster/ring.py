@@ -107,7 +107,7 @@ def _read(option: str, paths: Sequence[Path], asked: object = None) -> list[dict
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{option} {where}: not read in {_PATIENCE:.0f} s") from None
+        raise UsageError(f"{option} {where}: not read in {_PATIENCE:g} s") from None
     lines = reader.stdout.splitlines()
     if reader.returncode or len(lines) != len(paths):
         reason = (reader.stderr.splitlines() or ["the reader ended"])[-1]

@@ -13,7 +13,7 @@ from ssbench.comparison.compare import Comparison, Judged
 from ssbench.comparison.figures import FIGURES
 from ssbench.conditions import Condition
 from ssbench.figures import Unit
-from ssbench.figures.units import change
+from ssbench.figures.units import change, count
 from ssbench.gates import Result
 
 #: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
@@ -95,7 +95,7 @@ def _needs(comparison: Comparison, condition: Condition, found: Change) -> str:
         seconds = times * comparison.seconds
         if seconds > _MOST_SECONDS:
             return "a change that is further from its limit"
-        return f"about {max(seconds, comparison.seconds):,.0f} s (-r), if the change stays"
+        return f"about {count(round(max(seconds, comparison.seconds)))} s (-r), if the change stays"
     runs = math.ceil(max(times * max(comparison.runs), max(comparison.runs) + 1, ENOUGH_RUNS))
     if runs > _MOST_RUNS:
         return "a change that is further from its limit"

@@ -1,15 +1,24 @@
-"""A comparison as CSV."""
+"""A comparison as CSV, as JSON, and as JUnit XML for CI: cases for its verdict and for each condition."""
 
 from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
 
+from ssbench import __version__, record
 from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison
+from ssbench.comparison.figures import RunFigures, Sample
+from ssbench.comparison.verdict import Verdict, verdict
 from ssbench.document import View
+from ssbench.gates import Result
+from ssbench.measures import Moment
 from ssbench.printable import cell
+from ssbench.reports.junit import Case, document
+from ssbench.verdict import Outcome
 
 
 def as_csv(comparison: Comparison, _view: View | None = None) -> str:
@@ -26,3 +35,100 @@ def as_csv(comparison: Comparison, _view: View | None = None) -> str:
 
 def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
+
+
+def junit(comparison: Comparison, _view: View | None = None) -> str:
+    """Return the document; what is undecided is a case that was skipped."""
+    said = verdict(comparison)
+    cases = [_of_verdict(said)]
+    for judged in comparison.conditions:
+        text = f"{judged.came}{f'; it needs {judged.needs}' if judged.needs else ''}"
+        failed = judged.result is Result.FAILED
+        cases.append(
+            Case(
+                f"not {judged.condition}",
+                ("threshold", text) if failed else None,
+                text,
+                f"undecided: {text}" if judged.undecided else "",
+            )
+        )
+    words = [said.headline, *said.reasons, *(f"Warning: {warning}" for warning in comparison.warnings)]
+    return document(f"{comparison.before} to {comparison.after}", cases, words)
+
+
+def _of_verdict(said: Verdict) -> Case:
+    failed = said.outcome is Outcome.FAILED
+    undecided = said.outcome is Outcome.UNDECIDED
+    return Case(
+        "the verdict",
+        (said.word.value, said.headline) if failed else None,
+        said.headline,
+        said.headline if undecided else "",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Comparison):
+    """A comparison of runs, with its verdict.
+
+    ``changes`` are keyed by figure, as conditions (``--fail-if``) have it: ``rate`` is operations a second,
+    ``mb_per_s`` megabytes a second; latencies are in seconds, ``errors`` is a share of 1.
+    """
+
+    format: Literal["ssbench comparison"] = "ssbench comparison"
+    version: Literal[2] = 2
+    made_by: str = __version__
+    verdict: Verdict
+
+
+def report(comparison: Comparison, *_: Any) -> str:
+    """Return it as one JSON document."""
+    own = {field.name: getattr(comparison, field.name) for field in fields(Comparison)}
+    return record.text(Report(**own, verdict=verdict(comparison)))
+
+
+class Place(record.Record, frozen=True, kw_only=True):
+    """The figures of an operation, or ``ALL``, and a size class (null: all of them), by their keys."""
+
+    operation: str
+    size_class: str | None
+    figures: dict[str, Sample]
+
+
+class Run(record.Record, frozen=True, kw_only=True):
+    """The figures of a run, and the facts that it should share with runs that it is compared with."""
+
+    name: str
+    label: str | None
+    started: Moment | None
+    facts: dict[str, str]
+    places: tuple[Place, ...]
+    warnings: tuple[str, ...]
+
+
+class Table(record.Head, frozen=True, kw_only=True):
+    """The figures of many runs."""
+
+    format: Literal["ssbench table"] = "ssbench table"
+    version: Literal[1] = 1
+    runs: tuple[Run, ...]
+
+
+def table(runs: Sequence[RunFigures], *_: Any) -> str:
+    """Return the figures of many runs as one JSON document."""
+    return record.text(Table(runs=tuple(map(_run, runs))))
+
+
+def _run(run: RunFigures) -> Run:
+    places = (
+        Place(operation=operation, size_class=size_class, figures=dict(figures))
+        for (operation, size_class), figures in run.rows.items()
+    )
+    return Run(
+        name=run.name,
+        label=run.label or None,
+        started=run.started,
+        facts=dict(run.facts),
+        places=tuple(places),
+        warnings=run.warnings,
+    )

@@ -9,7 +9,7 @@ from statistics import fmean, median, stdev
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
 from ssbench.document import Column, Document, Note, Table, View, Warnings, without
 from ssbench.figures import Figure, needed
-from ssbench.figures.units import extent
+from ssbench.figures.units import change, extent
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their
@@ -48,7 +48,7 @@ def outliers(runs: Sequence[RunFigures]) -> list[str]:
         distances = [abs(value - middle) for value in logs]
         far = max(_FAR * _TYPICAL * median(distances), _LEAST)
         found += [
-            f"{run.name} does not fit: {figure.title} {100 * math.expm1(value - middle):+.0f} %"
+            f"{run.name} does not fit: {figure.title} {change(math.expm1(value - middle))} %"
             f" from the median of {len(runs)} runs"
             for run, value, distance in zip(runs, logs, distances, strict=True)
             if distance > far

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.document import changes, conclusion
 from ssbench.comparison.sides import compare_sides
@@ -20,5 +22,5 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
     compared: Comparison = (options.compare_sides or compare_sides)(statistics)
     comparison = replace(compared, warnings=())
     found = conclusion(comparison)
-    said = replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
+    said = structs.replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
     return run.document(statistics, options, [Section("Changes", [changes(comparison)])], said)

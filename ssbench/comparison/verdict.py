@@ -25,12 +25,15 @@ FINE_ENOUGH = 0.10
 
 
 class Word(StrEnum):
-    """What a comparison says, in a word."""
+    """What a comparison says, in a word; "worse" and "better" where only shares (errors) changed that way."""
 
     FAILED = "failed"
     SLOWER = "slower"
     FASTER = "faster"
     MIXED = "slower and faster"
+    WORSE = "worse"
+    BETTER = "better"
+    WORSE_AND_BETTER = "worse and better"
     SAME = "no difference shown"
     UNDECIDED = "undecided"
 
@@ -85,7 +88,10 @@ def verdict(comparison: Comparison) -> Verdict:
 _OUTCOMES = {
     Word.SLOWER: Outcome.FAILED,
     Word.MIXED: Outcome.FAILED,
+    Word.WORSE: Outcome.FAILED,
+    Word.WORSE_AND_BETTER: Outcome.FAILED,
     Word.FASTER: Outcome.GOOD,
+    Word.BETTER: Outcome.GOOD,
     Word.SAME: Outcome.GOOD,
     Word.UNDECIDED: Outcome.UNDECIDED,
 }
@@ -97,7 +103,13 @@ def _word(comparison: Comparison, shown: Sequence[tuple[Row, str, Change]]) -> W
     better = {change.better for *_, change in shown}
     if not better:
         return Word.SAME
-    return Word.MIXED if len(better) > 1 else Word.FASTER if better.pop() else Word.SLOWER
+    speeds = {change.better for _, figure, change in shown if not FIGURES[figure].is_share}
+    worse, both, good = (
+        (Word.SLOWER, Word.MIXED, Word.FASTER)
+        if speeds == better
+        else (Word.WORSE, Word.WORSE_AND_BETTER, Word.BETTER)
+    )
+    return both if len(better) > 1 else good if better.pop() else worse
 
 
 def _of_conditions(results: Sequence[Result]) -> str:
@@ -121,10 +133,11 @@ def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, s
     others = sorted(
         (each for each in shown if each not in of_heads), key=lambda each: _size(*each[1:]), reverse=True
     )
-    parts = [_spell(*each, with_word=word is Word.MIXED) for each in of_heads]
+    mixed = word in {Word.MIXED, Word.WORSE_AND_BETTER}
+    parts = [_spell(*each, with_word=mixed) for each in of_heads]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        largest = _spell(*others[0], with_word=word is Word.MIXED)
+        largest = _spell(*others[0], with_word=mixed)
         parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
     if not of_heads and heads:
         parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in heads)}")
@@ -139,7 +152,8 @@ def _size(figure: str, change: Change) -> float:
 
 def _spell(row: Row, figure: str, change: Change, *, with_word: bool) -> str:
     word = f" {change.word}" if with_word or FIGURES[figure].is_share else ""
-    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)})"
+    points = " points" if FIGURES[figure].is_share else ""
+    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)}{points})"
 
 
 def _name(row: Row, figure: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from ssbench.figures import needed
@@ -92,12 +93,18 @@ def bar(share: float, columns: int, encoding: str) -> str:
     return _PARTS[-1] * whole + (_PARTS[part - 1] if part else "")
 
 
-def bars(values: Iterable[float], encoding: str) -> str:
-    """Return a character for each value, from 0 to the largest; plain ones where others cannot be encoded."""
+def bars(values: Iterable[float], encoding: str, most: float | None = None) -> str:
+    """Return a character for each value, from 0 to ``most`` or the largest, and a blank for NaN.
+
+    They are plain ones where others cannot be encoded.
+    """
     values = list(values)
     levels = _BARS if _can_encode(_BARS, encoding) else _ASCII_BARS
-    most = max(values, default=0.0) or 1.0
-    return "".join(levels[min(int(value / most * len(levels)), len(levels) - 1)] for value in values)
+    most = most or max(values, default=0.0) or 1.0
+    return "".join(
+        " " if math.isnan(value) else levels[min(int(value / most * len(levels)), len(levels) - 1)]
+        for value in values
+    )
 
 
 def _can_encode(text: str, encoding: str) -> bool:

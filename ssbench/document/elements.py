@@ -7,9 +7,12 @@ already, written by the units of their figures (:mod:`ssbench.figures`), so that
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Tone(Enum):
-    """How good something is; that of what goes on is open."""
+    """How good something is; ``OPEN`` while it is running."""
 
     OPEN = "open"
     GOOD = "good"
@@ -54,8 +57,7 @@ class View:
         return Detail.VERBOSE if self.verbose else Detail.BRIEF
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The conclusion: a line, and the sentences that support it. It comes first in all renderers."""
 
     tone: Tone
@@ -63,45 +65,39 @@ class Verdict:
     sentences: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """A remark: a paragraph of its own, or a row of a table that goes over all columns."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Warnings:
+class Warnings(msgspec.Struct, frozen=True):
     """What the reader should know before relying on figures."""
 
     texts: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """Lines that stay as they are, on pages only; with a title they are folded away below it."""
 
     texts: Sequence[str]
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """A line of a list, with what belongs to it."""
 
     text: str
     items: Sequence[Item] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(msgspec.Struct, frozen=True):
     """A list."""
 
     items: Sequence[Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """An interval to be drawn, with a value within it, on an axis from ``-reach`` to ``reach``.
 
     What is within ``band`` of 0 says nothing.
@@ -118,19 +114,19 @@ class Span:
         return (min(max(value, -self.reach), self.reach) / self.reach + 1) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """A cell that is more than its text.
 
     ``tone`` gives it a colour, ``is_code`` marks what is copied, such as transaction ids. ``bar`` is a share
-    from 0 to 1, drawn instead of the text, as ``span`` is on pages; ``short`` stands for the text where there
-    is little room.
+    from 0 to 1, drawn instead of the text, as ``span`` is on pages; ``bars`` are several, of which NaN leaves
+    a gap. ``short`` stands for the text where there is little room.
     """
 
     text: str = ""
     tone: Tone | None = None
     is_code: bool = False
     bar: float | None = None
+    bars: Sequence[float] = ()
     short: str = ""
     span: Span | None = None
 
@@ -138,8 +134,7 @@ class Cell:
 Row: TypeAlias = "Sequence[str | Cell] | Note"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of a table.
 
     ``short`` is its head where there is little room, if that is not None. Cells of a column that ``is_long``
@@ -155,8 +150,7 @@ class Column:
     detail: Detail = Detail.BRIEF
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A table of figures.
 
     The first ``keys`` columns say what a row is about. Text shows at most ``most`` rows, and says how many
@@ -185,8 +179,7 @@ def without(table: Table, places: Collection[int]) -> Table:
     return replace(table, columns=[table.columns[place] for place in left], rows=rows, keys=keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(msgspec.Struct, frozen=True):
     """A small picture of values in a line of text; pages have charts instead."""
 
     title: str
@@ -194,8 +187,7 @@ class Bars:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(msgspec.Struct, frozen=True):
     """A series of a chart; NaN leaves a gap.
 
     ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
@@ -217,8 +209,7 @@ class Curve:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
+class Heat(msgspec.Struct, frozen=True):
     """How often values were in the cells of a grid, drawn behind the curves of a chart.
 
     ``x`` and ``y`` are the edges of its cells, ``counts`` has a row for each step of x.
@@ -229,8 +220,7 @@ class Heat:
     counts: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(msgspec.Struct, frozen=True):
     """Curves in one frame, on pages only. ``unit`` is that of y, ``digits`` how many decimals are shown.
 
     ``axis``: what x is, ``time`` (in seconds), ``percentile`` (as 1 / (1 - share)) or the unit of a
@@ -251,8 +241,7 @@ class Chart:
     heat: Heat | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(msgspec.Struct, frozen=True):
     """A figure that is read at a glance; ``values`` are how it went over time, NaN where it is not known."""
 
     title: str
@@ -263,15 +252,13 @@ class Tile:
     values: Sequence[float] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(msgspec.Struct, frozen=True):
     """The figures that a reader looks for first, on pages only."""
 
     tiles: Sequence[Tile]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A row of :class:`Intervals`: what it is about, its interval, and the same in words."""
 
     group: str
@@ -281,8 +268,7 @@ class Interval:
     tone: Tone | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(msgspec.Struct, frozen=True):
     """Intervals below each other on one axis, on pages only.
 
     ``ticks`` are the values that the axis shows, with their texts; ``title`` says what the axis is.
@@ -294,8 +280,7 @@ class Intervals:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """Elements below a heading; without a title, only what belongs together."""
 
     title: str
@@ -328,8 +313,7 @@ Element: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A heading, a line of facts, the verdict where there is one, and elements.
 
     ``untitled`` text has no line with the title, as a table that begins with its heads.

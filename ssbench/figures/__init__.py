@@ -5,6 +5,7 @@ It imports nothing of the rest, so that the command line can read conditions wit
 
 from ssbench.figures.table import (
     COMPARED,
+    COUNTED,
     FIGURES,
     LIKELY,
     MIN_BEYOND,
@@ -21,6 +22,7 @@ from ssbench.figures.units import DASH, Unit
 
 __all__ = [
     "COMPARED",
+    "COUNTED",
     "DASH",
     "FIGURES",
     "LIKELY",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 
@@ -50,15 +51,11 @@ class Line(Protocol):
     @property
     def failed(self) -> int: ...  # noqa: D102
     @property
-    def retries(self) -> int: ...  # noqa: D102
-    @property
-    def resent(self) -> int: ...  # noqa: D102
+    def counted(self) -> Mapping[str, int]: ...  # noqa: D102
     @property
     def requests_per_second(self) -> float: ...  # noqa: D102
     @property
     def moved(self) -> int: ...  # noqa: D102
-    @property
-    def entries(self) -> int: ...  # noqa: D102
     @property
     def moved_per_second(self) -> float: ...  # noqa: D102
     @property

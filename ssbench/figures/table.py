@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from ssbench.figures.sources import Bounds, Line, Ordered, Run, Times
 from ssbench.figures.units import AT_LEAST, Unit
@@ -55,7 +56,9 @@ class Figure:
     as a share of it. ``compared`` figures are in comparisons. ``rank`` is that of a percentile (100 of the
     maximum), ``kind`` which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte),
     ``response`` (from the moment it was due), ``service`` (from when it was sent); empty for other figures.
-    ``times`` are the latencies themselves, None of other figures.
+    ``times`` are the latencies themselves, None of other figures. ``meaning`` says what a counter of results
+    counts, for reports, JSON Schema and metrics; empty for other figures. With ``has_note`` the full text
+    report has a line for it where there are some.
     """
 
     key: str
@@ -74,6 +77,8 @@ class Figure:
     kind: str = ""
     measured_most: Number | None = None
     times: Callable[[Line], Times] | None = None
+    meaning: str = ""
+    has_note: bool = False
 
     @property
     def head(self) -> str:
@@ -192,6 +197,16 @@ def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool 
     )
 
 
+def _counter(key: str, title: str, meaning: str, **more: Any) -> Figure:
+    """Return the row of the counter of results that has this key."""
+    return Figure(key, title, Unit.COUNT, lambda line, _: line.counted[key], meaning=meaning, **more)
+
+
+def _entries_per_second(line: Line, _run: Run) -> float | None:
+    entries = line.counted["entries"]
+    return line.requests_per_second * entries / line.count if entries else None
+
+
 #: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find`.
 FIGURES = {
     each.key: each
@@ -220,7 +235,7 @@ FIGURES = {
             "entries_per_s",
             "entries/s",
             Unit.PER_SECOND,
-            lambda line, _: line.requests_per_second * line.entries / line.count if line.entries else None,
+            _entries_per_second,
             more_is_better=True,
             words=("faster", "slower"),
         ),
@@ -239,24 +254,33 @@ FIGURES = {
             whole=lambda line, _: line.count + line.failed,
             compared=True,
         ),
-        Figure(
+        _counter(
             "retries",
             "retries",
-            Unit.COUNT,
-            lambda line, _: line.retries,
+            "Attempts after the first one",
             more_is_better=False,
             words=("fewer retries", "more retries"),
             whole=lambda line, _: line.count,
             scope=Scope.OPERATION,
         ),
-        Figure(
+        _counter(
             "resent",
             "sent again",
-            Unit.COUNT,
-            lambda line, _: line.resent,
+            "Sent again because a kept connection had gone stale (reconnect)",
+            has_note=True,
             more_is_better=False,
             words=("fewer sent again", "more sent again"),
             whole=lambda line, _: line.count + line.failed,
+        ),
+        _counter("new_connections", "connections", "Connections that were made"),
+        _counter("resumed_connections", "TLS resumed", "Connections that continued an earlier TLS session"),
+        _counter("on_new", "on new", "Operations that made a connection"),
+        _counter("entries", "entries", "Entries of listings that succeeded"),
+        _counter(
+            "vanished",
+            "found nothing",
+            "Deletes that found nothing after an answer or a worker was lost (successes)",
+            has_note=True,
         ),
         Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
         Figure(
@@ -271,6 +295,9 @@ FIGURES = {
         ),
     )
 }
+
+#: The counters of results, which every report has.
+COUNTED = {key: each for key, each in FIGURES.items() if each.meaning}
 
 #: The figures that runs are compared by.
 COMPARED = {key: each for key, each in FIGURES.items() if each.compared}

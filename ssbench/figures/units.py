@@ -104,7 +104,12 @@ def seconds(value: float | None) -> str:
 
 def run_length(value: float) -> str:
     """Return how long a run lasted, in seconds; with tenths, so that whole seconds that are cut off agree."""
-    return number(value) if 0 < value < _TENTHS_FROM else f"{value:,.1f}".removesuffix(".0")
+    return number(value) if 0 < value < _TENTHS_FROM else moment(value)
+
+
+def moment(value: float) -> str:
+    """Return a moment of a run, or a difference of clocks, in seconds to the tenth."""
+    return f"{value:,.1f}".removesuffix(".0")
 
 
 def number(value: float | None, columns: int = 99) -> str:
@@ -155,9 +160,24 @@ def percent(share: float | None) -> str:
     return f"{value:.2f}" if round(value, 2) < 10 else f"{value:.1f}"
 
 
-def share(part: float, whole: float) -> str:
-    """Return a part of a whole in per cent, with the sign."""
+def share(part: float, whole: float = 1.0) -> str:
+    """Return a part of a whole, or a share of 1, in per cent, with the sign."""
     return f"{percent(part / whole if whole else 0.0)} %"
+
+
+def nearly_all(share: float) -> str:
+    """Return a share of 1 in per cent, with the sign and three decimals: 99.996 % is not all."""
+    return f"{share:.3%}"
+
+
+def probability(value: float) -> str:
+    """Return a probability, such as that of a test, to the thousandth."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def given(value: float) -> str:
+    """Return a number as it was given or counted, with commas and in up to 10 digits."""
+    return f"{value:,.10g}"
 
 
 def change(share: float | None) -> str:

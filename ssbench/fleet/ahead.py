@@ -11,7 +11,7 @@ only make that time longer, and more jobs would then be needed again.
 Where the number of users changes, what was measured is taken to change with it; before anything is, the turn
 of a ping says how many jobs may be needed. So slow operations have next to nothing ahead of them, and fast
 ones, or those of workers behind a slow link, have as much as they need. The time for which workers gather
-results is added to each turn-round time, a few milliseconds: that makes messages of fast operations large,
+results is added to each turn-round time, some milliseconds: that makes messages of fast operations large,
 and is no job at all where operations are slow. In a fleet of thousands it is longer, up to half a second, and
 each worker holds fewer jobs at most (:func:`scale`).
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ssbench.fleet.wire import GATHERING_SECONDS
+from ssbench.fleet.wire import GATHERED_RESULTS, GATHERING_SECONDS
 
 #: What a worker may hold ahead at most. More makes nothing cheaper, and a worker at 30,000 operations a
 #: second behind a link of 100 ms needs about as much.
@@ -35,14 +35,14 @@ _ROOTS = 2.0
 #: A shorter turn is no measurement (seconds).
 _SHORTEST = 1e-6
 
-#: What all workers together may hold ahead at most: a job takes some 300 bytes of the master's memory.
-MOST_AHEAD_OF_ALL = 131_072
+#: What all workers together may hold ahead at most: a job takes some 300 bytes of the master's memory. Where
+#: operations take no time the end of a phase waits for all of them, half a second.
+MOST_AHEAD_OF_ALL = 98_304
 
 #: Added to the turn-round time, as a multiple of the time for which workers gather results, as long as no
-#: more jobs than that end in it: larger messages are no cheaper, and jobs that wait take memory, which costs
-#: time.
+#: more jobs than that end in it: workers gather no more, and jobs that wait take memory, which costs time.
 _MORE = 1.5
-_MOST_MORE = 256
+_MOST_MORE = _MORE * GATHERED_RESULTS
 
 #: Workers gather results for this many seconds for each worker that there is, and so many at most: the
 #: messages of thousands of workers, of which each does little, would be the limit of the master.

@@ -6,10 +6,12 @@ when it has few (:attr:`~ssbench.fleet.ahead.Ahead.low`), until it has as many a
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 from ssbench.fleet.ahead import Ahead, Scale, scale
 from ssbench.fleet.pace import share_out
+from ssbench.fleet.wire import SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 
@@ -35,6 +37,8 @@ class Allocation:
         self._in_hand: int | None = None
         self._keeps_ahead = True
         self._capacity = self._ahead = 0
+        #: Whether there were fewer tasks than could be sent: objects that others wait for are in results.
+        self.results_are_awaited = False
         #: Workers that had more than they may have by now, when that was last changed.
         self._over: set[WorkerState] = set()
 
@@ -106,7 +110,8 @@ class Allocation:
     @property
     def gathering(self) -> float:
         """For how many seconds workers are to gather results that are not urgent."""
-        return self._scale.gathering
+        longest = SHORT_GATHERING_SECONDS if self.results_are_awaited else math.inf
+        return min(self._scale.gathering, longest)
 
     @property
     def capacity(self) -> int:
@@ -166,10 +171,14 @@ class Allocation:
         return None
 
     @staticmethod
-    def room(worker: WorkerState) -> int:
-        """How many jobs to send to a worker now: first all get their share, and then what they hold ahead."""
+    def room(worker: WorkerState, *, whole: bool = False) -> int:
+        """How many jobs to send to a worker now: first all get their share, and then what they hold ahead.
+
+        ``whole``: there are enough for all, so that it gets both in one message.
+        """
         allowance, outstanding = worker.allowance, worker.held.outstanding
-        return (allowance.share if outstanding < allowance.share else allowance.most) - outstanding
+        share_only = outstanding < allowance.share and not whole
+        return (allowance.share if share_only else allowance.most) - outstanding
 
     def note_room(self, worker: WorkerState) -> None:
         """Put a worker in line for jobs if it has few; call it when some of its jobs have ended."""

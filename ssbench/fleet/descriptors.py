@@ -7,13 +7,18 @@ import os
 
 from ssbench.errors import UsageError
 
+#: Most workers that a master keeps; strangers can pretend to be any number.
+MOST_WORKERS = 4096
+
 #: How many connections may wait to be accepted at a socket at the most. Thousands come at once when the
 #: workers of a large fleet start together; those for which there is no room come again after 1, 2 or 4 s.
 _MOST_WAITING = 4096
 
 #: Some descriptors are kept for our own files, for connections to Swift, and for connections that were about
-#: to be accepted when no more were to be: as many as may wait at two sockets, and at most this part of all.
+#: to be accepted when no more were to be: as many as may wait at two sockets, and at most this part of all,
+#: or what the largest fleet leaves free, with two connections a worker and some for those that come again.
 _RESERVED_PART = 4
+_MOST_OF_A_FLEET = 2 * MOST_WORKERS + 512
 
 #: With fewer descriptors than this, no more than these are kept, and at most this part.
 _FEW = 8192
@@ -48,6 +53,13 @@ def raise_limit() -> int:
     return hard
 
 
+def reserved(limit: int) -> int:
+    """Return how many descriptors are kept where a process may have so many."""
+    if limit < _FEW:
+        return min(_MOST_OF_FEW, limit // _PART_OF_FEW)
+    return min(2 * _MOST_WAITING + _OWN_USE, max(limit // _RESERVED_PART, limit - _MOST_OF_A_FLEET))
+
+
 class Descriptors:
     """Watches how many descriptors are free, and holds some of them until they are needed.
 
@@ -58,10 +70,7 @@ class Descriptors:
 
     def __init__(self) -> None:
         self.limit = raise_limit()
-        if self.limit < _FEW:
-            self._reserve = min(_MOST_OF_FEW, self.limit // _PART_OF_FEW)
-        else:
-            self._reserve = min(2 * _MOST_WAITING + _OWN_USE, self.limit // _RESERVED_PART)
+        self._reserve = reserved(self.limit)
         self.backlog = max(1, (self._reserve - _OWN_USE) // 2)
         self._sample = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._reserved: list[int] = []

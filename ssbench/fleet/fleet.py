@@ -35,6 +35,8 @@ _REPORTED_MESSAGES = 3
 
 #: That descriptors are scarce is reported again after this many seconds.
 _SCARCE_SECONDS = 60.0
+#: A ping that could not be sent waits for so much of the time since its worker was first heard of.
+_TRY_AGAIN = 0.2
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _AT_ONCE = int(zmq.NOBLOCK)
@@ -205,10 +207,14 @@ class Fleet(Crew):
     def _send_pings(self, now: float) -> None:
         due = self.roster.to_ping(now)
         for worker in due:
-            ping = packing.pack_notice(wire.Ping(self.roster.master, now, worker.presence.heard))
-            # One that has just come may not be connected yet and is tried again soon.
-            if self._send_message(worker, ping) or now - worker.presence.since > wire.LOST_AFTER:
-                worker.presence.pinged = now
+            presence = worker.presence
+            ping = packing.pack_notice(wire.Ping(self.roster.master, now, presence.heard, presence.lost))
+            if self._send_message(worker, ping) or now - presence.since > wire.LOST_AFTER:
+                presence.pinged_at(now)
+            else:
+                # One that has just come may not be connected yet. It is tried again soon, but thousands that
+                # connect at once are not all tried in vain at each tick.
+                presence.ping_due = now + _TRY_AGAIN * (now - presence.since)
 
     def look_after_descriptors(self, now: float) -> None:
         """See to it that files can be opened; call it several times a second where nothing else ticks."""
@@ -217,9 +223,9 @@ class Fleet(Crew):
             self._told_scarce_at = now
             self.dispatcher.events.append(Scarce(text))
 
-    def shut_doors(self) -> None:
+    def refuse_connections(self) -> None:
         """Accept no more connections, so that files can be opened, until the next tick."""
-        self._sockets.shut_doors()
+        self._sockets.refuse_connections()
 
     def take_events(self) -> list[Event]:
         """Return what has happened since the last call."""

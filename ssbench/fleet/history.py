@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ssbench.fleet.wire import Rare, Result, Spent
-from ssbench.swift.causes import UNANSWERED
+from ssbench.store.causes import UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def tried(history: History | None) -> bool:
 
 
 def spent(history: History | None, to_master: float) -> Spent:
-    """Return what a worker is told of a task: see :data:`~ssbench.fleet.wire.Spent`.
+    """Return what is sent to a worker about a task: see :data:`~ssbench.fleet.wire.Spent`.
 
     ``to_master`` is what to add to its clock to have the master's. Where it had the earlier attempt too, that
     was added before, so the moments are exact by its own clock.

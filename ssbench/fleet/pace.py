@@ -106,7 +106,7 @@ def share_out(total: int, capacities: Sequence[int]) -> list[int]:
 LEAD = 0.25
 
 #: They are handed out for this many seconds at once, so that a message holds several.
-CHUNK = 0.02
+CHUNK = 0.05
 
 
 class StagedPace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ssbench.figures.units import seconds
 from ssbench.fleet.wire import LOST_AFTER, Rare, Result
 from ssbench.fleet.worker_state import Batch, Task
 from ssbench.operations import OPERATIONS
@@ -52,19 +53,20 @@ class Bounds:
             if result.cause is None or first is not None:
                 return "it has no last byte"
         elif last > age * _LATENCY_SHARE + _LATENCY_SECONDS:
-            return f"it took {last:,.3f} s and was sent {age:,.3f} s ago"
+            return f"it took {seconds(last)} s and was sent {seconds(age)} s ago"
         elif first is not None and first > last:
-            return f"the first byte came after {first:,.3f} s, the last one after {last:,.3f} s"
+            return f"the first byte came after {seconds(first)} s, the last one after {seconds(last)} s"
         if result.spent is not None and result.spent > age * _LATENCY_SHARE + _LATENCY_SECONDS:
-            return f"it failed after {result.spent:,.3f} s and was sent {age:,.3f} s ago"
+            return f"it failed after {seconds(result.spent)} s and was sent {seconds(age)} s ago"
         took = result.spent if last is None else last
         if result.rare is not None:
             whole = age * _LATENCY_SHARE if took is None else took
             if _parts(result.rare) > whole + _LATENCY_SECONDS:
-                return f"of {whole:,.3f} s it spent {_parts(result.rare):,.3f} s with connecting and pauses"
+                spent = seconds(_parts(result.rare))
+                return f"of {seconds(whole)} s it spent {spent} s with connecting and pauses"
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
-            return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
+            return f"it ended {seconds(-since)} s ago and was sent {seconds(now - batch.sent_at)} s ago"
         if result.late is not None and (wrong := _late_fault(batch, result, now + since)):
             return wrong
         if result.retries > self.retries + (history.retries if history is not None else 0) or (
@@ -93,12 +95,14 @@ def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:
     """Say what is impossible in how late a job began, which was completed then by the master's clock."""
     said, due = result.late or 0.0, batch.due(result.job_id)
     if due is None:
-        return f"it began {said:,.3f} s late and was due at no time"
+        return f"it began {seconds(said)} s late and was due at no time"
     took = result.last_byte if result.spent is None else result.spent
     late = max(0.0, completed - (took or 0.0) - due)
     if abs(said - late) <= _CLOCK_SECONDS:
         return None
-    return f"it began {said:,.3f} s late, by its own account, and {late:,.3f} s by when it was completed"
+    return (
+        f"it began {seconds(said)} s late, by its own account, and {seconds(late)} s by when it was completed"
+    )
 
 
 def _parts(rare: Rare) -> float:

@@ -6,7 +6,8 @@ Pure: it knows no socket and is given the time. What happens to workers it repor
 * A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
   work. Each heartbeat interval it gets another one.
 * A worker whose heartbeats, or whose answers to pings, have not come for
-  :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost. Once it answers a ping again it is used again.
+  :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost. Pings tell it so, and it drops its
+  jobs. Once it answers such a ping it is used again.
 * Of two workers with one id the later one waits. It is refused when a heartbeat of the earlier one comes more
   than a heartbeat interval after it joined, and used when the earlier one is lost or has ended: a worker that
   was killed and started again at once is used.
@@ -19,12 +20,9 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from ssbench.fleet import events
+from ssbench.fleet.descriptors import MOST_WORKERS
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import WorkerState
-
-#: Most workers that are kept; strangers can pretend to be any number.
-MOST_WORKERS = 4096
-
 
 #: The first number that the master gives; those that users give are lower.
 FIRST_NUMBER = 1_000_001
@@ -106,11 +104,10 @@ class Roster:
 
     def to_ping(self, now: float) -> list[WorkerState]:
         """Return the workers whose next ping is due."""
-        due = now - HEARTBEAT_SECONDS
         return [
             worker
             for worker in self.workers.values()
-            if worker.presence.alive and worker.presence.pinged <= due and not worker.presence.refused
+            if worker.presence.alive and worker.presence.ping_due <= now and not worker.presence.refused
         ]
 
     def heartbeat(self, beat: Heartbeat, now: float, wall: float = 0.0) -> WorkerState | None:
@@ -194,7 +191,7 @@ class Roster:
             self.end(worker, lambda _jobs: events.Left(worker, reason))
 
     def end(self, worker: WorkerState, event: Callable[[int], events.Event]) -> None:
-        """Use a worker no more, for good; ``event`` is told how many jobs are lost with it."""
+        """Use a worker no more, for good; ``event`` is called with the number of jobs lost with it."""
         if worker.presence.ended:
             return
         worker.presence.ended = True
@@ -241,6 +238,7 @@ class Roster:
         silent = silence > 2 * HEARTBEAT_SECONDS
         if worker.presence.ready and now - worker.presence.reached > LOST_AFTER:
             jobs = self._withdraw(worker)
+            worker.presence.lose()
             worker.presence.told = not silent
             self._tell(
                 events.Lost(worker, silence, jobs)

@@ -7,25 +7,23 @@ import re
 import secrets
 import struct
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import zmq
 
 from ssbench.errors import UsageError
-from ssbench.fleet import doors
+from ssbench.fleet import accept_control
 from ssbench.fleet.addresses import BindAddress, endpoint
 from ssbench.fleet.descriptors import Descriptors
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
-
-if TYPE_CHECKING:
-    from zmq.auth.thread import ThreadAuthenticator
+from ssbench.fleet.zap import Clients, ZapHandler
 
 #: ZMTP heartbeats: the connection of a peer that is stopped or cut off is dropped after this long.
-#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. No connection is
-#: dropped, with what is on its way, before its worker counts as lost.
+#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. Who is lost says
+#: :data:`~ssbench.fleet.wire.LOST_AFTER`; a connection lasts longer, because with it goes what is on its way,
+#: also where both ends stood still for a while and nobody is lost.
 _PING_MILLISECONDS = 500
-_DROP_MILLISECONDS = int(LOST_AFTER * 1000) + _PING_MILLISECONDS
+_DROP_MILLISECONDS = 4 * int(LOST_AFTER * 1000)
 
 #: Messages that a connection may have waiting to be taken in, and that of a worker's results: with the size
 #: of the largest this bounds what a stranger can fill of the master's memory. A worker that sends more waits.
@@ -36,14 +34,9 @@ _MOST_RESULTS_WAITING = 100
 #: silent ones pile up.
 _HANDSHAKE_MILLISECONDS = 5000
 
-#: libzmq asks its ZAP handler only where a socket has a domain.
-_ZAP_DOMAIN = "ssbench"
-
 #: Bytes of a message that a stranger may send to the socket for work, and frames dropped at once.
 _LONGEST_ON_WORK = 1024
 _DROPPED_AT_ONCE = 10_000
-#: Keys of strangers that are counted.
-_MOST_REFUSED = 1000
 
 _PORT_ADVICE = (
     " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
@@ -96,37 +89,6 @@ def _beat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.HEARTBEAT_TTL, _DROP_MILLISECONDS)
 
 
-class _Clients:
-    """Accepts for the ZAP handler the client keys (in Z85) that are allowed now.
-
-    ``revoked`` are those that no longer are: their connections stay, but what they send is dropped.
-    ``refused`` are others that peers came with, as many as are remembered.
-    """
-
-    def __init__(self, key: FleetKey) -> None:
-        self._key = key
-        self._allowed = key.allowed()
-        self.revoked: frozenset[str] = frozenset()
-        self.refused: set[bytes] = set()
-
-    def callback(self, _domain: str, key: bytes) -> bool:
-        allowed = key in self._allowed
-        if not allowed and len(self.refused) < _MOST_REFUSED:
-            self.refused.add(key)
-        return allowed
-
-    def read_again(self) -> tuple[list[str], list[str]]:
-        """Read the list again; return the names of keys that were added and revoked. Raises KeyFileError."""
-        before, now = self._allowed, self._key.allowed()
-        self._allowed = now
-        self.refused -= now.keys()
-        self.revoked = frozenset(
-            {*self.revoked, *(key.decode() for key in before)} - {key.decode() for key in now}
-        )
-        added = [name for key, name in now.items() if key not in before]
-        return added, [name for key, name in before.items() if key not in now]
-
-
 class MasterSockets:
     """A bound ROUTER socket for work and a bound PULL socket for results; a context manager.
 
@@ -136,7 +98,7 @@ class MasterSockets:
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
         # First, because it may raise: thousands of descriptors are to be closed from then on.
-        self._clients = None if key is None else _Clients(key)
+        self._clients = None if key is None else Clients(key)
         try:
             self._descriptors = Descriptors()
         except OSError as error:
@@ -144,7 +106,12 @@ class MasterSockets:
                 f"no sockets can be opened: {error.strerror}; raise the limit (ulimit -n)"
             ) from None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._authenticator: ThreadAuthenticator | None = None
+        try:
+            self._zap = ZapHandler(self._context, self._clients)
+        except BaseException:
+            self._context.term()
+            self._descriptors.close()
+            raise
         #: The descriptors that libzmq accepts connections from.
         self._listeners: list[int] = []
         self._shut = False
@@ -154,9 +121,9 @@ class MasterSockets:
         self.work.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self.results = self._context.socket(zmq.PULL)
         try:
-            self._ask_who_comes(key)
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
+                self._zap.guard(socket, key)
                 socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
                 socket.setsockopt(zmq.BACKLOG, self._descriptors.backlog)
                 limit = _LONGEST_ON_WORK if socket is self.work else MAX_WORKER_MESSAGE_BYTES
@@ -171,28 +138,6 @@ class MasterSockets:
             raise
         self.poller = zmq.Poller()
         self.poller.register(self.results, zmq.POLLIN)
-
-    def _ask_who_comes(self, key: FleetKey | None) -> None:
-        """Start the ZAP handler. With a key it accepts peers that have it, otherwise all that speak ZMTP 3.
-
-        Without a handler libzmq takes any bytes for messages of a peer of ZMTP 1, which does not even
-        say what kind of socket it is.
-        """
-        # Only here, because it brings asyncio, which no worker needs.
-        from zmq.auth.thread import ThreadAuthenticator  # noqa: PLC0415
-
-        self._authenticator = ThreadAuthenticator(self._context)
-        self._authenticator.start()
-        if key is not None:
-            self._authenticator.configure_curve_callback(
-                domain=_ZAP_DOMAIN, credentials_provider=self._clients
-            )
-        for socket in (self.work, self.results):
-            socket.zap_domain = _ZAP_DOMAIN.encode()
-            if key is not None:
-                socket.curve_server = True
-                socket.curve_publickey = key.server_public
-                socket.curve_secretkey = key.server_secret
 
     def _bind(self, socket: zmq.Socket[bytes], ip: str, port: int) -> None:
         try:
@@ -226,13 +171,13 @@ class MasterSockets:
         """Read the list of keys again; return the names that were added and revoked. Raises KeyFileError."""
         return ([], []) if self._clients is None else self._clients.read_again()
 
-    def shut_doors(self) -> None:
+    def refuse_connections(self) -> None:
         """Accept no more connections, and release the reserved descriptors. Connections that exist stay.
 
         :meth:`look_after_descriptors` opens again once enough descriptors are free.
         """
         for listener in self._listeners:
-            doors.shut(listener)
+            accept_control.refuse(listener)
         self._shut = True
         self._descriptors.release()
 
@@ -244,7 +189,7 @@ class MasterSockets:
         """
         descriptors = self._descriptors
         if not self._shut and descriptors.scarce():
-            self.shut_doors()
+            self.refuse_connections()
             return (
                 f"{descriptors.limit:,} file descriptors are in use, all that this process may have: no more"
                 f" connections are accepted until some end. There is room for about {descriptors.room // 2:,}"
@@ -252,7 +197,7 @@ class MasterSockets:
             )
         if self._shut and descriptors.hold():
             for listener in self._listeners:
-                doors.open_again(listener)
+                accept_control.accept(listener)
             self._shut = False
         return None
 
@@ -290,10 +235,8 @@ class MasterSockets:
         """Close both sockets; safe to call again."""
         self.work.close()
         self.results.close()
-        if self._authenticator is not None:
-            self._authenticator.stop()
-            self._authenticator = None
         self._context.term()
+        self._zap.join()
         self._descriptors.close()
 
     def __enter__(self) -> MasterSockets:

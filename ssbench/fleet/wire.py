@@ -19,10 +19,10 @@ from msgspec import Meta, Struct
 
 from ssbench.body_files import BodyFiles
 from ssbench.operation import MOST_STEPS, Settings
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 21
+PROTOCOL = 22
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -50,8 +50,14 @@ UNASKED_HEARTBEAT_SECONDS = 1.5
 #: (:mod:`ssbench.fleet.sockets`).
 LOST_AFTER = 5.0
 
-#: For so many seconds a worker gathers results that are not urgent, unless it is told another time.
-GATHERING_SECONDS = 0.004
+#: For so many seconds a worker gathers results that are not urgent, unless it is told another time, or until
+#: there are so many. At low rates each message is a turn of two sleeping processes, which costs more than
+#: the operations that it tells of.
+GATHERING_SECONDS = 0.025
+GATHERED_RESULTS = 128
+
+#: It gathers them only so long (seconds) while operations wait for the objects of others.
+SHORT_GATHERING_SECONDS = 0.004
 
 #: Buckets of :attr:`Heartbeat.lag`: half octaves up from LAG_UNIT (seconds). The last one has no end.
 LAG_BUCKETS = 40
@@ -162,12 +168,14 @@ class Ping(Struct, array_like=True, frozen=True, tag=1):
     """Ask for a heartbeat at once; ``master`` is a random number of the master, ``sent`` its clock.
 
     ``heard`` is what the last heartbeat that answered a ping said of the worker's clock, None before. A
-    worker of which the master may not have heard for long begins no jobs: others may get them.
+    worker of which the master may not have heard for long begins no jobs: others may get them. ``lost`` is
+    how many times the master has counted this worker as lost: once it is more, its jobs are not its own.
     """
 
     master: Count
     sent: Clock
     heard: Clock | None = None
+    lost: Count = 0
 
 
 class Refusal(Struct, array_like=True, frozen=True, tag=2):

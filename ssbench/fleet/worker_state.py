@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ssbench.fleet.ahead import Ahead
 from ssbench.fleet.clocks import WorkerClock
 from ssbench.fleet.history import History
-from ssbench.fleet.wire import work_address, worker_name
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, work_address, worker_name
 from ssbench.fleet.worker_load import Load
 
 #: What is to be done: (kind, size class, container, object number, bytes).
@@ -88,9 +88,10 @@ class Presence:
     not used) are set for good. ``told``: the user knows that it cannot be reached.
 
     ``since`` is when its heartbeats began to arrive, ``known_since`` when it was first heard of in this run,
-    ``pinged`` when it was last sent a ping, ``echo`` when the last ping that it answered was sent and
-    ``reached`` when that answer came; ``heard`` is what its own clock was then. ``round_trip`` is the least
-    that a ping and its answer took in this run.
+    ``pinged`` when it was last sent a ping, ``ping_due`` when the next one is due, ``echo`` when the
+    last ping that it answered was sent and ``reached`` when that answer came; ``heard`` is what its own clock
+    was then. ``round_trip`` is the least that a ping and its answer took in this run. ``lost`` is how many
+    times it counted as lost.
     """
 
     last_seen: float
@@ -103,10 +104,12 @@ class Presence:
     ended: bool = False
     told: bool = False
     pinged: float = -math.inf
+    ping_due: float = -math.inf
     echo: float = -math.inf
     reached: float = -math.inf
     heard: float | None = None
     round_trip: float = math.inf
+    lost: int = 0
 
     @property
     def refused(self) -> bool:
@@ -117,8 +120,12 @@ class Presence:
         """Another run begins: it is not ready until it answers a ping of that run."""
         self.ready = self.used = self.told = False
         self.since = self.known_since = self.last_seen = now
-        self.pinged = self.reached = -math.inf
+        self.pinged = self.ping_due = self.reached = -math.inf
         self.round_trip = math.inf
+
+    def pinged_at(self, now: float) -> None:
+        """Take note of a ping that was sent."""
+        self.pinged, self.ping_due = now, now + HEARTBEAT_SECONDS
 
     def answered(self, sent: float, clock: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer.
@@ -128,6 +135,12 @@ class Presence:
         if self.echo < sent <= now:
             self.echo, self.reached, self.heard = sent, now, clock
             self.round_trip = min(self.round_trip, now - sent)
+
+    def lose(self) -> None:
+        """It counts as lost."""
+        self.lost += 1
+        # It drops its jobs when a ping tells it so. The answer to an earlier one is no sign of that.
+        self.echo = max(self.echo, self.pinged)
 
     def forgive(self, seconds: float) -> None:
         """The master was delayed for so long: it could hear nothing meanwhile."""

@@ -15,7 +15,7 @@ _block = patcher.original("time").sleep
 
 
 class Delays:
-    """What :func:`ssbench.local_swift.faults.write_slow` wrote for one server."""
+    """What :func:`ssbench.local_swift.layout.write_slow` wrote for one server."""
 
     def __init__(self, path: str, server: str) -> None:
         self._path = path

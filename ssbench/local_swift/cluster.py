@@ -18,8 +18,7 @@ from typing import IO
 from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import Configuration, Options, tempauth
-from ssbench.local_swift.faults import WHERE, Slow, set_mounted, write_slow
-from ssbench.local_swift.layout import LISTINGS, Layout, Policy
+from ssbench.local_swift.layout import LISTINGS, WHERE, Layout, Policy, Slow, set_mounted, write_slow
 from ssbench.local_swift.processes import PortTakenError, ServerProcess
 
 #: Below Linux's range of ephemeral ports, so that no outgoing connection sits on one.

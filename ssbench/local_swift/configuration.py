@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssbench.errors import UsageError
-from ssbench.local_swift.faults import set_mounted, write_slow
-from ssbench.local_swift.layout import LISTINGS, Layout, Policy
+from ssbench.local_swift.layout import LISTINGS, Layout, Policy, set_mounted, write_slow
 
 #: Options of one paste section, by name.
 Options = Mapping[str, str]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ssbench import children
 from ssbench.errors import ClusterError
+from ssbench.quantities import duration
 
 #: Seconds that a server may take until it listens; 2 are usual on an idle machine.
 START_TIMEOUT = 60.0
@@ -87,7 +88,8 @@ class ServerProcess:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     self.kill()
                     raise ClusterError(
-                        f"the local Swift's {self.name} server was not ready in {timeout:.0f} s{self.tail()}"
+                        f"the local Swift's {self.name} server was not ready in {duration(timeout)}"
+                        f"{self.tail()}"
                     )
                 block = os.read(pipe.fileno(), 4096)
                 if not block:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from ssbench.metrics.gathering import Gathering, Source, groups, operation_name
 from ssbench.operations import OPERATIONS
-from ssbench.results import MasterFacts, ResultBlock, RunSummary, WorkerFacts
+from ssbench.results import COUNTERS, MasterFacts, ResultBlock, RunSummary, WorkerFacts, count_results
 from ssbench.scenario.model import Scenario
-from ssbench.swift import causes
+from ssbench.store import causes
 
 #: Upper ends of the buckets of latencies, in seconds.
 BUCKETS = (
@@ -64,13 +64,14 @@ class Histogram:
 class Sums:
     """All that was counted, by operation and size class, and by cause too; and what is known of the run.
 
+    ``counted`` has each counter of :data:`ssbench.results.COUNTERS`.
     ``started`` and ``ended`` are seconds since 1970, None where it did not yet.
     """
 
     users: int
     operations: Counter[Key] = field(default_factory=Counter)
     errors: Counter[Key] = field(default_factory=Counter)
-    retries: Counter[Key] = field(default_factory=Counter)
+    counted: dict[str, Counter[Key]] = field(default_factory=lambda: {key: Counter() for key in COUNTERS})
     moved: Counter[Key] = field(default_factory=Counter)
     last_byte: dict[Key, Histogram] = field(default_factory=dict)
     first_byte: dict[Key, Histogram] = field(default_factory=dict)
@@ -85,8 +86,9 @@ class Sums:
     def copied(self) -> Sums:
         """Return a copy that what is counted later does not change."""
         made = copy(self)
-        for name in ("operations", "errors", "retries", "moved"):
+        for name in ("operations", "errors", "moved"):
             setattr(made, name, Counter(getattr(self, name)))
+        made.counted = {name: Counter(each) for name, each in self.counted.items()}
         for name in ("last_byte", "first_byte"):
             setattr(made, name, {key: copy(histogram) for key, histogram in getattr(self, name).items()})
         return made
@@ -144,7 +146,9 @@ class Counting(Gathering):
         sums = self._sums
         for name, size_class in _drawn(self.scenario):
             key = (name, size_class)
-            sums.operations[key] = sums.retries[key] = sums.moved[key] = 0
+            sums.operations[key] = sums.moved[key] = 0
+            for each in sums.counted.values():
+                each[key] = 0
             sums.last_byte[key] = Histogram()
             if OPERATIONS.named(name).times_first_byte:
                 sums.first_byte[key] = Histogram()
@@ -154,8 +158,9 @@ class Counting(Gathering):
         failed = block.failed
         for operation, size_class, rows in groups(block, "operation", "size_class"):
             key = (operation_name(operation), self.size_class(size_class))
-            sums.retries[key] += int(block.retries[rows].sum())
             succeeded = rows[~failed[rows]]
+            for name, number in count_results(block, rows, succeeded).items():
+                sums.counted[name][key] += number
             if not len(succeeded):
                 continue
             sums.operations[key] += len(succeeded)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench import __version__
+from ssbench.figures import COUNTED, Figure
 from ssbench.metrics.counting import Counting, Histogram, Key, Sums
 from ssbench.results import WorkerFacts
 
@@ -108,6 +109,19 @@ def _of_master(value: str) -> Callable[[Sums], Samples]:
 
 _COUNTER, _GAUGE, _HISTOGRAM = Kind
 
+
+def _counter(figure: Figure) -> Metric:
+    """Return the metric of a counter of results."""
+    return Metric(
+        figure.key,
+        _COUNTER,
+        Unit.NONE,
+        f"{figure.meaning}.",
+        _BY,
+        lambda sums: sums.counted[figure.key].items(),
+    )
+
+
 METRICS = (
     Metric(
         "operations",
@@ -125,14 +139,7 @@ METRICS = (
         (*_BY, "cause"),
         lambda sums: sums.errors.items(),
     ),
-    Metric(
-        "retries",
-        _COUNTER,
-        Unit.NONE,
-        "Attempts after the first one.",
-        _BY,
-        lambda sums: sums.retries.items(),
-    ),
+    *map(_counter, COUNTED.values()),
     Metric(
         "moved",
         _COUNTER,

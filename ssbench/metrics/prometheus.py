@@ -1,12 +1,14 @@
-"""The counted sums for Prometheus, served over HTTP for those who scrape."""
+"""The counted sums for Prometheus: served over HTTP, and pushed where no server can scrape this host."""
 
 from __future__ import annotations
 
+import socket
+import urllib.error
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry, make_wsgi_app, push_to_gateway
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -18,8 +20,15 @@ from prometheus_client.registry import Collector
 
 from ssbench.errors import UsageError
 from ssbench.metrics.counting import BUCKETS, Counting, Histogram, Sums
+from ssbench.metrics.courier import Courier, DeliveryError
 from ssbench.metrics.families import METRICS, Kind, Metric, facts
 from ssbench.serving import BoundedServer, listen
+
+#: The job under which metrics are pushed.
+_PUSH_JOB = "ssbench"
+
+#: Seconds that the gateway has for each step of an answer.
+_PUSH_SECONDS = 10.0
 
 
 class PrometheusExporter:
@@ -92,3 +101,26 @@ class MetricsServer(BoundedServer):
 
     def __init__(self, registry: CollectorRegistry, address: str, port: int) -> None:
         super().__init__(make_wsgi_app(registry), listen(address, port), "metrics")
+
+
+def pushing(counting: Counting, url: str) -> Courier:
+    """Return what pushes all metrics when a run has ended.
+
+    They replace those of the run before with the same host and label: a Pushgateway forgets nothing.
+    """
+    key = {"instance": socket.gethostname()} | ({"label": counting.label} if counting.label else {})
+    metrics = registry(counting)
+
+    def push() -> None:
+        try:
+            push_to_gateway(url, _PUSH_JOB, metrics, key, timeout=_PUSH_SECONDS)
+        except urllib.error.HTTPError as error:
+            said = error.read(200).decode("utf-8", "replace").strip()
+            raise DeliveryError(f"HTTP {error.code} {said or error.reason}") from None
+        except OSError as error:
+            reason = getattr(error, "reason", error)
+            raise DeliveryError(getattr(reason, "strerror", None) or str(reason)) from None
+
+    made = Courier("--metrics-push", url, push)
+    counting.on_ended.append(made.send)
+    return made

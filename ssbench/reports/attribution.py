@@ -40,7 +40,8 @@ from ssbench.document import (
     section_of,
     without,
 )
-from ssbench.figures.units import milliseconds
+from ssbench.figures import units
+from ssbench.figures.units import DASH, change, milliseconds
 from ssbench.statistics import waits
 
 _HEADLINES = (
@@ -50,6 +51,7 @@ _HEADLINES = (
     ("late", "Late replicas"),
     ("507", "Answered 507"),
     ("missing", "A server without a log is slow"),
+    ("stall", "No operation ended for a time"),
 )
 #: How many requests are shown one by one.
 _WATERFALLS = 10
@@ -73,11 +75,11 @@ _LEGEND = f"{LONGER[:1].upper()}{LONGER[1:]}."
 
 
 def document(attributed: Attributed, _view: View) -> Document:
-    """Return the report on its own: how much the logs cover comes before what they say."""
+    """Return the report on its own: the answer first, then how much the logs cover."""
     found = attributed.found
     elements = [
-        coverage(found),
         Section("What stands out", [*map(Note, answer(found))]),
+        coverage(found),
         *pictures(found),
         *_tables(found),
         *section_of(waits.TITLE, [Items([Item(waits.sentence(each)) for each in attributed.waits])]),
@@ -112,7 +114,7 @@ def _headline(attribution: Attribution) -> tuple[Tone, str]:
         ]
         for kind, words in _HEADLINES
     }
-    texts = [f"{words}: {listed(names)}" for words, names in named.items() if names]
+    texts = [f"{words}: {listed(names)}" if any(names) else words for words, names in named.items() if names]
     if attribution.overload:
         return Tone.DOUBTFUL, "; ".join(["The load generator was overloaded", *texts])
     if texts:
@@ -170,8 +172,7 @@ def _longer(difference: Difference | None) -> tuple[str, str]:
     if difference is None:
         return "-", "-"
     median, base = difference.median, difference.base
-    sign = "-" if median < 0 else "+"
-    return f"{sign}{milliseconds(abs(median))}", f"{100 * median / base:+.1f}" if base > 0 else "-"
+    return units.difference(median), change(median / base) if base > 0 else DASH
 
 
 def _parts(rows: Sequence[PartRow]) -> Table:

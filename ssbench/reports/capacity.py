@@ -6,14 +6,15 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
+from msgspec.structs import replace
 
 from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.steps import Step
+from ssbench.capacity.sweep import short
 from ssbench.capacity.variables import OfGroup, Variable, plain
 from ssbench.document import (
     Bars,
@@ -192,12 +193,13 @@ def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
 
 def _of_knee(found: Capacity) -> str:
     """Return where the knee is, for beside a chart."""
-    knee, unit = found.knee, found.variable.unit
+    knee = found.knee
     if knee is None:
         return "Beyond the knee more load brings latency alone."
     if not knee.reached:
         return "It is not certain that the steps went beyond the knee."
-    return f"The knee is at {number(knee.value)} {unit} (95 %: {number(knee.low)} to {number(knee.high)})."
+    at = found.variable.words(short(knee.value))
+    return f"The knee is at {at} (95 %: {plain(short(knee.low))} to {plain(short(knee.high))})."
 
 
 def _charts(found: Capacity) -> list[Chart]:
@@ -266,5 +268,5 @@ def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[
     x = np.exp(np.interp(at, loads, np.log(median.y[known])))
     y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
     yield Curve(
-        "knee", np.array([x]), np.array([y]), INK, markers=True, labels=(f"knee: {number(knee.value)}",)
+        "knee", np.array([x]), np.array([y]), INK, markers=True, labels=(f"knee: {plain(short(knee.value))}",)
     )

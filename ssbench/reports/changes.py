@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ssbench import __version__, record
 from ssbench.attribution.changes import LONGER, NOTHING, SHORTER, Change, Changes, Difference, Side
-from ssbench.attribution.sentences import listed, seconds
+from ssbench.attribution.sentences import listed
 from ssbench.document import (
     Cell,
     Column,
@@ -124,8 +124,8 @@ def answer(changes: Changes) -> list[str]:
     for names, when in ((changes.gone, "before"), (changes.new, "after")):
         if names:
             found.append(f"Only {when}: {listed(names)}. What has another name now is not compared.")
-    if changes.untold:
-        found.append(f"Too few times to compare: {listed(changes.untold)}.")
+    if changes.inconclusive:
+        found.append(f"Too few times to compare: {listed(changes.inconclusive)}.")
     return found
 
 
@@ -150,10 +150,10 @@ def _client(change: Change) -> str:
     difference = change.difference
     if change.verdict == NOTHING:
         return f"{change.name}: no difference shown ({_interval(difference)})."
-    share = f"{difference.seconds / change.before:+.0%}, " if change.before > 0 else ""
+    share = f"{units.change(difference.seconds / change.before)} %, " if change.before > 0 else ""
     return (
         f"{change.name}: {_by(difference.seconds)} ({share}{_interval(difference)};"
-        f" median {seconds(change.before)} before, {seconds(change.after)} after)."
+        f" median {units.duration(change.before)} before, {units.duration(change.after)} after)."
     )
 
 
@@ -173,12 +173,12 @@ def _server(change: Change) -> str:
     beside = " beside its peers" if change.beside else ""
     return (
         f"{kind}: {_SENTENCES[change.part]} {_by(change.judged.seconds)}{beside} ({_interval(change.judged)};"
-        f" median {seconds(change.before)} before, {seconds(change.after)} after)."
+        f" median {units.duration(change.before)} before, {units.duration(change.after)} after)."
     )
 
 
 def _by(value: float) -> str:
-    return f"{seconds(abs(value))} {'more' if value > 0 else 'less'}"
+    return f"{units.duration(abs(value))} {'more' if value > 0 else 'less'}"
 
 
 def _interval(difference: Difference) -> str:

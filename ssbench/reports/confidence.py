@@ -10,13 +10,18 @@ from collections.abc import Callable, Iterator
 
 from ssbench.document import Element, Note, Section, Table, columns_of
 from ssbench.figures.units import change, extent, megabytes, milliseconds, number
-from ssbench.reports.figures import name_of
-from ssbench.reports.key_figures import heads, lines_of
-from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Steadiness
+from ssbench.reports.key_figures import heads, lines_of, name_of, times_of
+from ssbench.statistics import Course, Interval, Line, RunStatistics, Steadiness
 from ssbench.statistics.confidence import MIN_SECONDS
+from ssbench.statistics.due import Censored
 
 _RANKS = (50, 90, 95, 99, 99.9)
 _NO_INTERVAL = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
+_OPEN = "first, last: since an operation was sent; resp: since it was due"
+_NOT_BEGUN = (
+    ". Some operations never began: they are in resp alone, of which a percentile that is known as 'at least'"
+    " has no interval"
+)
 _COLUMNS = (
     columns_of("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
     columns_of("Latency in ms", *heads(_RANKS)),
@@ -26,7 +31,7 @@ _COLUMNS = (
 def elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the elements, of a run with stages by stage; none where the run was too short."""
     parts = {f"Stage {stage.name}": stage.numbers for stage in statistics.stages} or {"": statistics}
-    dash = False
+    shown, dash, due = False, False, statistics.total.due.since_due
     for name, numbers in parts.items():
         course = numbers.course
         if course is not None and _is_long_enough(numbers, course):
@@ -34,6 +39,11 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
             tables = (Table(columns, found) for columns, found in zip(_COLUMNS, rows, strict=True))
             yield Section(name, [*map(Note, _steadiness(course.steadiness)), *tables])
             dash |= any("-" in row for table in rows for row in table)
+            shown = True
+    if not shown:
+        return
+    if due.count:
+        yield Note(_OPEN + _NOT_BEGUN * bool(due.waited.count))
     if dash:
         yield Note(_NO_INTERVAL)
 
@@ -69,12 +79,12 @@ def _bounds(interval: Interval | None, text: Callable[[float | None], str]) -> l
 
 def _latencies(statistics: RunStatistics) -> Iterator[list[str]]:
     for name, line in _lines(statistics):
-        for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
+        for which, latencies in times_of(line).items():
             if latencies.count:
                 yield [f"{name} {which}", *(_range(latencies, rank) for rank in _RANKS)]
 
 
-def _range(latencies: Latencies, rank: float) -> str:
+def _range(latencies: Censored, rank: float) -> str:
     interval = latencies.interval(rank) if latencies.supports(rank) else None
     if interval is None:
         return "-"

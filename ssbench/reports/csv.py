@@ -10,8 +10,9 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 
+from ssbench.figures import COUNTED
 from ssbench.printable import cell
-from ssbench.reports.figures import rank, utc
+from ssbench.reports.key_figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import Latencies, RunPart, RunStatistics, Section
 
@@ -33,7 +34,9 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     for group in statistics.by_group:
         columns += _of_group(group, options.percentile)
     known = {name for name, _ in columns}
-    more = _more_percentiles(statistics, options.more)
+    more = [*_more_percentiles(statistics, options.more)]
+    if statistics.current:
+        more += _counters(statistics)
     columns += [column for column in more if column[0] not in known]
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -67,7 +70,7 @@ def _section(section: Section, percentile: float) -> Iterator[tuple[str, Value]]
     name = _name(section)
     yield f"{name}_count", section.count
     yield f"{name}_errors", section.failed
-    yield f"{name}_retries", section.retries
+    yield f"{name}_retries", section.counted["retries"]
     yield f"{name}_retry_rate", f"{section.retry_rate:.6f}"
     yield f"{name}_avg_req_per_s", round(section.requests_per_second, 6)
     for line in section.lines:
@@ -104,6 +107,12 @@ def _bytes(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
         yield f"{_name(section)}_bytes_per_s", round(section.moved_per_second, 6)
 
 
+def _counters(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
+    for section in statistics.sections:
+        for key in COUNTED:
+            yield f"{_name(section)}_{key}", section.counted[key]
+
+
 def _more_percentiles(statistics: RunStatistics, ranks: Iterable[float]) -> Iterator[tuple[str, Value]]:
     ranks = list(ranks)
     for section in statistics.sections:
@@ -120,3 +129,20 @@ def _more_percentiles(statistics: RunStatistics, ranks: Iterable[float]) -> Iter
 
 def _name(section: Section) -> str:
     return section.operation.name if section.operation else "total"
+
+
+def requests_per_second(statistics: RunStatistics, _options: ReportOptions) -> str:
+    """Return a header and a line for each second, counted from the first send.
+
+    Seconds that reach beyond the window of the run are marked as partial. Files of ssbench 0.x have the
+    seconds of the clock, from that of the first completion on, and no such mark.
+    """
+    head = '"Seconds Since Start","Requests Completed"'
+    if not statistics.current:
+        rows = [f"{second},{completed}\n" for second, completed in statistics.requests_by_second]
+        return f"{head}\n{''.join(rows)}"
+    whole = int(statistics.course.window.seconds) if statistics.course else 0
+    rows = [
+        f"{second},{completed},{int(second > whole)}\n" for second, completed in statistics.requests_by_second
+    ]
+    return f'{head},"Partial"\n{"".join(rows)}'

@@ -8,7 +8,7 @@ from ssbench.document import Curve
 from ssbench.document.colours import COLOURS, SLATE
 from ssbench.figures import MIN_BEYOND
 from ssbench.operations import OPERATIONS
-from ssbench.statistics import Latencies, OverTime
+from ssbench.statistics import Latencies, OverTime, RunStatistics
 
 _MILLISECOND = 1e-3
 
@@ -28,6 +28,11 @@ def name_of(code: int | None) -> str:
 def colour_of(code: int | None) -> str:
     """Return the colour of an operation in all charts."""
     return SLATE if code is None else COLOURS[code % len(COLOURS)]
+
+
+def latency_unit(statistics: RunStatistics) -> str:
+    """Return what charts of latencies have on their axis: in an open loop these do not begin when due."""
+    return "ms since sent" if statistics.run.scenario.is_open else "ms"
 
 
 def middles(over_time: OverTime) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -14,10 +14,10 @@ from ssbench import __version__, record
 from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
-from ssbench.reports import steps
-from ssbench.reports.figures import rank
+from ssbench.reports import members
 from ssbench.reports.json_over_time import Seconds, over_time_of
-from ssbench.reports.json_run import load_of, run_of
+from ssbench.reports.json_run import run_of
+from ssbench.reports.key_figures import rank
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged
 from ssbench.results import NO_WORKER, WorkerFacts
@@ -48,22 +48,18 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     """Return the records of the report."""
     maker = _Maker(statistics, options)
     found = judged(statistics, options)
-    return records.Report(
+    return record.taken(
+        records.Report,
+        statistics,
         made_by=__version__,
-        current=statistics.current,
-        verdict=_verdict(found),
+        verdict=record.taken(records.Verdict, found),
         run=run_of(statistics),
         operations=list(maker.operations()),
-        course=statistics.course,
         requests_by_second=Seconds(statistics),
         over_time=over_time_of(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
-        warmed_up=statistics.warmed_up,
-        due=statistics.due,
-        not_begun=statistics.not_begun,
         stages=[_stage(stage, options) for stage in statistics.stages],
         workers=list(maker.workers()),
-        worker_count=statistics.worker_count,
         spread_over_workers=statistics.workers,
         master=statistics.generator.master,
         gaps=statistics.generator.gaps,
@@ -84,20 +80,6 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
             records.NotSendable(operation=operation.name, size_class=size_class, count=count)
             for operation, size_class, count in statistics.not_sendable
         ],
-        counters=statistics.counters,
-        warnings=statistics.warnings,
-        waits=statistics.waits,
-        cluster=statistics.cluster,
-    )
-
-
-def _verdict(found: Verdict) -> records.Verdict:
-    return records.Verdict(
-        outcome=found.outcome,
-        exit_code=found.exit_code,
-        reasons=found.reasons,
-        asked=found.asked,
-        delivered=found.delivered,
     )
 
 
@@ -110,29 +92,26 @@ _RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
 
 def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
     for judgment in found.judgments:
-        yield records.Threshold(
-            condition=judgment.condition.text,
-            limit=judgment.condition.limit,
-            unit=judgment.condition.unit.value,
-            value=judgment.value,
-            at_least=judgment.at_least,
+        condition = judgment.condition
+        yield record.taken(
+            records.Threshold,
+            judgment,
+            condition=condition.text,
+            limit=condition.limit,
+            unit=condition.unit.value,
             result=_RESULTS[judgment.result],
-            failed=judgment.failed,
         )
 
 
 def _stage(stage: RunPart, options: ReportOptions) -> records.StageFigures:
-    numbers = stage.numbers
-    return records.StageFigures(
+    return record.taken(
+        records.StageFigures,
+        stage.numbers,
         name=stage.name,
-        load=load_of(stage.plan[0]),
+        load=stage.plan[0],
         begins=stage.facts.begins if stage.facts else None,
         ends=stage.facts.ends if stage.facts else None,
-        due=numbers.due,
-        not_begun=numbers.not_begun,
-        warmed_up=numbers.warmed_up,
-        operations=list(_Maker(numbers, options).operations()),
-        course=numbers.course,
+        operations=list(_Maker(stage.numbers, options).operations()),
     )
 
 
@@ -141,16 +120,14 @@ def _groups(
 ) -> Iterator[records.GroupFigures]:
     for group, loads in zip(statistics.by_group, found.groups, strict=True):
         numbers = group.numbers
-        yield records.GroupFigures(
+        yield record.taken(
+            records.GroupFigures,
+            numbers,
             group=group.name,
             asked=loads.asked,
             delivered=loads.delivered,
-            due=numbers.due,
-            not_begun=numbers.not_begun,
-            warmed_up=numbers.warmed_up,
             operations=list(_Maker(numbers, options).operations()),
             stages=[_stage(stage, options) for stage in numbers.stages],
-            course=numbers.course,
         )
 
 
@@ -175,7 +152,8 @@ class _Maker:
                     for line in section.lines[1:]
                 ],
                 steps={
-                    name: self._latency(each) for name, each in steps.named(section, self._statistics).items()
+                    name: self._latency(each)
+                    for name, each in members.steps_of(section, self._statistics).items()
                 },
             )
 
@@ -185,17 +163,12 @@ class _Maker:
         for worker_id in sorted({*facts, *found}):
             each = facts.get(worker_id, WorkerFacts(worker_id))
             figures = found.get(worker_id)
-            yield records.Worker(
+            yield record.taken(
+                records.Worker,
+                each,
                 worker_id=None if worker_id == NO_WORKER else worker_id,
                 host=each.host or None,
                 version=each.version or None,
-                cpu_share=each.cpu_share,
-                lag_p50=each.lag_p50,
-                lag_p99=each.lag_p99,
-                lag_max=each.lag_max,
-                clock_offset=each.clock_offset,
-                clock_slope=each.clock_slope,
-                wall_offset=each.wall_offset,
                 figures=self._figures(figures) if figures else None,
                 label=each.label or None,
                 site=each.site or None,
@@ -242,25 +215,23 @@ class _Maker:
     def _figures(self, figures: Figures) -> records.Figures:
         operations, moved = rates(figures, self._window)
         ops_interval, bytes_interval = intervals(figures, self._window)
+        entries = figures.counted["entries"]
         if self._statistics.pooled:
             figures, ops_interval, bytes_interval = without_seconds(figures), None, None
         return records.Figures(
             count=figures.count,
             errors=figures.failed,
             lost=figures.lost,
-            retries=figures.retries,
-            resent=figures.resent,
             bytes=figures.moved,
             ops_per_second=operations,
             bytes_per_second=moved if figures.moved else None,
             ops_interval=ops_interval,
             bytes_interval=bytes_interval,
-            window=figures.within,
+            window=figures.window_totals,
             first_byte=self._latency(figures.first_byte),
             last_byte=self._latency(figures.last_byte),
             connecting=figures.parts.connecting,
             pausing=figures.parts.pausing,
-            vanished=figures.parts.vanished,
             response=self._latency(figures.due.response),
             since_due=self._since_due(figures.due.since_due),
             lateness=self._latency(figures.due.lateness),
@@ -268,21 +239,18 @@ class _Maker:
             held_up=figures.delayed.count,
             last_attempt=self._latency(figures.last_attempt),
             connecting_times=self._latency(figures.connecting),
-            new_connections=figures.connections.made,
-            resumed_connections=figures.connections.resumed,
-            on_kept=figures.count + figures.failed - figures.connections.operations,
-            entries=figures.entries,
-            entries_per_second=operations * figures.entries / figures.count if figures.entries else None,
+            on_kept=figures.count + figures.failed - figures.counted["on_new"],
+            entries_per_second=operations * entries / figures.count if entries else None,
+            **figures.counted,
         )
 
     def slow(self, each: Slowest) -> records.SlowOperation:
         urls, accounts = self._statistics.run.storage_urls, self._statistics.run.accounts
-        return records.SlowOperation(
+        return record.taken(
+            records.SlowOperation,
+            each,
             slowest=self._slowest(each),
-            first_byte=each.first_byte,
-            started=each.started,
             bytes=each.size if each.size >= 0 else None,
-            retries=each.retries,
             storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
             account=accounts[each.account] if each.account < len(accounts) else None,
         )
@@ -315,12 +283,9 @@ class _Maker:
 
     def _latency(self, latencies: Latencies) -> records.Latency:
         supported = [each for each in self._ranks if latencies.supports(each)]
-        return records.Latency(
-            count=latencies.count,
-            min=latencies.minimum,
-            max=latencies.maximum,
-            mean=latencies.mean,
-            deviation=latencies.deviation,
+        return record.taken(
+            records.Latency,
+            latencies,
             percentiles={
                 **dict.fromkeys(map(rank, self._ranks if latencies.count else ())),
                 **dict(zip(map(rank, supported), latencies.percentiles(supported), strict=True)),

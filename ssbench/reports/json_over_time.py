@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import overload
 
 from ssbench.operations import OPERATIONS
+from ssbench.record import taken
 from ssbench.reports import json_records as records
 from ssbench.statistics import OverTime, RunStatistics
 
@@ -14,19 +15,11 @@ def over_time_of(over_time: OverTime | None) -> records.OverTime | None:
     """Return the bins of the page's curves."""
     if over_time is None:
         return None
-    return records.OverTime(
-        starts=over_time.starts.tolist(),
-        seconds=over_time.seconds.tolist(),
+    return taken(
+        records.OverTime,
+        over_time,
         operations=[
-            records.SeriesOverTime(
-                operation=operation.name if operation else "all",
-                count=each.count.tolist(),
-                failed=each.failed.tolist(),
-                bytes=each.moved.tolist(),
-                p50=each.p50.tolist(),
-                p99=each.p99.tolist(),
-                max=each.maximum.tolist(),
-            )
+            taken(records.SeriesOverTime, each, operation=operation.name if operation else "all")
             for code, each in over_time.operations.items()
             if (operation := None if code is None else OPERATIONS.get(code)) or code is None
         ],

@@ -1,19 +1,21 @@
 """The records that make up a report in JSON. Their names and units are what other programs rely on.
 
 A field that may be missing in a run, or in a stat file of an older version, is null then. Parts that are
-records of the statistics, of the verdict or of the stat file are these records themselves. What is here is
-made for the report: with percentiles of the ranks that were asked for, with names instead of codes.
-What was run is in :mod:`ssbench.reports.json_run`.
+records of the statistics, of the scenario, of the verdict or of the stat file are these records themselves.
+A field without a value in :mod:`ssbench.reports.json` is that of the same name in what its record is made of
+(:func:`ssbench.record.taken`). What is here is made for the report: with percentiles of the ranks that were
+asked for, with names instead of codes. What was run is in :mod:`ssbench.reports.json_run`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, defstruct
 
 from ssbench.cluster.observation import Observation
+from ssbench.figures import COUNTED
 from ssbench.measures import (
     Bytes,
     Count,
@@ -29,16 +31,17 @@ from ssbench.measures import (
     Share,
 )
 from ssbench.record import Record
-from ssbench.reports.json_run import Run, Stage
+from ssbench.reports.json_run import Run
 from ssbench.results import Gap, LoadSample, MasterFacts
-from ssbench.statistics import Course, Interval, Part, Spread, Wait, Within
+from ssbench.scenario.model import Stage
+from ssbench.statistics import Course, Interval, Part, Spread, Wait, WindowTotals
 from ssbench.verdict import Load, Outcome, Reason
 
 #: The version of the format.
 VERSION = 1
 
 
-class Latency(Record, frozen=True, kw_only=True):
+class Latency(Record, frozen=True, kw_only=True, rename={"minimum": "min", "maximum": "max"}):
     """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
 
     A percentile is null where fewer than ten latencies lie beyond it; ``supported`` is the highest rank of
@@ -47,8 +50,8 @@ class Latency(Record, frozen=True, kw_only=True):
     """
 
     count: Count
-    min: PerhapsSeconds
-    max: PerhapsSeconds
+    minimum: PerhapsSeconds
+    maximum: PerhapsSeconds
     mean: PerhapsSeconds
     deviation: PerhapsSeconds
     percentiles: dict[str, Seconds | None]
@@ -88,38 +91,43 @@ class Slowest(Record, frozen=True, kw_only=True):
     group: str | None
 
 
-class Figures(Record, frozen=True, kw_only=True):
+if TYPE_CHECKING:
+    _Counters = Record
+else:
+    _Counters = defstruct(
+        "_Counters",
+        [(each.key, Annotated[int, Meta(description=each.meaning, ge=0)]) for each in COUNTED.values()],
+        bases=(Record,),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+class Figures(_Counters, frozen=True, kw_only=True):
     """What is counted of some operations. ``window`` is what ended in the window of the run.
 
     ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
-    ``retries`` are attempts after the first, ``resent`` requests that were sent again because a kept
-    connection was stale. ``entries`` are those of listings.
-    ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
-    that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
+    ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``response`` is the time of
     successes from when they were due, ``since_due`` the same with operations that never began,
     ``lateness`` the time of all until they began, ``late`` how many began over 1 ms late; of open loops only.
     ``held_up`` successes are in no latency, because their worker stalled. ``last_attempt`` is what last
     attempts took, without connecting, of all in ``last_byte``; ``connecting_times`` is of those that
-    connected. ``new_connections`` are those that were made; ``resumed_connections`` of them continued an
-    earlier TLS session; ``on_kept`` operations used connections that were there.
+    connected. ``on_kept`` operations used connections that were there.
     """
 
     count: Count
     errors: Count
     lost: Count
-    retries: Count
-    resent: Count
     bytes: Bytes
     ops_per_second: PerhapsPerSecond
     bytes_per_second: PerhapsBytesPerSecond | None
     ops_interval: Interval | None
     bytes_interval: Interval | None
-    window: Within
+    window: WindowTotals
     first_byte: Latency
     last_byte: Latency
     connecting: Part
     pausing: Part
-    vanished: Count
     response: Latency
     since_due: SinceDue | None
     lateness: Latency
@@ -127,10 +135,7 @@ class Figures(Record, frozen=True, kw_only=True):
     held_up: Count
     last_attempt: Latency
     connecting_times: Latency
-    new_connections: Count
-    resumed_connections: Count
     on_kept: Count
-    entries: Count
     entries_per_second: PerhapsPerSecond | None
 
 
@@ -215,7 +220,7 @@ class SlowOperation(Record, frozen=True, kw_only=True):
     account: str | None
 
 
-class SeriesOverTime(Record, frozen=True, kw_only=True):
+class SeriesOverTime(Record, frozen=True, kw_only=True, rename={"moved": "bytes", "maximum": "max"}):
     """A number for each bin, of one operation or ``all``; percentiles are within 1.6 % of the exact ones.
 
     They are null where a bin has too few results for them.
@@ -224,10 +229,10 @@ class SeriesOverTime(Record, frozen=True, kw_only=True):
     operation: str
     count: list[Count]
     failed: list[Count]
-    bytes: list[Bytes]
+    moved: list[Bytes]
     p50: list[PerhapsSeconds]
     p99: list[PerhapsSeconds]
-    max: list[PerhapsSeconds]
+    maximum: list[PerhapsSeconds]
 
 
 class OverTime(Record, frozen=True, kw_only=True):

@@ -5,15 +5,16 @@ A scenario has other names here than in :mod:`ssbench.scenario.model`: these are
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 
+from ssbench import record
 from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
 from ssbench.naming import USUAL
 from ssbench.record import Record
 from ssbench.scenario import model
+from ssbench.scenario.forecast import Forecast, forecast
 from ssbench.statistics import RunStatistics
 
 
@@ -30,18 +31,6 @@ class SizeClass(Record, frozen=True, kw_only=True):
     distribution: str
     initial_files: Count
     weights: dict[str, float]
-
-
-class Stage(Record, frozen=True, kw_only=True):
-    """A part of a run with a load of its own, which changes evenly from the first number to the second.
-
-    ``users`` may be in flight at most. ``rate`` is operations a second, null in a closed loop. ``seconds`` is
-    null in a run that ends with a number of operations.
-    """
-
-    seconds: Seconds | None
-    users: tuple[int, int] | None
-    rate: tuple[float, float] | None
 
 
 class Scenario(Record, frozen=True, kw_only=True):
@@ -68,7 +57,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     body: str
     metadata: str | None
     connections: str
-    plan: list[Stage]
+    plan: tuple[model.Stage, ...]
     accounts: Count
     containers: Count
     container_base: str
@@ -108,58 +97,41 @@ class Run(Record, frozen=True, kw_only=True):
 def run_of(statistics: RunStatistics) -> Run:
     """Return what was run."""
     run = statistics.run
-    return Run(
+    return record.taken(
+        Run,
+        run,
         scenario=scenario_of(run.scenario),
         ssbench_version=run.version,
         run_id=None if run.run_id is None else str(run.run_id),
-        seed=run.seed,
         host=run.host or None,
-        started=run.started,
         interrupted=statistics.interrupted,
         complete=statistics.complete,
         first_sent=statistics.start,
         last_ended=statistics.end,
         seconds=statistics.duration,
         noop=bool(run.options.get("noop")),
-        options=run.options,
-        storage_urls=list(run.storage_urls),
-        stages=list(run.stages),
     )
 
 
 def scenario_of(scenario: model.Scenario) -> Scenario:
     """Return what a scenario asks for."""
-    return Scenario(
-        name=scenario.name,
+    return record.taken(
+        Scenario,
+        scenario,
         users=scenario.user_count,
-        operation_count=scenario.operation_count,
-        run_seconds=scenario.run_seconds,
-        rate=scenario.rate,
-        arrivals=scenario.arrivals,
-        warmup=scenario.warmup,
-        think_time=scenario.think_time,
         popularity=str(scenario.popularity or "rotate"),
         body=str(scenario.body or "random"),
         metadata=None if scenario.metadata is None else str(scenario.metadata),
         connections=str(scenario.connections or "kept"),
         reuse=None if scenario.reuse is None else str(scenario.reuse),
-        plan=[load_of(each) for each in scenario.plan],
-        accounts=scenario.accounts,
         containers=scenario.container_count,
-        container_base=scenario.container_base,
         object_names=scenario.object_names or USUAL,
-        container_concurrency=scenario.container_concurrency,
-        delete_after=scenario.delete_after,
-        delete_after_most=scenario.delete_after_most,
-        policy=scenario.policy,
         size_classes=[
-            SizeClass(
-                name=each.name,
-                size_min=each.size_min,
-                size_max=each.size_max,
+            record.taken(
+                SizeClass,
+                each,
                 size_mean=each.mean_size,
                 distribution="uniform" if each.shape is None else str(each.shape),
-                initial_files=each.initial_files,
                 weights={} if scenario.groups else each.weights,
             )
             for each in scenario.size_classes
@@ -172,8 +144,18 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
     )
 
 
-def load_of(stage: model.Stage) -> Stage:
-    """Return what the scenario asks for in a stage."""
-    return Stage(
-        seconds=stage.seconds if math.isfinite(stage.seconds) else None, users=stage.users, rate=stage.rate
+class Outlook(record.Head, frozen=True, kw_only=True):
+    """What a scenario asks for, and what it would do. ``fail_if`` are the conditions under which it fails."""
+
+    format: Literal["ssbench scenario"] = "ssbench scenario"
+    version: Literal[1] = 1
+    scenario: Scenario
+    forecast: Forecast
+    fail_if: tuple[str, ...]
+
+
+def outlook(scenario: model.Scenario, *_: Any) -> str:
+    """Return it as one JSON document."""
+    return record.text(
+        Outlook(scenario=scenario_of(scenario), forecast=forecast(scenario), fail_if=scenario.fail_if)
     )

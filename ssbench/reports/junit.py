@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from ssbench.errors import ExitCode
 from ssbench.printable import printable
-from ssbench.reports.figures import utc
+from ssbench.reports.key_figures import utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, rates, verdict
 from ssbench.statistics import RunStatistics

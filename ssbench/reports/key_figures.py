@@ -1,4 +1,4 @@
-"""The section "Figures": rates, seconds, stalls, percentiles, what latencies contain, the load generator.
+"""How times and names look in reports; and the section "Figures".
 
 ``doc/numbers.rst`` defines each figure.
 """
@@ -6,14 +6,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from ssbench.document import Element, Item, Items, Note, Table, columns_of
-from ssbench.figures.units import count, duration, megabytes, milliseconds, number, percent, seconds
-from ssbench.reports.figures import bounded, name_of
-from ssbench.results import Gap
-from ssbench.statistics import Course, EachSecond, Generator, Latencies, Line, RunStatistics, Section, Stall
-from ssbench.statistics.due import known
+from ssbench.figures import COUNTED
+from ssbench.figures.units import AT_LEAST, count, duration, megabytes, milliseconds, number, percent, seconds
+from ssbench.operation import On
+from ssbench.operations import OPERATIONS
+from ssbench.results import Gap, RunDescription
+from ssbench.statistics import (
+    Course,
+    EachSecond,
+    Generator,
+    Latencies,
+    Line,
+    RunStatistics,
+    Section,
+    Slowest,
+    Stall,
+)
+from ssbench.statistics.due import Censored, known
 
 #: The percentiles of each latency; 100 is the maximum.
 RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
@@ -31,6 +46,56 @@ _MUCH = 0.01
 _MOST_WORKERS = 8
 
 
+def utc(seconds: float | None) -> str:
+    """Return seconds since 1970 as ``2013-06-07 17:23:16 UTC``; N/A for None and for no date."""
+    if seconds is None:
+        return "N/A"
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return "N/A"
+
+
+def name_of(section: Section) -> str:
+    """Return what reports call the operation of a section, or all of them."""
+    return section.operation.name.upper() if section.operation else "ALL"
+
+
+def bounded(latencies: Censored, rank: float) -> str:
+    """Return a percentile in milliseconds, with ``>`` before a lower bound; a dash for none."""
+    value = latencies.supported_percentile(rank)
+    at_least = value is not None and latencies.most(rank) > value
+    return (AT_LEAST if at_least else "") + milliseconds(value)
+
+
+def object_path(run: RunDescription, slowest: Slowest) -> str:
+    """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``.
+
+    The account is before them where there are several.
+    """
+    if 0 <= slowest.account < len(run.accounts):
+        own = replace(slowest, account=-1)
+        return f"{run.accounts[slowest.account]}/{object_path(run, own)}"
+    scenario, container, name = run.scenario, slowest.container, slowest.object
+    operation = OPERATIONS.get(slowest.operation)
+    if operation is not None and not operation.has_object and isinstance(container, int):
+        return "" if operation.on is On.ACCOUNT else run.container(container, slowest.group, slowest.master)
+    if isinstance(container, int):
+        container = run.container(container, slowest.group, slowest.master)
+    if isinstance(name, int):
+        classes = scenario.size_classes
+        known = slowest.size_class < len(classes)
+        name = run.name_object(
+            classes[slowest.size_class].name if known else "?", name, slowest.group, slowest.master
+        )
+    return f"{container or '?'}/{name or '?'}"
+
+
+def rank(percentile: float) -> str:
+    """Return the rank of a percentile as people write it: 95, 99.9."""
+    return f"{percentile:.10g}"
+
+
 def elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the elements; none where no operation is known to have been sent."""
     course = statistics.course
@@ -41,14 +106,13 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _rates(statistics, course)
     yield from _seconds(course)
     yield from _stalls(course, statistics.generator.gaps)
-    if total.resent:
-        yield Note(f"Sent again because a kept connection had gone stale (reconnect): {count(total.resent)}")
-    if total.connections.resumed or any(part.connections for part in statistics.run.scenario.parts):
-        yield Note(_connections(total))
-    if found := total.parts.vanished:
-        yield Note(
-            f"Deletes that found nothing after an answer or a worker was lost (successes): {count(found)}"
-        )
+    if total.counted["resumed_connections"] or any(
+        part.connections for part in statistics.run.scenario.parts
+    ):
+        yield Note(_connections(total.counted, total.count + total.failed))
+    for key, figure in COUNTED.items():
+        if figure.has_note and total.counted[key]:
+            yield Note(f"{figure.meaning}: {figure.text(total.lines[0], statistics)}")
     yield latency_table(statistics)
     if total.delayed.count:
         median, most = (duration(total.delayed.supported_percentile(rank)) for rank in (50, 100))
@@ -59,13 +123,12 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     yield from load_generator(statistics.generator)
 
 
-def _connections(total: Section) -> str:
-    made = total.connections
-    kept = total.count + total.failed - made.operations
-    resumed = f", of which {count(made.resumed)} resumed a TLS session" if made.resumed else ""
+def _connections(counted: Mapping[str, int], operations: int) -> str:
+    made, resumed, new = (counted[key] for key in ("new_connections", "resumed_connections", "on_new"))
+    of_which = f", of which {count(resumed)} resumed a TLS session" if resumed else ""
     return (
-        f"New connections: {count(made.made)} for {count(made.operations)} operations{resumed};"
-        f" on kept ones: {count(kept)}"
+        f"New connections: {count(made)} for {count(new)} operations{of_which};"
+        f" on kept ones: {count(operations - new)}"
     )
 
 
@@ -77,8 +140,8 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
             " all was sent before anything ended"
         )
     else:
-        done = total.count - total.within.count
-        failed = total.failed - total.within.failed
+        done = total.count - total.window_totals.count
+        failed = total.failed - total.window_totals.failed
         yield f"Window: {seconds(window.seconds)} s from the first send to the last moment of sending"
         yield f"Drain: {seconds(course.drain)} s after it (succeeded: {count(done)}, failed: {count(failed)})"
     if statistics.warmed_up:
@@ -96,7 +159,7 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
 def _rates(statistics: RunStatistics, course: Course) -> Table:
     rows = []
     for each in (*statistics.sections[1:], statistics.total):
-        within, per_second = each.within, course.window.per_second
+        within, per_second = each.window_totals, course.window.per_second
         ended = within.count + within.failed
         rows.append(
             [
@@ -163,17 +226,17 @@ def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> 
     rows = []
     for each in (*statistics.sections[1:], total):
         for line in lines_of(each, total):
-            times = {
-                "first": known(line.first_byte),
-                "last": known(line.last_byte),
-                "resp": line.due.since_due,
-            }
-            for which, latencies in times.items():
+            for which, latencies in times_of(line).items():
                 if latencies.count:
                     name = " ".join(filter(None, (name_of(each), which, line.size_class)))
                     cells = (bounded(latencies, rank) for rank in ranks)
                     rows.append([name, count(latencies.count), *cells])
     return Table(columns_of("Latency in ms", "n", *heads(ranks)), rows)
+
+
+def times_of(line: Line) -> dict[str, Censored]:
+    """Return the latencies of a line, by what tables call them; empty ones were not measured."""
+    return {"first": known(line.first_byte), "last": known(line.last_byte), "resp": line.due.since_due}
 
 
 def lines_of(section: Section, total: Section) -> Sequence[Line]:

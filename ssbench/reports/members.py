@@ -1,4 +1,4 @@
-"""The accounts and the addresses of a run that uses several: a line on how they differ, and their figures."""
+"""What a run consists of, with the figures of each: several accounts, several addresses, and steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from itertools import islice
 
 from ssbench.document import Column, Detail, Element, Note, Table, columns_of
 from ssbench.document.columns import unbroken
-from ssbench.figures.units import duration
+from ssbench.figures.units import count, duration, milliseconds
 from ssbench.reports import run_tables
-from ssbench.statistics import Member, RunStatistics
+from ssbench.reports.key_figures import name_of
+from ssbench.statistics import Member, RunStatistics, Section
+from ssbench.statistics.latencies import Latencies
 
 #: Of more than these a table has the slowest and the fastest.
 _MOST = 12
 _AT_ENDS = 5
+
+_STEP_RANKS = (50.0, 95.0, 99.0)
 
 
 def accounts(statistics: RunStatistics) -> Iterator[Element]:
@@ -84,3 +88,38 @@ def _name(what: str, member: Member, names: Sequence[str]) -> str:
 
 def _errors(member: Member) -> str:
     return ", ".join(f"{times:,} x {cause}" for cause, times in islice(member.errors.items(), 3))
+
+
+def steps_of(section: Section, statistics: RunStatistics) -> dict[str, Latencies]:
+    """Return what each step of an operation took, by its name; nothing where it has none."""
+    if section.operation is None:
+        return {}
+    names = statistics.run.scenario.steps_of(section.operation)
+    return dict(zip(names, section.steps, strict=False))
+
+
+def steps_in_brief(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield a note for each operation that has steps: their means, and that of the whole."""
+    for section in statistics.sections[1:]:
+        if section.operation is not None and (found := steps_of(section, statistics)):
+            means = [f"{name} {_mean_of(each)}" for name, each in found.items()]
+            whole = _mean_of(section.last_byte)
+            yield Note(f"{name_of(section)} by step, mean ms: {', '.join(means)}; in all {whole}")
+
+
+def steps(statistics: RunStatistics) -> Table:
+    """Return a table with a row for each step, and one for the whole; without rows where there are none."""
+    rows = []
+    for section in statistics.sections[1:]:
+        if section.operation is not None and (found := steps_of(section, statistics)):
+            for name, each in {**found, "in all": section.last_byte}.items():
+                ranks = [each.percentile(rank) if each.supports(rank) else None for rank in _STEP_RANKS]
+                ends = (milliseconds(value) for value in (*ranks, each.maximum))
+                rows.append([name_of(section), name, count(each.count), _mean_of(each), *ends])
+    heads = columns_of("ops", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", texts=0)
+    texts = [Column("operation", is_number=False), Column("step", is_number=False)]
+    return Table([*texts, *heads], rows, title="By step", keys=2)
+
+
+def _mean_of(latencies: Latencies) -> str:
+    return milliseconds(latencies.mean)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
-from ssbench.reports.figures import rank, utc
+from ssbench.reports.key_figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.statistics import Latencies, RunStatistics, Section
@@ -96,8 +96,9 @@ def _size(size: int) -> str:
 
 def _section(section: Section, percentile: float) -> Iterator[str]:
     yield section.operation.name.upper() if section.operation else "TOTAL"
+    retries = section.counted["retries"]
     yield (
-        f"       Count: {section.count:5d} ({section.failed:5d} error; {section.retries:5d} retries: "
+        f"       Count: {section.count:5d} ({section.failed:5d} error; {retries:5d} retries: "
         f"{section.retry_rate:5.2f}%)  Average requests per second: {section.requests_per_second:5.1f}"
     )
     label = f"{rank(percentile)}%-ile"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 from ssbench.document import Element, Lines, Table, columns_of
-from ssbench.figures.units import count
+from ssbench.figures.units import count, given
 from ssbench.reports import load
-from ssbench.reports.figures import utc
+from ssbench.reports.key_figures import utc
 from ssbench.results import EXISTING, OBJECT_TAG, STORE_CLOCK
 from ssbench.statistics import RunStatistics
 
@@ -91,7 +91,7 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     options = (_option(name, value) for name, value in run.options.items())
     yield _table("option", dict(each for each in options if each is not None))
     counts = {
-        _COUNTERS.get(name, name.replace("_", " ")): f"{value:,.10g}"
+        _COUNTERS.get(name, name.replace("_", " ")): given(value)
         for name, value in statistics.counters.items()
         if value
     }
@@ -125,7 +125,7 @@ def _option(name: str, value: object) -> tuple[str, str] | None:
         case True:
             return words, "yes"
         case float() | int():
-            text = f"{value:,.10g}"
+            text = given(value)
         case list() | tuple():
             text = ", ".join(map(str, value))
         case _:

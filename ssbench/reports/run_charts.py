@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from ssbench.document import Chart, Curve
 from ssbench.document.colours import GREY
 from ssbench.figures import MIN_BEYOND
-from ssbench.reports.curves import DASHES, by_percentile, colour_of, name_of
+from ssbench.reports.curves import DASHES, by_percentile, colour_of, latency_unit, name_of
 from ssbench.statistics import Latencies, RunStatistics
 
 _MILLISECOND = 1e-3
@@ -35,9 +35,10 @@ def latencies(statistics: RunStatistics) -> Iterator[Chart]:
         "Latency by percentile",
         (by_percentile(name_of(code), each, colour_of(code)) for code, each in found.items()),
         f"Curves end where fewer than {MIN_BEYOND} latencies lie beyond.",
+        latency_unit(statistics),
     )
     what = f"% of an operation in each {_fineness(found)[1]} of an octave"
-    yield Chart("Histogram of latencies", what, _histogram(found), axis="ms", digits=2)
+    yield Chart("Histogram of latencies", what, _histogram(found), axis=latency_unit(statistics), digits=2)
     for section in statistics.sections[1:]:
         if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count:
             colour = colour_of(section.operation.code)
@@ -46,13 +47,16 @@ def latencies(statistics: RunStatistics) -> Iterator[Chart]:
                 for place, line in enumerate(section.lines[1:13])
                 if line.size_class and (curve := by_percentile(line.size_class, line.last_byte, colour))
             ]
-            yield from _by_percentile(f"{section.operation.name.upper()} by size class", curves)
+            title = f"{section.operation.name.upper()} by size class"
+            yield from _by_percentile(title, curves, unit=latency_unit(statistics))
 
 
-def _by_percentile(title: str, curves: Iterable[Curve | None], note: str = "") -> Iterator[Chart]:
+def _by_percentile(
+    title: str, curves: Iterable[Curve | None], note: str = "", unit: str = "ms"
+) -> Iterator[Chart]:
     """Yield a chart; none where all curves have too few latencies."""
     if known := [curve for curve in curves if curve is not None]:
-        yield Chart(title, "ms", known, axis="percentile", log=True, digits=2, note=note)
+        yield Chart(title, unit, known, axis="percentile", log=True, digits=2, note=note)
 
 
 def load(statistics: RunStatistics) -> Iterator[Chart]:

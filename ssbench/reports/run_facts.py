@@ -9,7 +9,7 @@ from ssbench.document.columns import plural
 from ssbench.figures.units import count, milliseconds, percent, run_length, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load
-from ssbench.reports.figures import object_path, utc
+from ssbench.reports.key_figures import object_path, utc
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Cause, RunStatistics, Slowest, waits
 

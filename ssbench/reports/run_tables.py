@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from ssbench.document import (
     Cell,
@@ -20,13 +21,13 @@ from ssbench.document import (
     section_of,
 )
 from ssbench.document.columns import plural, too_few, unbroken
-from ssbench.figures import FIGURES
+from ssbench.figures import COUNTED, FIGURES
 from ssbench.figures.units import AT_LEAST, DASH, count, megabytes, milliseconds, number, percent, seconds
-from ssbench.reports.figures import bounded, name_of
+from ssbench.reports.key_figures import bounded, name_of
 from ssbench.reports.verdict import delivered
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Line, RunPart, RunStatistics
-from ssbench.statistics.attempts import Parts
+from ssbench.statistics.attempts import Part, Parts
 from ssbench.statistics.due import Censored, known
 from ssbench.statistics.figures import rates
 from ssbench.verdict.asked import loads_by_group
@@ -142,30 +143,37 @@ def _interval(interval: Interval | None) -> str:
     return DASH if interval is None else f"{number(max(0.0, interval.low))} to {number(interval.high)}"
 
 
+#: What the columns of the parts of latencies are called, by the fields of Parts.
+_PARTS = {"connected": "connecting", "paused": "pausing"}
+
+
 def parts(statistics: RunStatistics) -> Table:
-    """Return how much of the latencies was connecting and pauses; none where nothing was."""
+    """Return how much of the latencies was connecting and pauses, and counters; none where nothing was.
+
+    Only what occurred has columns: files of old versions do not say how long anything took.
+    """
+    sections = (*statistics.sections[1:], statistics.total)
+    counters = [each for key, each in COUNTED.items() if statistics.total.counted[key]]
+    total = statistics.total.parts
+    kinds = {head: name for head, name in _PARTS.items() if getattr(total, name) != Part()}
     rows = [
         [
             name_of(section),
             *(
                 cell
-                for part in (section.parts.connecting, section.parts.pausing)
+                for part in (getattr(section.parts, name) for name in kinds.values())
                 for cell in (count(part.count), seconds(part.seconds), milliseconds(part.longest))
             ),
-            count(section.connections.made),
-            count(section.connections.resumed),
-            count(section.resent),
-            count(section.parts.vanished),
+            *(each.text(section.lines[0], statistics) for each in counters),
         ]
-        for section in (*statistics.sections[1:], statistics.total)
-        if section.resent or section.connections.made or section.parts != Parts()
+        for section in sections
+        if section.parts != Parts() or any(section.counted.values())
     ]
-    heads = ("in the latencies of", "connected", "s in all", "longest ms", "paused", "s in all", "longest ms")
-    return Table(
-        columns_of(*heads, "connections", "TLS resumed", "sent again", "found nothing"),
-        rows,
-        detail=Detail.PAGE,
+    heads = [each for head in kinds for each in (head, "s in all", "longest ms")]
+    columns = columns_of(
+        "in the latencies of" if kinds else "operation", *heads, *(each.title for each in counters)
     )
+    return Table(columns, rows, detail=Detail.PAGE)
 
 
 def workers(statistics: RunStatistics) -> Iterator[Table]:
@@ -277,8 +285,7 @@ def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
     yield Table([*columns_of("storage URL"), *figure_columns()], rows)
 
 
-@dataclass(frozen=True, slots=True)
-class PartKind:
+class PartKind(msgspec.Struct, frozen=True):
     """A way in which runs have parts: what one is called, which there are, how their section begins.
 
     ``title`` is that of the section, ``detail`` says which reports have it.

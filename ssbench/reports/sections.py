@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ssbench.document import Document, Element, Note, Section, section_of
 from ssbench.document.columns import plural
 from ssbench.figures import units
-from ssbench.reports import cluster, confidence, key_figures, load, run_facts, run_tables
+from ssbench.reports import confidence, key_figures, load, run_facts, run_tables
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.owner import why_replaced
 from ssbench.statistics import RunStatistics, waits
@@ -45,8 +45,11 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
             *section_of("Request options", map(Note, _request_options(statistics.run.options))),
             *section_of("Notes", map(Note, _notes(statistics))),
         ]
-        if found := cluster.section(statistics.cluster):
-            elements.append(found)
+        if statistics.cluster is not None:
+            from ssbench.reports import cluster  # noqa: PLC0415 - few runs observe it
+
+            if found := cluster.section(statistics.cluster):
+                elements.append(found)
     elements += further(statistics, options).elements
     elements += section_of("Warnings", map(Note, run_facts.warnings_of(statistics)))
     return Document("", elements, untitled=True)

@@ -11,8 +11,8 @@ from ssbench.document.columns import clock, cut, plural, unbroken, width
 from ssbench.figures import DASH, FIGURES
 from ssbench.figures.units import count, duration, number, seconds
 from ssbench.operations import OPERATIONS
-from ssbench.reports import load, members, run_facts, run_tables, steps
-from ssbench.reports.figures import bounded, name_of, object_path
+from ssbench.reports import load, members, run_facts, run_tables
+from ssbench.reports.key_figures import bounded, name_of, object_path
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title, tone_of
 from ssbench.statistics import Cause, Line, RunStatistics, Section
@@ -68,7 +68,7 @@ def _elements(statistics: RunStatistics, options: ReportOptions) -> Iterator[Ele
         yield from _sizes(statistics)
     yield from load.brief(statistics)
     yield from _listings(statistics)
-    yield from steps.brief(statistics)
+    yield from members.steps_in_brief(statistics)
     yield from _over_time(statistics, options.columns)
     yield from _stalls(statistics)
     yield from _failures(statistics)
@@ -105,8 +105,8 @@ def _listings(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what listings returned, where there were some."""
     figure = FIGURES["entries_per_s"]
     for section in statistics.sections[1:]:
-        if section.entries:
-            each = section.entries / section.count
+        if entries := section.counted["entries"]:
+            each = entries / section.count
             words = f"{figure.text(section, statistics)} {figure.title}, {number(each)} entries an operation"
             yield Note(f"{name_of(section)}: {words}")
 

@@ -5,7 +5,7 @@ The summary comes last, so that it is what remains on the screen.
 
 from __future__ import annotations
 
-from ssbench.document import text
+from ssbench.document.renderers import text
 from ssbench.printable import shown
 from ssbench.reports import old_table
 from ssbench.reports import sections as of_sections

@@ -6,16 +6,16 @@ Curves have at most a thousand points (:mod:`ssbench.statistics.over_time`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from ssbench.document import Chart, Curve, Heat
 from ssbench.document.colours import BLACK, GREY, INK, RED, SLATE
 from ssbench.figures import needed
 from ssbench.operations import OPERATIONS
-from ssbench.reports import cluster_charts
-from ssbench.reports.curves import DASHES, colour_of, middles, name_of
+from ssbench.reports import cluster
+from ssbench.reports.curves import DASHES, colour_of, latency_unit, middles, name_of
 from ssbench.statistics import OverTime, RunStatistics, Series
 
 _MEGABYTE = 1e6
@@ -37,12 +37,13 @@ def charts(statistics: RunStatistics) -> Iterator[Chart]:
     if found is None:
         return
     shaded, note = _shaded(statistics, found)
+    unit = latency_unit(statistics)
     series = _ordered(found)
     shown = [Chart("Operations", "ops/s", _rates(found, series, bytes_=False))]
     if latency := [*_latencies_over_time(found, series)]:
-        shown.append(Chart("Latency", "ms", latency, log=True, digits=2, note=_left_out(found)))
+        shown.append(Chart("Latency", unit, latency, log=True, digits=2, note=_left_out(found)))
     if found.heat.size:
-        shown.append(_heat(found))
+        shown.append(_heat(found, unit))
     if throughput := _rates(found, series, bytes_=True):
         shown.append(Chart("Throughput", "MB/s", throughput, digits=2))
     if failures := [*_failures(found)]:
@@ -51,13 +52,13 @@ def charts(statistics: RunStatistics) -> Iterator[Chart]:
         busy = Curve("in flight", middles(found), found.under_way, SLATE, width=1.8)
         shown.append(Chart("Users", "operations in flight", [busy, *_asked(statistics, found)]))
     shown += _generator(statistics)
-    shown += cluster_charts.charts(statistics)
+    shown += cluster.charts(statistics)
     marks = _marks(statistics)
     shown[0] = replace(shown[0], note=note)
     yield from (replace(each, shaded=shaded, marks=marks) for each in shown)
 
 
-def _heat(over_time: OverTime) -> Chart:
+def _heat(over_time: OverTime, unit: str) -> Chart:
     """Return how latencies of all operations were spread, with their median and the upper end of the band."""
     x = np.append(over_time.starts, over_time.starts[-1] + over_time.seconds[-1])
     every = over_time.operations[None]
@@ -68,7 +69,7 @@ def _heat(over_time: OverTime) -> Chart:
     ]
     return Chart(
         "Latency of all operations",
-        "ms",
+        unit,
         curves,
         log=True,
         digits=2,

@@ -13,6 +13,7 @@ from ssbench.results.block import (
     TextColumn,
     join,
 )
+from ssbench.results.counters import COUNTERS, count_results, sum_counters
 from ssbench.results.description import (
     EXISTING,
     OBJECT_TAG,
@@ -32,6 +33,7 @@ from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, STEPS, UNKNO
 from ssbench.results.sink import Goal, Sink
 
 __all__ = [
+    "COUNTERS",
     "EXISTING",
     "FIELDS",
     "INVALID",
@@ -62,5 +64,7 @@ __all__ = [
     "StageFacts",
     "TextColumn",
     "WorkerFacts",
+    "count_results",
     "join",
+    "sum_counters",
 ]

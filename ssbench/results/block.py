@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, chain, repeat
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,9 @@ class TextColumn(_Texts):
     @classmethod
     def of(cls, texts: Iterable[str | None]) -> TextColumn:
         """Make a column of texts in memory."""
+        texts = list(texts)
+        if None not in texts and (joined := "".join(cast("list[str]", texts))).isascii():
+            return cls(joined.encode(), np.fromiter(map(len, cast("list[str]", texts)), np.int64, len(texts)))
         encoded = [None if text is None else text.encode("utf-8", "replace") for text in texts]
         lengths = np.fromiter((-1 if text is None else len(text) for text in encoded), np.int64, len(encoded))
         return cls(b"".join(text for text in encoded if text is not None), lengths)
@@ -142,7 +145,7 @@ class ResultBlock:
     ``failures`` is keyed by row; ``failed`` is True where a failure has a cause.
     """
 
-    __slots__ = ("_columns", "_count", "_failed", "_packed", "failures")
+    __slots__ = ("_columns", "_constants", "_count", "_failed", "_packed", "failures")
 
     def __init__(
         self,
@@ -157,6 +160,8 @@ class ResultBlock:
         self._packed = packed
         self.failures = failures or {}
         self._failed: npt.NDArray[np.bool_] | None = None
+        #: Columns that were not given, made once: each of thousands of groups asks for them.
+        self._constants: dict[str, npt.NDArray[Any]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -212,7 +217,10 @@ class ResultBlock:
             return NoTexts(self._count)
         if field.default is None and field.derive is not None:
             return field.derive(self)
-        return constant(0 if field.default is None else field.default, self._count)
+        if field.name not in self._constants:
+            value = 0 if field.default is None else field.default
+            self._constants[field.name] = constant(value, self._count)
+        return self._constants[field.name]
 
 
 def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:

@@ -23,6 +23,7 @@ from ssbench.fleet.sockets import MasterSockets
 from ssbench.names import account_names
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.existing import find
+from ssbench.run.folders import socket_folder
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
 from ssbench.run.moment import refuse_past
@@ -31,7 +32,6 @@ from ssbench.run.outcome import RunOutcome
 from ssbench.run.prepared import only_uploads
 from ssbench.run.run import Run
 from ssbench.run.sides import evened, refuse
-from ssbench.run.socket_folder import socket_folder
 from ssbench.run.stats_path import reserve
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Job ids of at most this many users are in flight; more could not be told apart from a mistake.
+#: Job ids of at most this many users are in flight; a larger number is taken for a mistake.
 _MOST_USERS = 10_000_000
 
 #: So many keys are named.
@@ -118,12 +118,13 @@ class Bench:
 
         ``sinks`` receive the results beside the stat file. ``on_measured`` is called with the outcome so far
         when the stat file is complete, before what the run created is deleted. ``observer``, an entered one,
-        watches the cluster; what it saw is in the summary and in the stat file. ``goal`` takes in the
+        watches the cluster; what it saw is in the summary and in the stat file. ``goal`` receives the
         results too, and ends the benchmark when it is reached.
 
         Raises SsbenchError where the benchmark cannot begin (a wrong option, no worker, no token, no
         container or initial object can be made), and KeyboardInterrupt; the next run is possible all the
-        same. What ends the benchmark after that is in the outcome.
+        same. What ends the benchmark after that is in the outcome. What a sink raises ends the run, with its
+        stat file and its clean-up, and is raised then.
         """
         options = options or RunOptions()
         scenario = self._check(scenario, options)

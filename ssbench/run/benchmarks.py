@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.errors import TooManyErrorsError
-from ssbench.results import Goal, Sink
+from ssbench.errors import SsbenchError, TooManyErrorsError
+from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.load_course import LoadCourse
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.phases import Benchmark
 from ssbench.run.row_maker import Addresses
+from ssbench.run.sinks import Sinks
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.
 _LAST_OPERATIONS = 30.0
@@ -25,6 +26,7 @@ class Benchmarks:
         self._loop = loop
         self._options = options
         self._goal = goal
+        self._sinks = Sinks(())
         #: How busy workers and master are over time.
         self.course = LoadCourse(loop.fleet.roster.workers.values, loop.own)
         #: Those that results name, of hosts with several.
@@ -54,8 +56,15 @@ class Benchmarks:
         return sum(each.unfinished for each in self._all())
 
     @property
-    def too_many_errors(self) -> TooManyErrorsError | None:
-        """What ended them, where more operations of all parts have failed than the run allows."""
+    def failure(self) -> Exception | None:
+        """What a sink of their results raised, which ended them."""
+        return self._sinks.failure
+
+    @property
+    def early_end(self) -> SsbenchError | None:
+        """What ended them: a sink that failed, or more failures of all parts than the run allows."""
+        if self.failure is not None:
+            return SsbenchError(f"what was given its results failed: {self.failure!r:.200}")
         if not any(each.too_many_errors for each in self._all()):
             return None
         return TooManyErrorsError(
@@ -65,8 +74,9 @@ class Benchmarks:
 
     def begin(self, sinks: Sequence[Sink]) -> None:
         """Let each part have one, whose results go to these sinks."""
+        self._sinks = Sinks(sinks)
         for part in self._parts:
-            part.benchmark = self._make(part, [*sinks, self.course])
+            part.benchmark = self._make(part, [self._sinks, self.course])
 
     def carry_through(self) -> float:
         """Carry all through; return how long nothing succeeded at most. Raises what the loop does."""
@@ -83,6 +93,10 @@ class Benchmarks:
         """Hand over what is left."""
         for each in self._all():
             each.end()
+
+    def end_sinks(self, summary: RunSummary) -> None:
+        """Tell the sinks that all results have been handed over."""
+        self._sinks.end(summary)
 
     def _make(self, part: Part, sinks: Sequence[Sink]) -> Benchmark:
         scenario, goal, requests = part.scenario, self._goal, self._options.requests
@@ -107,8 +121,9 @@ class Benchmarks:
         )
 
     def _stop(self) -> bool:
-        return self._loop.interrupted.is_set() or any(each.too_many_errors for each in self._all())
+        ended = self._loop.interrupted.is_set() or self.failure is not None
+        return ended or any(each.too_many_errors for each in self._all())
 
     def _too_many(self) -> bool:
         limit = self._options.max_errors
-        return limit is not None and limit.exceeded(self.errors, self.count)
+        return limit is not None and limit.exceeded(self.errors, sum(each.ended for each in self._all()))

@@ -15,8 +15,7 @@ from ssbench.run.ownership import Ownership
 from ssbench.run.part import Part
 from ssbench.run.places import apart as places_apart
 from ssbench.run.preparation import make_containers, upload_initial_objects
-from ssbench.run.requirements import refuse_missing, refuse_other_host, resumes_in_vain
-from ssbench.run.signing import sign_reads
+from ssbench.run.requirements import refuse_missing, refuse_other_host, resumes_in_vain, sign_reads
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.store.contract import Signed

@@ -108,6 +108,7 @@ class Lane:
                     crew.ledger.send_again(task, history)
         phase.tick(now)
         crew.allocation.limit = self._pace.users(now)
+        crew.allocation.results_are_awaited = False
         crew.tell_shares()
         if self._drain_began is not None:
             self._recall(now)
@@ -207,6 +208,8 @@ class Lane:
         """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
         crew, allocation, pace = self._crew, self._crew.allocation, self._pace
         batch_size = pace.batch_size
+        # Where operations are due, or users wait for a token, there may not be enough for all.
+        closed = allocation.in_hand is None and not self._unauthorized
         if allocation.in_hand is not None:
             # What is due together goes to all workers.
             batch_size = min(batch_size, -(-room // max(1, len(crew.living()))))
@@ -214,7 +217,12 @@ class Lane:
             worker = allocation.next_worker()
             if worker is None:
                 return TICK
-            tasks = phase.next_tasks(min(batch_size, allocation.room(worker), room))
+            # A message for its users and another for what it holds ahead would cost twice as much.
+            whole = closed and not allocation.results_are_awaited and worker.held.completed > 0
+            wanted = min(batch_size, allocation.room(worker, whole=whole), room)
+            tasks = phase.next_tasks(wanted)
+            if len(tasks) < wanted:
+                allocation.results_are_awaited = True
             if not tasks:
                 return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD
             dues = pace.dues(self._sent, len(tasks))

@@ -11,7 +11,6 @@ import logging
 import os
 import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from ssbench import children
 from ssbench.errors import UsageError
-from ssbench.run.own_folder import own_folder
-from ssbench.swift.credentials import SECRET_VARIABLES
+from ssbench.run.folders import own_folder, temporary
+from ssbench.stores import SECRET_VARIABLES
 
 if TYPE_CHECKING:
     from ssbench.fleet.roster import Roster
@@ -46,7 +45,7 @@ def open_private(name: str) -> tuple[int, Path]:
     or another user's file is left alone. A file counts as used for as long as the descriptor, or a copy
     of it in another process, is open.
     """
-    path = Path(tempfile.gettempdir()) / name
+    path = temporary() / name
     if (descriptor := _open_unused(path)) is not None:
         return descriptor, path
     folder = own_folder("ssbench-logs")
@@ -76,7 +75,7 @@ def _open_unused(path: Path) -> int | None:
 
 @dataclass(slots=True)
 class LocalWorker:
-    """A worker process of ours. ``ended`` is its exit code once that was told to the user."""
+    """A worker process of ours. ``ended`` is its exit code once the user has been informed."""
 
     worker_id: int
     process: subprocess.Popen[bytes]

@@ -1,6 +1,6 @@
 """The master's loop: carries a phase of a run through over a fleet.
 
-One thread. A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and is told
+One thread. A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and learns
 how each task ended; a *pace* says how many may be sent now. A lane (:mod:`ssbench.run.lane`) brings both
 together, for one group of users; there are several at once where groups have paces of their own. The loop
 receives for all of them, renews tokens, and ends what is over, interrupted or hopeless.
@@ -8,11 +8,13 @@ receives for all of them, renews tokens, and ends what is over, interrupted or h
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 from ssbench.errors import WorkerError
@@ -21,10 +23,10 @@ from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase
 from ssbench.fleet.standstill import Standstill
-from ssbench.run import garbage, texts
+from ssbench.run import texts
 from ssbench.run.lane import TICK, Lane
+from ssbench.run.load_course import MasterLoad
 from ssbench.run.news import News
-from ssbench.run.own_part import OwnPart
 from ssbench.run.tokens import TokenRenewal
 from ssbench.screen import terminal
 
@@ -38,6 +40,22 @@ _SAY_RENEWAL_SECONDS = 10.0
 
 #: What failing to authenticate again counts as among the failures of a phase.
 AUTHENTICATION = "authentication failed"
+
+#: How many more objects than at the last search begin the next one. The jobs in flight are thousands of
+#: tuples, and their number goes up and down: with Python's default of 700 the search takes a fifth of the
+#: master's loop.
+_COLLECT_EACH = 50_000
+
+
+@contextmanager
+def seldom_searched() -> Iterator[None]:
+    """Let Python search for garbage less often; as a context manager, or as a decorator."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_COLLECT_EACH)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 class Loop:
@@ -72,7 +90,7 @@ class Loop:
         #: The phases under way, by the group of their crew.
         self._lanes: Mapping[int, Lane] = {}
         #: What this loop itself took of the time.
-        self.own = OwnPart()
+        self.own = MasterLoad()
         self._awake_by = math.inf
         self._next_tick = -math.inf
         self._worker_at = clock()
@@ -84,7 +102,7 @@ class Loop:
         """Let :meth:`run`, if it is under way, raise KeyboardInterrupt within a tenth of a second.
 
         Returns whether it is under way. If a signal handler raised it, that could happen after a job was
-        settled and before its phase was told.
+        settled and before its phase learned of it.
         """
         self._at_once = self._running
         return self._running
@@ -103,7 +121,7 @@ class Loop:
         """
         return self.run_together([(phase, pace or self.pace, crew or self.fleet)], give_up_after)[0]
 
-    @garbage.seldom_searched()
+    @seldom_searched()
     def run_together(
         self, phases: Sequence[tuple[Phase, Pace, Crew]], give_up_after: float | None = None
     ) -> list[Standstill]:
@@ -214,6 +232,4 @@ class Loop:
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
-        self.news.warnings.extend(
-            texts.strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped)
-        )
+        self.news.add(texts.strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped))

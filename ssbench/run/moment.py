@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ssbench.errors import UsageError
+from ssbench.quantities import duration
 
 #: A time of day that is further back than this is that of tomorrow.
 _PAST = timedelta(hours=12)
@@ -18,15 +19,21 @@ _EXPECTED = "expected a time such as 14:30:00, 2026-01-31T14:30:00Z or @18000000
 def parse(text: str, now: Callable[[], float] = time.time) -> float:
     """Return a moment in seconds since 1970; raises ValueError."""
     try:
-        if re.fullmatch(r"@[0-9]{1,12}(\.[0-9]{1,6})?", text):
-            return float(text[1:])
-        if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?", text):
-            return _of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
-        if "-" in text:
-            return datetime.fromisoformat(text).timestamp()
+        found = _seconds(text, now)
+        spell(found)  # some have no date, and a run that waits for one has to name it
     except (ValueError, OverflowError, OSError):
-        pass
-    raise ValueError(f"{text!r}: {_EXPECTED}")
+        raise ValueError(f"{text!r}: {_EXPECTED}") from None
+    return found
+
+
+def _seconds(text: str, now: Callable[[], float]) -> float:
+    if re.fullmatch(r"@[0-9]{1,12}(\.[0-9]{1,6})?", text):
+        return float(text[1:])
+    if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?", text):
+        return _of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
+    if "-" not in text:
+        raise ValueError("no date")
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _of_day(parts: list[int], now: datetime) -> float:
@@ -38,7 +45,7 @@ def _of_day(parts: list[int], now: datetime) -> float:
 def refuse_past(moment: float, now: float) -> None:
     """Raise UsageError where the moment is over."""
     if moment <= now:
-        raise UsageError(f"--start-at {spell(moment)}: that was {now - moment:.0f} s ago")
+        raise UsageError(f"--start-at {spell(moment)}: that was {duration(now - moment)} ago")
 
 
 def spell(moment: float) -> str:

@@ -6,7 +6,7 @@ Warnings are kept for the report.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ssbench.fleet import events
@@ -39,33 +39,39 @@ class Line(NamedTuple):
 class News:
     """Turns events into lines, of which there are few however many events there are.
 
-    ``warnings`` are those for the report. ``work_port`` is the number that workers know it by.
+    ``work_port`` is the number that workers know it by.
     """
 
     def __init__(self, work_port: int | None = None) -> None:
-        self.warnings: list[str] = []
         self.work_port = texts.work_port_name(work_port)
-        #: The place in them of the one that tells of those that are not kept, and how many these are.
-        self._not_kept: tuple[int, int] | None = None
+        self._logged: list[str] = []
+        #: How many more were logged than are kept.
+        self._not_kept = 0
+        self._added: list[str] = []
         self._held: list[Event] = []
         self._window_ends = 0.0
         self._names_left = 0
+        #: Kinds of events of which there was a line in this window: of another one the first is said at once.
+        self._said: set[type[Event]] = set()
 
     def warn(self, text: str) -> None:
         """Log a warning and keep it for the report, which says how many more there were than are kept."""
-        if self._not_kept is None and len(self.warnings) < _MOST_WARNINGS:
-            self.warnings.append(text)
+        if len(self._logged) < _MOST_WARNINGS:
+            self._logged.append(text)
         else:
-            self._note_not_kept()
+            self._not_kept += 1
         _log.warning("%s", text)
 
-    def _note_not_kept(self) -> None:
-        if self._not_kept is None:
-            self._not_kept = len(self.warnings), 0
-            self.warnings.append("")
-        place, count = self._not_kept[0], self._not_kept[1] + 1
-        self._not_kept = place, count
-        self.warnings[place] = f"{count:,} more warning{'s' * (count > 1)} of the run are in its log alone"
+    def add(self, texts: Iterable[str]) -> None:
+        """Keep warnings that only the report has."""
+        self._added += texts
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings for the report: those that were logged come first."""
+        more = self._not_kept
+        note = [f"{more:,} more warning{'s' * (more > 1)} of the run are in its log alone"] if more else []
+        return [*self._logged, *note, *self._added]
 
     def tell(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> None:
         """Log what is to be said of events, now or within a second; with ``all_of_it`` now."""
@@ -76,9 +82,10 @@ class News:
                 _log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
 
     def lines(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> list[Line]:
-        """Receive events; return what is to be said now. Some may be held back for a second.
+        """Receive events; return what is to be said now.
 
-        With ``all_of_it`` nothing is held back.
+        The first event of a kind is said at once; others may be held back for a second. With
+        ``all_of_it`` nothing is.
         """
         held = self._held
         held += happened
@@ -87,8 +94,10 @@ class News:
         if now >= self._window_ends:
             self._window_ends = now + _WINDOW_SECONDS
             self._names_left = _NAMED
-        elif len(held) > self._names_left and not all_of_it:
+            self._said.clear()
+        elif len(held) > self._names_left and not all_of_it and self._said.issuperset(map(type, held)):
             return []
+        self._said.update(map(type, held))
         self._held = []
         self._names_left -= len(held)
         return self._gather(held)

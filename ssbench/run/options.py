@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from ssbench import option
 from ssbench.errors import UsageError
+from ssbench.figures.units import given
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
 from ssbench.names import LONGEST_CONTAINER
@@ -19,8 +20,8 @@ from ssbench.option import Option, Unit
 from ssbench.run import moment
 from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
-from ssbench.swift.credentials import Credentials
-from ssbench.swift.request_options import RequestOptions, parse_addresses
+from ssbench.store.request_options import RequestOptions, parse_addresses
+from ssbench.stores import Credentials
 
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
 LEAST_ENDED = 100
@@ -43,7 +44,7 @@ class ErrorLimit:
         return self.share is not None and ended >= LEAST_ENDED and failed > self.share * ended
 
     def __str__(self) -> str:
-        return f"{100 * (self.share or 0.0):.6g}%" if self.count is None else str(self.count)
+        return f"{given(100 * (self.share or 0.0))}%" if self.count is None else str(self.count)
 
 
 def parse_limit(text: str) -> ErrorLimit:
@@ -163,7 +164,7 @@ class RunOptions:
 
     With ``existing`` the objects there are read, and nothing is prepared, written or deleted.
 
-    Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.state_folder`), which is
+    Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.folders`), which is
     overwritten only with ``force``; ``label`` is kept in it, and so is what an ``undecided`` condition
     counts as. With ``profile`` the benchmark is profiled.
 

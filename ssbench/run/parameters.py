@@ -13,7 +13,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
 
 if TYPE_CHECKING:
-    from ssbench.swift.credentials import Session
+    from ssbench.stores import Session
 
 
 def run_parameters(

@@ -1,19 +1,22 @@
-"""What the users of one group do in a run: their workload, their objects, their pace, their jobs."""
+"""What the users of one group do in a run: their workload, their objects, their jobs, and their load.
+
+The load is a pace, and what came of that: its stages as they went.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from ssbench.fleet.crew import Crew
-from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
+from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop, Pace, StagedPace
 from ssbench.names import object_prefix
-from ssbench.results import GroupFacts
-from ssbench.run.load import Load
+from ssbench.results import GroupFacts, StageFacts
 from ssbench.run.options import Side
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.places import Place, place_of, places_of
 from ssbench.run.sides import half, prefixes
-from ssbench.scenario.arrivals import seed_of_group
+from ssbench.scenario.arrivals import Arrivals, due_by_stage, seed_of_group
 from ssbench.scenario.model import Scenario
 from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
@@ -99,7 +102,7 @@ def parts_of(
                 batch_size,
                 number,
                 prefix,
-                # Accounts are told from each other by their place among the credentials of the bench.
+                # Accounts are identified by their place among the credentials of the bench.
                 [place_of(own, 0 if side.storage_url or side.policy else number, side.storage_url)],
                 seed_of_group(seed, prefix),
             )
@@ -111,3 +114,49 @@ def parts_of(
         Part(own, seed_of_group(seed, group.name), batch_size, number, group.name, prepared=prepared)
         for number, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
     ]
+
+
+class Load:
+    """The load of one benchmark.
+
+    ``closed`` is the pace of a run that has neither stages nor a rate, and of all other phases; ``seed``
+    draws random arrivals.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int, closed: Pace) -> None:
+        self._scenario = scenario
+        self._seed = seed
+        self.closed = closed
+        self._arrivals = Arrivals(scenario.plan, scenario.arrivals, seed, scenario.phase)
+
+    def pace(self, start: float) -> Pace:
+        """Return the pace of a benchmark whose stages begin at ``start`` (the master's monotonic clock)."""
+        scenario = self._scenario
+        if not scenario.stages and not scenario.is_open:
+            return self.closed
+        return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
+
+    def begin(self, crew: Crew, benchmark: Benchmark) -> Pace:
+        """Let users think from now on, where they do, and return the pace of a benchmark."""
+        if self._scenario.think_time:
+            crew.change(think_time=self._scenario.think_time)
+        return self.pace(benchmark.start)
+
+    def stages(self, benchmark: Benchmark, *, interrupted: bool) -> tuple[StageFacts, ...]:
+        """Return the stages that began, of a benchmark that has ended."""
+        scenario = self._scenario
+        start, sent_until = benchmark.epoch + benchmark.start, benchmark.sent_until
+        # A run of so many operations ends before the last ones are due: they are handed out early.
+        by_count = scenario.run_seconds is None
+        until = math.inf if by_count and not interrupted else sent_until - start
+        most = self._arrivals.taken if by_count else None
+        dues = due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
+        facts = []
+        begins = start
+        for place, (stage, due) in enumerate(zip(scenario.plan, dues, strict=True)):
+            if place and begins >= sent_until:
+                break
+            ends = begins + stage.seconds
+            facts.append(StageFacts(begins, min(ends, sent_until), due if stage.rate else None))
+            begins = ends
+        return tuple(facts)

@@ -27,6 +27,9 @@ from ssbench.workload.population import Population
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
+#: Fewer are handed over after so many seconds, or at once where some failed: what sinks do with a block costs
+#: as much as some hundred rows.
+_SECONDS_AT_ONCE = 0.3
 
 #: The answer to a PUT that has written an object.
 _CREATED = 201
@@ -187,7 +190,7 @@ class CleanUp(_Errand):
 
 
 class Benchmark:
-    """Sends the operations of the scenario and hands their results to sinks, a block a tick.
+    """Sends the operations of the scenario and hands their results to sinks, a block every few ticks.
 
     Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is given, or
     when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its making, and
@@ -254,7 +257,7 @@ class Benchmark:
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds
-        self._sending_at = self.began
+        self._sending_at = self._handed_over_at = self.began
         #: Whether it was sending until its time was over; None before it has stopped.
         self._whole: bool | None = None
 
@@ -265,6 +268,11 @@ class Benchmark:
     def errors(self) -> int:
         """How many operations failed."""
         return self._rows.errors
+
+    @property
+    def ended(self) -> int:
+        """How many operations ended, with those whose results wait to be handed over; errors are of these."""
+        return self.count + self._rows.count
 
     @property
     def sent_until(self) -> float:
@@ -350,7 +358,10 @@ class Benchmark:
             # What happens while the last operations are awaited does not change it.
             self._whole = self._was_in_time()
         self.catch_up()
-        self._hand_over()
+        in_time = now - self._handed_over_at < _SECONDS_AT_ONCE and self._whole is None
+        if not in_time or self._rows.have_failures:
+            self._handed_over_at = now
+            self._hand_over()
         for sink in self._sinks:
             sink.tick(now)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ssbench.names import container_name
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.swift.credentials import Session
+from ssbench.stores import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ssbench.results import (
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 
-#: Addresses that are told apart; more are none of a store's.
+#: Most addresses that results distinguish; no store has more.
 _MOST_ADDRESSES = 1000
 
 
@@ -87,6 +87,11 @@ class RowMaker:
             self._rows.common["storage_url"] = first_url
         if group is not None:
             self._rows.common["group"] = group
+
+    @property
+    def have_failures(self) -> bool:
+        """Whether any of those that were not taken failed."""
+        return bool(self._rows.failures)
 
     def take(self) -> ResultBlock:
         """Return what was collected as a block, and begin anew."""

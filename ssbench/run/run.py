@@ -15,6 +15,7 @@ from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark
 from ssbench.profiling import Profiling
+from ssbench.quantities import duration
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run import start_at, texts
 from ssbench.run.benchmarks import Benchmarks
@@ -212,7 +213,7 @@ class Run:
                 self._clean_up()
             return self._outcome(None)
         # Whoever else connects now must not take the descriptor of the stat file.
-        self._fleet.shut_doors()
+        self._fleet.refuse_connections()
         writer = RunResultsWriter(
             path,
             describe(
@@ -250,11 +251,13 @@ class Run:
         )
         try:
             # First, so that no clean-up, however long it takes, withholds the report.
-            self._fleet.shut_doors()
+            self._fleet.refuse_connections()
             if on_measured is not None:
                 on_measured(self._outcome(path))
         finally:
             self._clean_up()
+        if self._benchmarks.failure is not None:
+            raise self._benchmarks.failure
         return self._outcome(path)
 
     def _outcome(self, path: Path | None) -> RunOutcome:
@@ -329,6 +332,9 @@ class Run:
             raise
         finally:
             self._benchmarks.end()
+            if self._error is None and (why := self._benchmarks.early_end) is not None:
+                self._error = why
+                self._news.warn(f"The run ended early: {why}")
             self._leftovers.say_what_operations_left(self._benchmarks.unfinished)
             if goal is not None:
                 self._say_what_was_reached(goal)
@@ -338,8 +344,7 @@ class Run:
                 observation = self._observer.end() if self._observer is not None else None
             finally:
                 self._summary = self._summarize(observation)
-                for sink in sinks:
-                    sink.end(self._summary)
+                self._benchmarks.end_sinks(self._summary)
         if writer.failure is not None:
             self._trouble = True
             self._news.warn(
@@ -350,11 +355,8 @@ class Run:
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`Loop.run_together` does."""
         longest = self._benchmarks.carry_through()
-        self._error = self._benchmarks.too_many_errors
-        if self._error is not None:
-            self._news.warn(f"The run ended early: {self._error}")
         if longest >= _LONG_STANDSTILL:
-            self._news.warn(f"Operations failed and none succeeded for {longest:.0f} s of the run")
+            self._news.warn(f"Operations failed and none succeeded for {duration(longest)} of the run")
         self._ground.look_around()
 
     def _say_what_was_reached(self, goal: Goal) -> None:
@@ -365,7 +367,7 @@ class Run:
 
     def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
-        self._news.warnings += late_warnings(observation)
+        self._news.add(late_warnings(observation))
         unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
         for text in texts.unreached(unreached):
             self._news.warn(text)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
 
+from ssbench.figures import units
 from ssbench.run.lane import TICK
 from ssbench.run.loop import Loop
 from ssbench.run.moment import spell
-
-if TYPE_CHECKING:
-    from ssbench.swift.clock import Bounds
+from ssbench.store.contract import Bounds
 
 _log = logging.getLogger(__name__)
 
@@ -35,11 +33,15 @@ def warn_of_clock(found: Bounds | None, loop: Loop) -> None:
     if least > _CLOCKS or most < -_CLOCKS:
         seconds, where = (least, "behind") if least > 0 else (-most, "ahead of")
         loop.news.warn(
-            f"The clock of this host is at least {seconds:.1f} s {where} the store's: masters with other"
-            " clocks begin at other moments. Check NTP"
+            f"The clock of this host is at least {units.moment(seconds)} s {where} the store's: masters with"
+            " other clocks begin at other moments. Check NTP"
         )
     else:
-        _log.info("The clock of this host is from %.2f s to %.2f s behind the store's", least, most)
+        _log.info(
+            "The clock of this host is from %s s to %s s behind the store's",
+            units.seconds(least),
+            units.seconds(most),
+        )
 
 
 def wait(loop: Loop, moment: float) -> None:
@@ -47,7 +49,7 @@ def wait(loop: Loop, moment: float) -> None:
     late = time.time() - moment
     if late > _LATE:
         loop.news.warn(
-            f"The benchmark begins {late:.1f} s after --start-at {spell(moment)}, because workers,"
+            f"The benchmark begins {units.moment(late)} s after --start-at {spell(moment)}, because workers,"
             " containers and initial objects took until now: the masters do not begin together. Choose a"
             " later time"
         )

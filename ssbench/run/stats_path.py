@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.errors import StatFileError
-from ssbench.run.state_folder import results_folder
+from ssbench.run.folders import results_folder
 from ssbench.scenario.model import Scenario
 
 

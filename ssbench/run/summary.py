@@ -18,9 +18,8 @@ from ssbench.errors import SsbenchError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
-from ssbench.run.load_course import LoadCourse
+from ssbench.run.load_course import LoadCourse, MasterLoad
 from ssbench.run.options import BenchOptions, RunOptions, recorded
-from ssbench.run.own_part import OwnPart
 from ssbench.run.part import Part
 from ssbench.run.sides import prefixes, together
 from ssbench.scenario.model import Scenario
@@ -82,7 +81,7 @@ def late_warnings(observation: Observation | None) -> list[str]:
 
 
 def so_far(
-    fleet: Fleet, epoch: float, own: OwnPart, course: LoadCourse, warnings: Iterable[str]
+    fleet: Fleet, epoch: float, own: MasterLoad, course: LoadCourse, warnings: Iterable[str]
 ) -> RunSummary:
     """Return what is known of a benchmark in progress: of its workers, of the master, and its warnings."""
     used = own.used(time.monotonic(), terminal.seconds_unread())
@@ -103,7 +102,7 @@ def summarize(
     fleet: Fleet,
     parts: Sequence[Part],
     observation: Observation | None,
-    own: OwnPart,
+    own: MasterLoad,
     course: LoadCourse,
     *,
     warnings: Iterable[str],
@@ -173,7 +172,7 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
     )
 
 
-def _gaps(own: OwnPart, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
+def _gaps(own: MasterLoad, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
     """Yield the times in which the master or a worker stalled, in order."""
     of: list[tuple[int | None, list[tuple[float, float]]]] = [(None, own.gaps)]
     of += [(worker.worker_id, worker.load.gaps) for worker in workers if worker.presence.used]

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ssbench.fleet import events
-from ssbench.fleet.roster import MOST_WORKERS, NotReady
+from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.roster import NotReady
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result, worker_name
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.quantities import duration
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
 #: workers that are not ready, that a line names.
@@ -36,11 +38,11 @@ _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
     events.Back: ("is back and is used again", "are back and are used again"),
     events.Left: ("has ended: {event.reason}", "have ended"),
     events.Lost: (
-        "has not been heard of for {event.seconds:.1f} s and counts as lost{with_jobs}",
+        "has not been heard of for {seconds} and counts as lost{with_jobs}",
         "have not been heard of any more and count as lost",
     ),
     events.CutOff: (
-        "cannot be reached on {work_port}: its heartbeats arrive, but for {event.seconds:.1f} s"
+        "cannot be reached on {work_port}: its heartbeats arrive, but for {seconds}"
         " it has received nothing and counts as lost{with_jobs}",
         "cannot be reached on {work_port}, although their heartbeats arrive, and count as lost",
     ),
@@ -55,7 +57,7 @@ _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
         " are they overloaded?",
     ),
     events.Overdue: (
-        "has held jobs for over {event.seconds:.0f} s, longer than any of them can take;"
+        "has held jobs for over {seconds}, longer than any of them can take;"
         " they count as lost ({event.jobs}), and the worker is not used any more",
         "have held jobs for longer than these can take and are not used any more",
     ),
@@ -114,6 +116,7 @@ def _fill(text: str, event: events.WorkerEvent, work_port: str) -> str:
         jobs=_jobs(jobs),
         with_jobs=_with_jobs(jobs),
         work_port=work_port,
+        seconds=duration(getattr(event, "seconds", 0.0)),
         lost_after=LOST_AFTER,
         most_workers=MOST_WORKERS,
     )
@@ -222,7 +225,7 @@ def waiting_for_jobs(
         text += f" ({', '.join(named)})"
     if waiting_for_token:
         text += f", {waiting_for_token} more wait for a new token"
-    text += f"; nothing has ended for {now - standstill.ended_at:.0f} s"
+    text += f"; nothing has ended for {duration(now - standstill.ended_at)}"
     if standstill.failures:
         text += f", {nothing_succeeds(standstill, now)}"
     return text
@@ -230,7 +233,7 @@ def waiting_for_jobs(
 
 def nothing_succeeds(standstill: Standstill, now: float) -> str:
     """Return for how long nothing has succeeded, and what failed instead."""
-    return f"nothing has succeeded for {now - standstill.succeeded_at:.0f} s: {standstill.failures}"
+    return f"nothing has succeeded for {duration(now - standstill.succeeded_at)}: {standstill.failures}"
 
 
 def abandoned(standstill: Standstill, now: float) -> str:

@@ -19,7 +19,7 @@ from ssbench.operation import FIRST_DEFINED, MAX_CODE, Operation
 from ssbench.operations import OPERATIONS
 from ssbench.results import FIELDS, Failure, Field, Kind, ResultBlock, TextColumn
 from ssbench.results.block import constant, is_constant
-from ssbench.run_results.damage import DamageError
+from ssbench.run_results.reading import DamageError
 
 #: A writer begins a new block at this many results.
 MAX_ROWS = 65536

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ssbench.errors import UsageError
+from ssbench.figures.units import moment
 from ssbench.results import OBJECT_TAG, PART, STORE_CLOCK, RunDescription, RunSummary
 from ssbench.scenario import portions
 
@@ -155,8 +156,8 @@ def _clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
         apart = max(ours[0] - theirs[1], theirs[0] - ours[1], 0.0)
         if apart > _CLOCKS:
             raise UsageError(
-                f"{_both(one, other)}: the clocks of {one.name} and {other.name} are at least {apart:.1f} s"
-                " apart, by the time that the store told both; check NTP"
+                f"{_both(one, other)}: the clocks of {one.name} and {other.name} are at least"
+                f" {moment(apart)} s apart, by the time that the store told both; check NTP"
             )
     if unknown:
         more = f", and {len(unknown) - 1} more pair{'s' * (len(unknown) > 2)}" if len(unknown) > 1 else ""
@@ -179,11 +180,12 @@ def _windows(masters: Sequence[MasterRun]) -> Iterator[str]:
     begins, ends = zip(*(each.window for each in masters), strict=True)
     whole, shared = max(ends) - min(begins), min(ends) - max(begins)
     together = shared / whole if whole > 0 else 1.0
+    times = f"{moment(max(0.0, shared))} of {moment(whole)} s"
     if together < _TOGETHER:
         late, early = begins.index(max(begins)), ends.index(min(ends))
         raise UsageError(
             f"{_both(masters[late], masters[early])}: they sent operations at the same time for only"
-            f" {max(0.0, shared):.1f} of {whole:.1f} s (--start-at lets them begin together)"
+            f" {times} (--start-at lets them begin together)"
         )
     if together < _NEARLY:
-        yield f"the masters sent operations at the same time for only {shared:.1f} of {whole:.1f} s"
+        yield f"the masters sent operations at the same time for only {times}"

@@ -1,20 +1,21 @@
 """The formats of stat files, and which of them a file has.
 
-Another format is another module with a ``FORMAT``, and a line in :data:`FORMATS`.
+Another format is another module with a ``FORMAT``, and a line in :data:`_MODULES`. It is imported when a
+file is of none of the formats before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from ssbench.errors import StatFileError
-from ssbench.run_results import current
-from ssbench.run_results.legacy import msgpack_stream, python2_pickle
 from ssbench.run_results.reading import Format, RunResults
 from ssbench.run_results.stream import Progress, Stream
 
-#: Every format that can be read; the first that recognises a file reads it.
-FORMATS: tuple[Format, ...] = (current.FORMAT, msgpack_stream.FORMAT, python2_pickle.FORMAT)
+#: The modules of every format that can be read; the first that recognises a file reads it.
+_MODULES = ("current", "legacy.msgpack_stream", "legacy.python2_pickle")
 
 _HEAD_BYTES = 64
 
@@ -28,7 +29,7 @@ def open_results(path: Path, progress: Progress | None = None) -> RunResults:
     stream = Stream(path, progress)
     try:
         head = stream.peek(_HEAD_BYTES)
-        for format_ in FORMATS:
+        for format_ in _formats():
             if format_.recognises(head):
                 return format_.reader(stream)
         what = stream.damage or ("not a stat file of ssbench" if head else "an empty file")
@@ -36,3 +37,9 @@ def open_results(path: Path, progress: Progress | None = None) -> RunResults:
     except BaseException:
         stream.close()
         raise
+
+
+def _formats() -> Iterator[Format]:
+    for name in _MODULES:
+        format_: Format = import_module(f"ssbench.run_results.{name}").FORMAT
+        yield format_

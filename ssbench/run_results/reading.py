@@ -1,18 +1,17 @@
-"""What every reader of stat files offers, whatever the format."""
+"""What every reader of stat files offers, whatever the format, and how it says that a file breaks off."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
-from ssbench.run_results.damage import DamageError
 from ssbench.run_results.stream import Stream
 
 _CHUNK = 1024 * 1024
@@ -25,6 +24,10 @@ _RESULTS_A_BYTE = 8
 #: Size classes and workers of a run; each takes a millisecond or so of a report.
 MAX_SIZE_CLASSES = 2_000
 _MAX_WORKERS = 50_000
+
+
+class DamageError(ValueError):
+    """What follows cannot be read; what was read before is kept. The text is for a warning."""
 
 
 class RunResults(ABC):
@@ -122,8 +125,7 @@ class _Distinct:
         return len(self._seen) <= self._most
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(msgspec.Struct, frozen=True):
     """A format of stat files: ``recognises`` is given the first bytes of the decompressed file."""
 
     name: str

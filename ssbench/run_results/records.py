@@ -14,7 +14,7 @@ from isal.isal_zlib import crc32
 
 from ssbench.cluster.observation import Observation
 from ssbench.results import RunDescription, RunSummary
-from ssbench.run_results.damage import DamageError
+from ssbench.run_results.reading import DamageError
 from ssbench.untrusted import plain
 
 #: What the decompressed stream begins with; the version of the format and a line feed follow.

@@ -18,9 +18,9 @@ from ssbench.errors import StatFileError, UsageError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.run_results import columns, fitting, merging
 from ssbench.run_results.current import CurrentResults, codes_of_defined, warnings_of
-from ssbench.run_results.damage import DamageError
 from ssbench.run_results.fitting import MasterRun
 from ssbench.run_results.formats import open_results
+from ssbench.run_results.reading import DamageError
 from ssbench.run_results.records import (
     PREAMBLE,
     ROWS,

@@ -1,23 +1,34 @@
-"""What a scenario would do, in numbers: operations by kind, bytes, containers, and a guess at the time."""
+"""What a scenario would do, in numbers: operations by kind, bytes, containers, and a guess at the time.
+
+And whether the objects of a size class run out, so that operations have none to work on: each class is a
+random walk, in which a create adds an object and a delete takes one. After so many operations it is below a
+number of objects with twice the chance that its last step is there (the reflection principle: Feller,
+volume 1, chapter 3), a little less where more are created than deleted.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import msgspec
 
 from ssbench.measures import Count, Seconds, Share
 from ssbench.names import container_name
-from ssbench.operation import Settings
+from ssbench.operation import Effect, Settings
 from ssbench.operations import OPERATIONS
 from ssbench.record import Record
-from ssbench.scenario.model import Scenario
-from ssbench.scenario.stock import RunsOut, running_out
+from ssbench.scenario.model import Scenario, SizeClass
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
 SECONDS_A_REQUEST = 0.02
 BYTES_A_SECOND = 100e6
+
+#: A walk gets as low as this many standard deviations below its mean with a chance of 5 %; less is not worth
+#: a warning.
+_DEVIATIONS = 1.96
 
 
 class Forecast(Record, frozen=True, kw_only=True):
@@ -125,3 +136,55 @@ def _moved(scenario: Scenario) -> tuple[float, float]:
 
 def _guess(requests: int, size: float, users: int) -> float:
     return max(requests * SECONDS_A_REQUEST / min(users, requests or 1), size / BYTES_A_SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOut:
+    """A size class whose objects run out: for certain, or by chance.
+
+    ``operations`` is after about how many operations of all classes that is; 0 is at any time.
+    """
+
+    size_class: str
+    certain: bool
+    operations: int
+    created: float
+    deleted: float
+
+
+def running_out(scenario: Scenario) -> Iterator[RunsOut]:
+    """Yield the size classes whose objects run out before the run ends, as far as that is known."""
+    everything = sum(each.share for each in scenario.size_classes)
+    for each in scenario.size_classes:
+        share = each.share / everything
+        if share and each.initial_files and (found := _of_class(each, share, scenario)):
+            yield found
+
+
+def _of_class(each: SizeClass, share: float, scenario: Scenario) -> RunsOut | None:
+    total = sum(each.weights.values())
+    created = _with(each, Effect.ADDS) / total
+    deleted = _with(each, Effect.REMOVES) / total
+    if not deleted:
+        return None
+    # What is being created cannot be used yet.
+    objects = max(each.initial_files - scenario.user_count * share * created, 0.0)
+    drift, reach = deleted - created, _DEVIATIONS * math.sqrt(deleted + created)
+    most = math.inf if scenario.operation_count is None else share * scenario.operation_count
+    if drift > 1e-9:
+        certain, operations = True, objects / drift
+    elif drift > -1e-9:
+        certain, operations = False, (objects / reach) ** 2
+    else:
+        # It is lowest after so many operations, if the run has as many.
+        lowest = min((reach / 2 / drift) ** 2, most)
+        if reach * math.sqrt(lowest) + drift * lowest < objects:
+            return None
+        certain, operations = False, 0.0
+    if operations > most:
+        return None
+    return RunsOut(each.name, certain, round(operations / share), created, deleted)
+
+
+def _with(each: SizeClass, effect: Effect) -> float:
+    return sum(weight for name, weight in each.weights.items() if OPERATIONS.named(name).effect is effect)

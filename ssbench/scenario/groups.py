@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ssbench.operations import SEQUENCE
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.rule import Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import places
@@ -29,6 +30,9 @@ _SAME = (
     "reuse",
     "connections",
 )
+
+#: Operations of which a group may have settings of its own, under the name of each; the key that it sets.
+_OPERATIONS = {row.name: row.group_key for row in OPERATIONS if row.group_key}
 
 
 @dataclass(slots=True)
@@ -54,7 +58,17 @@ class GroupEntry:
     @property
     def has_profile(self) -> bool:
         """Whether the file gives it a profile, a valid one or not."""
-        return any(self.entry.get(key) is not None for key in ("profile", "crud_profile", "sequence"))
+        keys = ("profile", "crud_profile", *_OPERATIONS)
+        return any(self.entry.get(key) is not None for key in keys)
+
+    @property
+    def operations(self) -> tuple[Settings, ...]:
+        """The valid settings of operations that it has of its own."""
+        return tuple(
+            Settings(name, values={key: self.values[name]})
+            for name, key in _OPERATIONS.items()
+            if name in self.values
+        )
 
     def uses(self, size_class: str) -> bool:
         """Whether it names a size class among its own, or has initial files of it and names none."""
@@ -92,7 +106,7 @@ class GroupEntry:
             tuple(classes),
             scenario_load.most_users(self.stages, self.values.get("users")),
             stages=self.stages,
-            sequence=tuple(self.values.get("sequence", ())),
+            operations=self.operations,
             **places.count_of(self.values, classes),
             **{key: self.values[key] for key in _SAME if key in self.values},
         )
@@ -162,11 +176,13 @@ class GroupReader:
             if "seconds" in each
         )
         profile = self._profile(values, path)
-        if "sequence" in values and profile is None:
-            profile = {SEQUENCE.name: 1}
-        elif "sequence" in values and not (isinstance(profile, dict) and profile.get(SEQUENCE.name)):
-            place = (*path, "sequence")
-            self._fault(place, f"{spell(place)}: expected a weight of sequence in profile, or no profile")
+        own = [name for name in _OPERATIONS if name in values]
+        if own and profile is None:
+            profile = dict.fromkeys(own, 1)
+        for name in own:
+            if not (isinstance(profile, dict) and profile.get(name)):
+                place = (*path, name)
+                self._fault(place, f"{spell(place)}: expected a weight of {name} in profile, or no profile")
         return GroupEntry(values, entry, path, valid, profile)
 
     def check_sizes(
@@ -191,6 +207,16 @@ class GroupReader:
                 path = (*group.path, "initial_files")
                 expected = "a number above 0 for one class or more, or sizes, which say what the group uses"
                 self._fault(path, f"{spell(path)}: expected {expected}")
+            used = ", ".join(name for name in names if group.uses(name))
+            for name in [
+                each for each in own if used and each in names and own[each] and not group.uses(each)
+            ]:
+                path = (*group.path, "initial_files", name)
+                self._fault(
+                    path,
+                    f"{spell(path)}: expected a size class that the sizes of group {group.name!r} have"
+                    f" ({used}), or 0",
+                )
 
     def _numbers(
         self, group: GroupEntry, key: str, rule: Rule, names: Sequence[str]

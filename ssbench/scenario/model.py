@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ssbench.measures import PerhapsSeconds
 from ssbench.names import OWN_ACCOUNTS
 from ssbench.operation import Header, Operation, Settings
-from ssbench.operations import SEQUENCE
 from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.connections import Connections
 from ssbench.scenario.popularity import Popularity, Reuse
@@ -67,10 +67,11 @@ class Stage:
 
     Between the two the load changes evenly. ``users`` are how many operations are in flight in a closed
     loop, and how many may be at most in an open one (None: the user count of the scenario). ``rate`` is
-    operations a second; None: a closed loop.
+    operations a second; None: a closed loop. ``seconds`` is infinite, which JSON has as null, where
+    a number of operations ends the run.
     """
 
-    seconds: float
+    seconds: PerhapsSeconds
     users: tuple[int, int] | None = None
     rate: tuple[float, float] | None = None
 
@@ -97,7 +98,7 @@ class Group:
     ``size_classes`` are those of the scenario, in the same order, with this group's weights and operations;
     those that it does not use have no weight. ``user_count``, ``rate``, ``arrivals``, ``stages`` and
     ``think_time`` are as in a scenario. None: the containers, the policy, the popularity and so on of the
-    scenario. ``sequence`` are the operations of which each user does one after the other on an object.
+    scenario. ``operations`` are settings that replace those of the scenario of the same name.
     """
 
     name: str
@@ -110,7 +111,7 @@ class Group:
     container_base: str | None = None
     container_count: int | None = None
     policy: str | None = None
-    sequence: tuple[str, ...] = ()
+    operations: tuple[Settings, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
     connections: Connections | None = None
@@ -131,7 +132,7 @@ class Group:
             "" if self.container_base is None else f"containers {self.container_base}",
             "" if self.container_count is None else f"{self.container_count} containers",
             "" if self.policy is None else f"policy {self.policy}",
-            f"sequence {', '.join(self.sequence)}" if self.sequence else "",
+            *(f"{each.name} {', '.join(each.words)}" for each in self.operations),
             "" if self.popularity is None else f"popularity {self.popularity}",
             "" if self.reuse is None else f"reuse {self.reuse}",
             "" if self.connections is None else f"connections {self.connections}",
@@ -276,10 +277,8 @@ class Scenario:
 
     def _operations_of(self, group: Group) -> tuple[Settings, ...]:
         """Return the settings of operations that hold for a group."""
-        if not group.sequence:
-            return self.operations
-        others = tuple(each for each in self.operations if each.name != SEQUENCE.name)
-        return (*others, Settings(SEQUENCE.name, values={"steps": list(group.sequence)}))
+        replaced = {each.name for each in group.operations}
+        return (*(each for each in self.operations if each.name not in replaced), *group.operations)
 
     @property
     def stage_names(self) -> tuple[str, ...]:

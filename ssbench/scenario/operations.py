@@ -50,9 +50,6 @@ _DEFINITION = {
     ),
 }
 
-#: What a scenario needs in which there is a sequence.
-_STEPS_EXAMPLE = "operations: [{name: sequence, steps: [create, post, read]}], or sequence: in a group"
-
 #: Reports what is wrong at a place of the file.
 Fault = Callable[[KeyPath, str], None]
 #: Returns the valid values of a mapping, and reports the others.
@@ -140,13 +137,10 @@ def with_headers(
     return (*others, Settings(name, merged, own.values, own.defined))
 
 
-def contradictions(
-    weights: Mapping[str, float], settings: tuple[Settings, ...], *, has_steps: bool
-) -> Iterator[str]:
+def contradictions(weights: Mapping[str, float], settings: tuple[Settings, ...]) -> Iterator[str]:
     """Say what is wrong with weights beside settings.
 
-    That is an operation that another scenario defined, but not this one, or a sequence of which nothing says
-    what it consists of; with ``has_steps`` a group does.
+    That is an operation that another scenario defined, but not this one, or one without a key that it needs.
     """
     own = {each.name for each in settings if each.defined}
     for name in weights:
@@ -155,5 +149,7 @@ def contradictions(
     for row in OPERATIONS.drawn:
         given = [key for each in settings if each.name == row.name for key in each.values]
         missing = [key for key in row.required if key not in given]
-        if weights.get(row.name) and missing and not has_steps:
-            yield f"{row.name} needs {' and '.join(missing)}: {_STEPS_EXAMPLE}"
+        if weights.get(row.name) and missing:
+            example = f"operations: [{{name: {row.name}, {missing[0]}: {row.required[missing[0]]}}}]"
+            more = f", or {row.name}: in a group" if row.group_key in missing else ""
+            yield f"{row.name} needs {' and '.join(missing)}: {example}{more}"

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
 from ssbench.document.columns import plural
+from ssbench.figures import units
 from ssbench.names import object_prefix, versioned_container
 from ssbench.naming import name_of
 from ssbench.operations import OPERATIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
 from ssbench.scenario.bodies import Body
-from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, forecast
+from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, RunsOut, forecast
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.stock import RunsOut
 
 
 def document(scenario: Scenario, view: View) -> Document:
@@ -53,15 +53,15 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         if each.share or each.initial_files:
             share = each.share / everything
             classes.append(
-                f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations"
+                f"{each.name}: {each.initial_files:,} objects of {sizes}; {units.share(share)} of operations"
             )
     upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
     yield _with(f"{upload}, where they are not there yet", classes)
     count = scenario.operation_count
     operations = [*_load(scenario)]
     for name, share in found.mix.items():
-        times = f"about {share * count:,.0f} x " if count else ""
-        operations.append(f"{times}{name} ({share:.1%}){_settings(scenario, name)}")
+        times = f"about {units.count(round(share * count))} x " if count else ""
+        operations.append(f"{times}{name} ({units.share(share)}){_settings(scenario, name)}")
     yield _with(
         f"then {count:,} operations:" if count else f"then operations for {scenario.run_seconds:g} s:",
         operations,
@@ -121,7 +121,7 @@ def _bodies(body: Body) -> str:
         return f"the bytes of {body.files}{others}"
     if body.zeros in {0, 1}:
         return "zeros" if body.zeros else "random bytes"
-    return f"random bytes and zeros, of which a compressor saves about {body.zeros:.0%}"
+    return f"random bytes and zeros, of which a compressor saves about {units.share(body.zeros)}"
 
 
 def _with(text: str, more: Iterable[str]) -> Item:
@@ -150,7 +150,7 @@ def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
     for number, each in enumerate(found, 1):
         when = f"after about {each.operations:,} operations" if each.operations else "at times"
         left = "no object is left" if each.certain else "no object may be left"
-        more = [f"{each.deleted:.1%} of its operations delete, {each.created:.1%} create"]
+        more = [f"{units.share(each.deleted)} of its operations delete, {units.share(each.created)} create"]
         if number == len(found):
             more.append("operations that need an object of such a class are then not sent")
         yield _with(f"! {each.size_class}: {left} {when}:", more)

@@ -166,11 +166,11 @@ class _Checker:
         settings: tuple[Settings, ...],
     ) -> None:
         """Check what the operations of the size classes that are used, and of groups, need."""
-        profiles = [(entry.get("crud_profile"), False) for entry in used]
-        profiles += [(group.profile, "sequence" in group.values) for group in groups]
-        for profile, has_steps in ((default_profile, False), *profiles):
+        profiles = [(default_profile, settings), *((entry.get("crud_profile"), settings) for entry in used)]
+        profiles += [(group.profile, (*settings, *group.operations)) for group in groups]
+        for profile, known in profiles:
             weights = profile if isinstance(profile, dict) else {}
-            for wrong in operations.contradictions(weights, settings, has_steps=has_steps):
+            for wrong in operations.contradictions(weights, known):
                 self._fault((), f"profile: {wrong}")
         for entry in [each for each in used if each.get("size_min") == 0]:
             own = [entry.get("crud_profile", default_profile)]

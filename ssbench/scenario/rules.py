@@ -7,7 +7,7 @@ from typing import Any
 
 from ssbench import conditions, quantities
 from ssbench.naming import OBJECT_NAMES
-from ssbench.operations import OPERATIONS, SEQUENCE_STEPS
+from ssbench.operations import OPERATIONS
 from ssbench.rule import (
     HEADERS,
     LABEL,
@@ -240,7 +240,7 @@ GROUP_RULES = {
     "container_count": whole(1, MAX_NUMBER),
     "objects_per_container": whole(1, MAX_NUMBER),
     "policy": _CONTAINER_PART,
-    "sequence": SEQUENCE_STEPS,
+    **{row.name: row.keys[row.group_key] for row in OPERATIONS if row.group_key},
     "popularity": POPULARITY,
     "reuse": REUSE,
     "connections": CONNECTIONS,

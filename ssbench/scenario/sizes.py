@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ssbench import quantities
+from ssbench.figures import units
 from ssbench.rule import MAX_BYTES, brief, is_number, sizes
 
 #: The kinds of distributions, which are keys of ``size``.
@@ -94,7 +95,7 @@ class Histogram(Struct, frozen=True, tag="histogram"):
             return f"histogram of {len(self.ranges):,} ranges"
         total = math.fsum(weight for *_, weight in self.ranges)
         return "histogram, " + ", ".join(
-            f"{weight / total:.3g} of them "
+            f"{units.share(weight, total)} "
             + " to ".join(quantities.amount(size) for size in dict.fromkeys((low, high)))
             for low, high, weight in self.ranges
         )

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ssbench.quantities import amount
+from ssbench.figures.units import number
+from ssbench.quantities import amount, duration
 from ssbench.screen import terminal
 
 if TYPE_CHECKING:
@@ -86,11 +87,11 @@ class Bar:
             text = f"{self._what}: {self._done}"
             if self._total is not None:
                 text += f" of {self._total}"
-            text += f", {rate:,.0f}/s"
+            text += f", {number(rate)}/s"
             if self._moves is not None:
                 text += f", {self._moves.text(now - self._began)}"
             if self._total is not None and rate > 0:
-                text += f", {self._left(now):,.0f} s left"
+                text += f", {duration(round(self._left(now)))} left"
             _log.info("%s", text)
 
     def _left(self, now: float) -> float:

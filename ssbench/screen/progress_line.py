@@ -17,7 +17,7 @@ from ssbench.figures import percentile_of
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
-from ssbench.screen.figures_line import Figures, compose
+from ssbench.screen.live_frame import Figures, compose
 
 _log = logging.getLogger(__name__)
 

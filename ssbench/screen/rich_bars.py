@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ssbench.figures.units import number
 from ssbench.printable import printable
 from ssbench.screen import terminal
 
@@ -26,7 +27,7 @@ _DRAW_SECONDS = 0.1
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:,.0f}/s")
+        return Text(f"{number(task.finished_speed or task.speed or 0.0)}/s")
 
 
 class RichBar:

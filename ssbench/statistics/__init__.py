@@ -8,7 +8,6 @@ from ssbench.statistics.attempts import Part, Parts
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.course import Course
 from ssbench.statistics.due import Due
 from ssbench.statistics.facts import Results, RunFacts
 from ssbench.statistics.figures import Figures
@@ -20,12 +19,12 @@ from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread
 from ssbench.statistics.sections import Line, Section
 from ssbench.statistics.stalls import Stall
-from ssbench.statistics.steadiness import Steadiness
+from ssbench.statistics.steadiness import Course, Steadiness
 from ssbench.statistics.summary import make_statistics, summarize
 from ssbench.statistics.thresholds import Judgment, judge, judge_run
 from ssbench.statistics.timeline import EachSecond, Window
 from ssbench.statistics.waits import Wait
-from ssbench.statistics.within import Within
+from ssbench.statistics.window_totals import WindowTotals
 
 __all__ = [
     "Cause",
@@ -56,7 +55,7 @@ __all__ = [
     "Steadiness",
     "Wait",
     "Window",
-    "Within",
+    "WindowTotals",
     "judge",
     "judge_run",
     "make_statistics",

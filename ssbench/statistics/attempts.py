@@ -7,7 +7,6 @@ say nothing of the rest cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -24,8 +23,7 @@ _MORE = frozenset({"connecting", "pausing", "last_attempt"})
 _LEAST = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(msgspec.Struct, frozen=True):
     """Last-byte latencies of operations, what their last attempts took, and connecting of those that did."""
 
     whole: Latencies
@@ -73,9 +71,6 @@ class TimesCollector:
         )
 
 
-_NOT_FOUND = 404
-
-
 class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
     """A part of the time of operations: how many had it, their seconds of it, the most of one."""
 
@@ -88,29 +83,15 @@ class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
         return Part(self.count + other.count, self.seconds + other.seconds, max(self.longest, other.longest))
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of the time of some successes: new connections, and our own pauses between attempts.
+class Parts(msgspec.Struct, frozen=True):
+    """The parts of the time of some successes: new connections, and our own pauses between attempts."""
 
-    ``vanished`` counts the successes that found nothing: deletes that may have been done before, by an
-    earlier attempt that had got no answer or by a worker that was lost.
-    """
-
-    connecting: Part = field(default_factory=Part)
-    pausing: Part = field(default_factory=Part)
-    vanished: int = 0
+    connecting: Part = msgspec.field(default_factory=Part)
+    pausing: Part = msgspec.field(default_factory=Part)
 
     def __add__(self, other: Parts) -> Parts:
         """Return both together."""
-        return Parts(
-            self.connecting + other.connecting, self.pausing + other.pausing, self.vanished + other.vanished
-        )
-
-
-def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
-    """Return how many of some successes of a block found nothing."""
-    found = int(np.count_nonzero(block.status[rows] == _NOT_FOUND)) if "status" in block.given else 0
-    return Parts(vanished=found) if found else NONE
+        return Parts(self.connecting + other.connecting, self.pausing + other.pausing)
 
 
 def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
@@ -135,39 +116,3 @@ _NO_PART = Part()
 
 #: What is shared by all that has none of it.
 NONE = Parts()
-
-
-#: What a block has given in which operations made connections.
-_CONNECTED = frozenset({"connecting", "connections"})
-
-
-@dataclass(frozen=True, slots=True)
-class NewConnections:
-    """So many connections were ``made`` for a number of ``operations``; ``resumed`` of them a TLS session.
-
-    Operations that failed are among them.
-    """
-
-    operations: int = 0
-    made: int = 0
-    resumed: int = 0
-
-    def __add__(self, other: NewConnections) -> NewConnections:
-        """Return both together."""
-        return NewConnections(
-            self.operations + other.operations, self.made + other.made, self.resumed + other.resumed
-        )
-
-
-#: What is shared by all that made none.
-NO_CONNECTIONS = NewConnections()
-
-
-def new_connections_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> NewConnections:
-    """Return the connections that were made for some operations of a block."""
-    if not block.given & _CONNECTED:
-        return NO_CONNECTIONS
-    made = block.connections[rows]
-    resumed = int(block.resumed[rows].sum()) if "resumed" in block.given else 0
-    tried = (made > 0) | (block.connecting[rows] > 0)
-    return NewConnections(int(np.count_nonzero(tried)), int(made.sum()), resumed)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -38,13 +38,12 @@ _MOST_BETWEEN = 100
 _Integers = npt.NDArray[np.int64]
 
 
-@dataclass(slots=True)
-class BySecond:
+class BySecond(msgspec.Struct):
     """Successes, the bytes that they moved, and failures, by the second since 1970 in which they ended."""
 
-    counts: Counter[int] = field(default_factory=Counter)
-    moved: Counter[int] = field(default_factory=Counter)
-    failed: Counter[int] = field(default_factory=Counter)
+    counts: Counter[int] = msgspec.field(default_factory=Counter)
+    moved: Counter[int] = msgspec.field(default_factory=Counter)
+    failed: Counter[int] = msgspec.field(default_factory=Counter)
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp]) -> None:
         """Count some successes of a block."""

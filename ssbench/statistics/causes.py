@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,8 +13,7 @@ from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies, LatencyCollector
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """Failures with one cause: how many, and the transaction id of the first that has one.
 
     ``statuses`` counts the HTTP status of their last answers, -1 where there was none. ``times`` are
@@ -29,15 +28,14 @@ class Cause:
     operations: Mapping[int, int]
 
 
-@dataclass(slots=True)
-class CauseCollector:
+class CauseCollector(msgspec.Struct):
     """Counts the failures with one cause."""
 
     count: int = 0
     trans_id: str | None = None
-    statuses: Counter[int] = field(default_factory=Counter)
-    times: LatencyCollector = field(default_factory=LatencyCollector)
-    operations: Counter[int] = field(default_factory=Counter)
+    statuses: Counter[int] = msgspec.field(default_factory=Counter)
+    times: LatencyCollector = msgspec.field(default_factory=LatencyCollector)
+    operations: Counter[int] = msgspec.field(default_factory=Counter)
 
     def add(self, block: ResultBlock, rows: list[int], started: npt.NDArray[np.float64], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""

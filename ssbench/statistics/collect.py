@@ -1,4 +1,4 @@
-"""Counts results, block by block, in groups of equal operation, size class, worker or the like.
+"""Counts results, block by block, in groups of equal operation, size class and so on; finds the slowest.
 
 Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
 which there are hundreds in a second with thousands of results. Everything else is folded in as it comes:
@@ -18,11 +18,14 @@ from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock, jo
 from ssbench.statistics.causes import Cause, CauseCollector
 from ssbench.statistics.figures import FiguresCollector
 from ssbench.statistics.groups import Groups, split
+from ssbench.statistics.latencies import Slowest, measured, slowest
 from ssbench.statistics.members import MembersCollector
 from ssbench.statistics.over_time import OverTimeCollector
-from ssbench.statistics.slowest import SlowestCollector
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
+
+#: How many are kept.
+MOST = 20
 
 #: So many results are folded in together: this many for each group that there is, within these limits.
 _IN_A_GROUP = 256
@@ -34,6 +37,29 @@ ALWAYS = ("operation", "size_class")
 
 #: A run without stages, groups and sides.
 NO_PARTS: Mapping[str, Sequence[Collector]] = {}
+
+
+class SlowestCollector:
+    """Keeps the slowest successes."""
+
+    def __init__(self) -> None:
+        self._kept: list[Slowest] = []
+
+    def add(self, block: ResultBlock, before: int) -> None:
+        """Take the results of a block that has ``before`` results before it."""
+        latencies = measured(block)
+        least = self._kept[-1].latency if len(self._kept) == MOST else 0.0
+        rows = np.flatnonzero(latencies > least)
+        if len(rows) > MOST:
+            rows = np.sort(rows[np.argpartition(-latencies[rows], MOST)[:MOST]])
+        for row in rows.tolist():
+            self._kept.append(slowest(block, row, float(latencies[row]), before))
+        self._kept.sort(key=lambda each: (-each.latency, each.arrival))
+        del self._kept[MOST:]
+
+    def finish(self) -> tuple[Slowest, ...]:
+        """Return them, the slowest first."""
+        return tuple(self._kept)
 
 
 class Collector:
@@ -127,7 +153,7 @@ class Collector:
             if "due" in block.given or self._mixed:
                 group.due.add(block, rows, started, self.results, mixed=self._mixed)
             if self.timeline:
-                group.within.add(block, rows, started, self.timeline.last_sent)
+                group.window_totals.add(block, rows, started, self.timeline.last_sent)
         if self.members:
             self.members.add(block, started, self.timeline, self.results, mixed=self._mixed)
         self.first_completed = min(self.first_completed, float(block.completed.min()))

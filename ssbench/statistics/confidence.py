@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist, variance
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -54,8 +54,7 @@ _SURE = 0.99
 _LEAST_SIZE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A 95 % interval in the unit of its figure.
 
     ``high`` is infinite (null in JSON) where too few values lie beyond to tell. ``effective_size`` is how

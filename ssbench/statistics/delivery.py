@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ssbench.results import RunDescription, StageFacts
 from ssbench.scenario.arrivals import last_due
@@ -37,8 +38,7 @@ _Key = tuple[int, ...]
 Waits = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """How many operations were due and begun, in an open loop or in the stages of a run with a rate.
 
     ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that

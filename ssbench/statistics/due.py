@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ from ssbench.statistics.latencies import Latencies, LatencyCollector, measured, 
 _SAME = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Censored:
+class Censored(msgspec.Struct, frozen=True):
     """The latencies of successes, and how long those had waited that were due and never began; seconds.
 
     ``measured`` are response times in an open loop, else latencies to the last byte. ``waited`` is empty in
@@ -92,8 +91,7 @@ LATE = 1e-3
 _LEAST = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(msgspec.Struct, frozen=True):
     """What is known of some operations that were due, none in a closed loop.
 
     ``response`` is the time of successes from when they were due to their last byte, ``lateness`` the time
@@ -102,11 +100,11 @@ class Due:
     successes that were not due, in a run that has stages with and without a rate.
     """
 
-    response: Latencies = field(default_factory=lambda: merge(()))
-    lateness: Latencies = field(default_factory=lambda: merge(()))
+    response: Latencies = msgspec.field(default_factory=lambda: merge(()))
+    lateness: Latencies = msgspec.field(default_factory=lambda: merge(()))
     late: int = 0
-    waited: Latencies = field(default_factory=lambda: merge(()))
-    undue: Latencies = field(default_factory=lambda: merge(()))
+    waited: Latencies = msgspec.field(default_factory=lambda: merge(()))
+    undue: Latencies = msgspec.field(default_factory=lambda: merge(()))
 
     @property
     def since_due(self) -> Censored:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 
@@ -28,8 +29,7 @@ class RunFacts(Protocol):
     def current(self) -> bool: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFacts:
+class OwnFacts(msgspec.Struct, frozen=True):
     """What is known of a part of a run, a stage or a group of users, as if it were a run."""
 
     run: RunDescription

@@ -3,60 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
-from ssbench.results import STEPS, Mark, ResultBlock
+from ssbench.results import STEPS, Mark, ResultBlock, count_results, sum_counters
 from ssbench.statistics.attempts import (
-    NO_CONNECTIONS,
     NONE,
-    NewConnections,
     Parts,
     TimesCollector,
-    new_connections_of,
     parts_of,
     sum_of,
-    vanished,
 )
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Censored, Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 from ssbench.statistics.timeline import Window
-from ssbench.statistics.within import Within, WithinCollector, merge_within
+from ssbench.statistics.window_totals import WindowTotals, WindowTotalsCollector, merge_totals
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(msgspec.Struct, frozen=True):
     """What is counted of some results.
 
     ``count`` is of successes, ``failed`` of all others; ``lost`` of these are operations whose worker
     vanished. ``start`` is when the first success was sent, infinite without any;
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
-    ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
+    ``counted`` has each counter of :data:`ssbench.results.COUNTERS`. ``moved``
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
     intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
     ``due`` what is known of operations that were due in an open loop.
     ``delayed`` are the last-byte latencies of successes whose worker stalled, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
-    ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes,
-    ``steps`` what each step of operations took that have some. ``connections`` are those that were made.
+    ``connecting`` is of those that connected. ``steps`` is what each step of operations took that have some.
     """
 
     count: int
     failed: int
     lost: int
-    retries: int
+    counted: Mapping[str, int]
     start: float
     end: float
     first_byte: Latencies
     last_byte: Latencies
-    resent: int
-    within: Within
+    window_totals: WindowTotals
     moved: int
     by_second: BySecond
     parts: Parts
@@ -64,9 +59,7 @@ class Figures:
     delayed: Latencies
     last_attempt: Latencies
     connecting: Latencies
-    entries: int
     steps: tuple[Latencies, ...]
-    connections: NewConnections
 
     @property
     def latency(self) -> Censored:
@@ -81,17 +74,18 @@ class Figures:
 def merge_figures(parts: Iterable[Figures]) -> Figures:
     """Return the figures of several groups together, without copying latencies."""
     parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
     return Figures(
         count=sum(part.count for part in parts),
         failed=sum(part.failed for part in parts),
         lost=sum(part.lost for part in parts),
-        retries=sum(part.retries for part in parts),
+        counted=sum_counters(part.counted for part in parts),
         start=min((part.start for part in parts), default=math.inf),
         end=max((part.end for part in parts), default=-math.inf),
         first_byte=merge(part.first_byte for part in parts),
         last_byte=merge(part.last_byte for part in parts),
-        resent=sum(part.resent for part in parts),
-        within=merge_within(part.within for part in parts),
+        window_totals=merge_totals(part.window_totals for part in parts),
         moved=sum(part.moved for part in parts),
         by_second=merge_seconds(part.by_second for part in parts),
         parts=sum_of(part.parts for part in parts),
@@ -99,58 +93,45 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         delayed=merge(part.delayed for part in parts),
         last_attempt=merge(part.last_attempt for part in parts),
         connecting=merge(part.connecting for part in parts),
-        entries=sum(part.entries for part in parts),
-        connections=sum((part.connections for part in parts), NO_CONNECTIONS),
         steps=tuple(map(merge, zip_longest(*(part.steps for part in parts), fillvalue=merge(())))),
     )
 
 
-@dataclass(slots=True)
-class FiguresCollector:
+class FiguresCollector(msgspec.Struct):
     """Counts results that are kept together."""
 
     count: int = 0
     failed: int = 0
     lost: int = 0
-    retries: int = 0
-    resent: int = 0
+    counted: Counter[str] = msgspec.field(default_factory=Counter)
     moved: int = 0
-    entries: int = 0
     parts: Parts = NONE
     start: float = math.inf
     end: float = -math.inf
-    first_byte: LatencyCollector = field(default_factory=LatencyCollector)
-    last_byte: TimesCollector = field(default_factory=TimesCollector)
-    delayed: LatencyCollector = field(default_factory=LatencyCollector)
-    within: WithinCollector = field(default_factory=WithinCollector)
-    by_second: BySecond = field(default_factory=BySecond)
-    due: DueCollector = field(default_factory=DueCollector)
+    first_byte: LatencyCollector = msgspec.field(default_factory=LatencyCollector)
+    last_byte: TimesCollector = msgspec.field(default_factory=TimesCollector)
+    delayed: LatencyCollector = msgspec.field(default_factory=LatencyCollector)
+    window_totals: WindowTotalsCollector = msgspec.field(default_factory=WindowTotalsCollector)
+    by_second: BySecond = msgspec.field(default_factory=BySecond)
+    due: DueCollector = msgspec.field(default_factory=DueCollector)
     steps: tuple[LatencyCollector, ...] = ()
-    connections: NewConnections = NO_CONNECTIONS
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
         completed = block.completed[rows]
-        self.retries += int(block.retries[rows].sum())
-        if "attempts" in block.given:
-            self.resent += int((block.attempts[rows] - block.retries[rows] - 1).sum())
-        if (made := new_connections_of(block, rows)) is not NO_CONNECTIONS:
-            self.connections += made
         self.end = max(self.end, float(completed.max()))
+        every = rows
         if block.failures:
             failed = block.failed[rows]
             self.failed += int(failed.sum())
             self.by_second.add_failures(completed[failed])
             rows, completed = rows[~failed], completed[~failed]
-            if not len(rows):
-                return
+        self.counted.update(count_results(block, every, rows))
+        if not len(rows):
+            return
         self.count += len(rows)
         self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
-        if "entries" in block.given:
-            self.entries += int(block.entries[rows].sum())
-        if (found := vanished(block, rows)) is not NONE:
-            self.parts += found
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         if "marks" in block.given:
@@ -186,13 +167,12 @@ class FiguresCollector:
             self.count,
             self.failed,
             self.lost,
-            self.retries,
+            sum_counters([self.counted]),
             self.start,
             self.end,
             self.first_byte.finish(),
             times.whole,
-            self.resent,
-            Within() if window is None else self.within.finish(window),
+            WindowTotals() if window is None else self.window_totals.finish(window),
             self.moved,
             self.by_second,
             self.parts,
@@ -200,16 +180,14 @@ class FiguresCollector:
             self.delayed.finish(),
             times.last_attempt,
             times.connecting,
-            self.entries,
             tuple(each.finish() for each in self.steps),
-            self.connections,
         )
 
 
 def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
     """Return operations and bytes a second."""
     if window:
-        return window.per_second(figures.within.count), window.per_second(figures.within.moved)
+        return window.per_second(figures.window_totals.count), window.per_second(figures.window_totals.moved)
     if not figures.count:
         return 0.0, 0.0
     own = Window(figures.start, figures.end)

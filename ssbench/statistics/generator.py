@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from ssbench.figures.limits import BUSY_CPU
-from ssbench.figures.units import duration, milliseconds, percent, seconds, share
+from ssbench.figures.units import count, duration, milliseconds, percent, seconds, share
 from ssbench.results import Gap, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
@@ -37,8 +39,7 @@ _WALL_OFFSET = 0.1
 _WORKERS_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Generator:
+class Generator(msgspec.Struct, frozen=True):
     """What the load generator did itself.
 
     ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
@@ -52,8 +53,7 @@ class Generator:
     load: tuple[LoadSample, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True):
     """What was measured, as far as it says something of the load generator.
 
     ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
@@ -170,8 +170,9 @@ def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
     for worker in workers:
         if worker.clock_slope is not None and abs(worker.clock_slope) > _SLOPE:
             pace = "slow" if worker.clock_slope > 0 else "fast"
+            slope = count(round(abs(worker.clock_slope) * 1e6))
             yield (
-                f"Clocks: that of {_name(worker)} is at least {abs(worker.clock_slope) * 1e6:.0f} ppm {pace}"
+                f"Clocks: that of {_name(worker)} is at least {slope} ppm {pace}"
                 " against the master's: its latencies are off by as much or more. Check the clocks of both"
             )
         if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -16,8 +16,7 @@ from ssbench.statistics.figures import Figures, merge_figures
 _MAX_SPAN = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(msgspec.Struct, frozen=True):
     """Figures of the results that agree in all ``keys``, by the values of these."""
 
     keys: tuple[str, ...]

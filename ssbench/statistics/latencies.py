@@ -6,31 +6,31 @@ import math
 import struct
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ssbench.figures import MIN_BEYOND, by_rule
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
 
-#: More parts than this are put together, where they have fewer latencies than this on average: looking into
-#: each of thousands costs more than a copy.
-_MANY_PARTS = 64
+#: Parts of so many latencies are sorted whole: of thousands of groups each is one, and looked into often.
 _SMALL_PART = 4096
+#: More parts than this are put together, where they are small on average: looking into each of thousands
+#: costs more than a copy.
+_MANY_PARTS = 64
 
 #: How many latencies are sorted together.
 _PART_SIZE = 1 << 18
 #: More than these are not sorted for a few percentiles.
 _SORTED_AT_ONCE = 1 << 21
-_UPPER_BITS_OF_INFINITY = 0x7FF0
 
 
-@dataclass(frozen=True, slots=True)
-class Slowest:
+class Slowest(msgspec.Struct, frozen=True):
     """A slow success: seconds, its place in the order of arrival, and what finds it again in logs.
 
     ``completed`` and ``started`` are seconds since 1970. ``container`` and ``object`` are numbers, texts in
@@ -57,8 +57,7 @@ class Slowest:
     account: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
+class Latencies(msgspec.Struct, frozen=True):
     """The latencies of some successes, in seconds.
 
     ``slowest`` is None where no latency was reported at all, not even a zero. The other figures
@@ -71,8 +70,8 @@ class Latencies:
     mean: float
     deviation: float
     slowest: Slowest | None
-    _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
-    by_second: LatencyTable = field(repr=False, compare=False, default_factory=LatencyTable)
+    _parts: tuple[npt.NDArray[np.float64], ...]
+    by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
         """Return the percentile by the rule of :func:`~ssbench.figures.by_rule`; 0 < rank <= 100.
@@ -143,10 +142,13 @@ class Latencies:
         return self._smallest(place)
 
     def _below(self, limit: float) -> int:
-        if limit <= 0:
+        # Most of many groups have none that is as long as what is looked for.
+        if not self.count or limit <= self.minimum:
             return 0
+        if limit > self.maximum:
+            return self.count
         # Only those that share their upper bits with the limit are looked at one by one.
-        upper = int(np.float64(limit).view(np.int64)) >> 48
+        upper = _upper(limit)
         slices = zip(self._parts, self._places(upper), self._places(upper + 1), strict=True)
         return sum(start + int(np.count_nonzero(part[start:end] < limit)) for part, start, end in slices)
 
@@ -171,7 +173,9 @@ class Latencies:
         and what shares them with the value looked for is taken from all parts. Bits of floats that
         are not negative have the order of the floats; the 12th to the 16th divide an octave in 16.
         """
-        low, high = 0, _UPPER_BITS_OF_INFINITY - 1
+        if len(self._parts) == 1 and self.count <= _SMALL_PART:
+            return float(self._parts[0][place - 1])
+        low, high = _upper(self.minimum), _upper(self.maximum)
         while low < high:
             middle = (low + high) // 2
             if sum(self._places(middle + 1)) >= place:
@@ -191,8 +195,16 @@ class Latencies:
 
 
 def _ordered(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return values ordered by their upper 16 bits, which are sorted by radix, fast."""
+    """Return values ordered by their upper 16 bits, which are sorted by radix, fast; a few by all bits."""
+    if len(values) <= _SMALL_PART:
+        return np.sort(values)
     return values[_upper_bits(values).argsort(kind="stable")]
+
+
+def _upper(value: float) -> int:
+    """Return the upper 16 bits of a value above 0."""
+    found: int = struct.unpack("=Q", struct.pack("=d", value))[0] >> 48
+    return found
 
 
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:

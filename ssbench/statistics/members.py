@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ from ssbench.statistics.timeline import Timeline, Window
 KEPT_APART = ("account", "address")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """An account or an address: its place among those of the run, -1 where it is not known.
 
     ``errors`` counts its failures by cause, the most frequent first.
@@ -34,10 +33,9 @@ class Member:
     errors: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class _Counts:
-    figures: FiguresCollector = field(default_factory=FiguresCollector)
-    errors: Counter[str] = field(default_factory=Counter)
+class _Counts(msgspec.Struct):
+    figures: FiguresCollector = msgspec.field(default_factory=FiguresCollector)
+    errors: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class MembersCollector:
@@ -67,7 +65,7 @@ class MembersCollector:
                 if "due" in block.given or mixed:
                     own.due.add(block, rows, started, before, mixed=mixed)
                 if timeline:
-                    own.within.add(block, rows, started, timeline.last_sent)
+                    own.window_totals.add(block, rows, started, timeline.last_sent)
             for row, failure in block.failures.items():
                 if failure.cause is not None:
                     counted = counts[int(column[row])]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -51,8 +51,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few.
 
     ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes. ``upper`` is the
@@ -68,8 +67,7 @@ class Series:
     upper: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class OverTime:
+class OverTime(msgspec.Struct, frozen=True):
     """Bins in order, without gaps: where each begins, in seconds after the first send, and its length.
 
     ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
@@ -89,15 +87,14 @@ class OverTime:
     heat: Ints
 
 
-@dataclass(slots=True)
-class _Bin:
+class _Bin(msgspec.Struct):
     """What ended in a bin, of one operation."""
 
     count: int = 0
     failed: int = 0
     moved: int = 0
     maximum: float = 0.0
-    buckets: Ints = field(default_factory=lambda: np.zeros(_BUCKETS, np.int64))
+    buckets: Ints = msgspec.field(default_factory=lambda: np.zeros(_BUCKETS, np.int64))
 
     def take(self, other: _Bin) -> None:
         self.count += other.count
@@ -107,8 +104,7 @@ class _Bin:
         self.buckets += other.buckets
 
 
-@dataclass(slots=True)
-class _Besides:
+class _Besides(msgspec.Struct):
     """What is counted in a bin besides, of all operations: when they began and ended, and why they failed.
 
     ``more`` is how many more began than ended, ``time`` for how long these were under way, in seconds, until
@@ -117,7 +113,7 @@ class _Besides:
 
     more: int = 0
     time: float = 0.0
-    causes: Counter[str] = field(default_factory=Counter)
+    causes: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class OverTimeCollector:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
+
 from ssbench.results import StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Stage
@@ -140,9 +142,8 @@ def with_waits(
                 if section.operation is not None and line.size_class is not None:
                     key = section.operation.code, names.index(line.size_class)
                     found.setdefault(key, []).append(line)
+    waited = {key: merge(line.due.waited for line in lines) for key, lines in found.items()}
     return {
-        key: replace(
-            figures, due=replace(figures.due, waited=merge(each.due.waited for each in found.get(key, ())))
-        )
+        key: structs.replace(figures, due=structs.replace(figures.due, waited=waited.get(key, merge(()))))
         for key, figures in leaves.items()
     }

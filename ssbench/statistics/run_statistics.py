@@ -25,7 +25,6 @@ from ssbench.results import UNFINISHED, RunDescription, RunSummary, StageFacts, 
 from ssbench.scenario.model import Stage
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.course import Course, course_of
 from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.facts import RunFacts
 from ssbench.statistics.figures import Figures, merge_figures
@@ -35,6 +34,7 @@ from ssbench.statistics.latencies import Slowest
 from ssbench.statistics.members import Member
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.sections import Section, sections_of
+from ssbench.statistics.steadiness import Course, course_of
 from ssbench.statistics.successes import Successes, successes
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.waits import Wait, waits
@@ -65,7 +65,7 @@ class RunStatistics:
     """Every number that a report shows.
 
     ``start`` and ``end`` are seconds since 1970, None without a result. ``sections`` begins with
-    all operations together and goes on with each that has results; ``groups`` has what they were
+    all operations together, followed by each that has results; ``groups`` has what they were
     summed up from. ``requests_by_second`` holds
     (second of the clock since that of the first completion, counted from 1; successes completed in
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
@@ -197,7 +197,7 @@ def numbers_of(
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(sections_of(leaves, names, window, pooled=pooled)),
+        sections=tuple(sections_of(leaves, names, window, pooled=pooled, total=total)),
         groups=groups,
         requests_by_second=successes(timeline.seconds(), 0) if timeline else successes(collector.seconds),
         worker_count=len(collector.workers),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ssbench.operation import Operation
 from ssbench.operations import OPERATIONS
@@ -13,37 +14,46 @@ from ssbench.statistics.figures import Figures, intervals, merge_figures, rates,
 from ssbench.statistics.timeline import Window
 
 
-@dataclass(frozen=True, slots=True)
-class RatedFigures(Figures):
-    """Figures with rates, and with their 95 % intervals, None of runs that were too short and of old files.
+class RatedFigures(Figures, frozen=True):
+    """Figures with rates, and with their 95 % intervals.
 
     ``requests_per_second`` is infinite where no time passed. ``moved_per_second`` is bytes of body. Files of
-    ssbench 0.x have rates of their own.
+    ssbench 0.x have rates of their own. ``window`` is that of the intervals, None where there are none.
     """
 
     requests_per_second: float
     moved_per_second: float
-    rate_interval: Interval | None
-    moved_interval: Interval | None
+    window: Window | None
+
+    @property
+    def rate_interval(self) -> Interval | None:
+        """The interval of operations a second; None of runs that were too short and of old files.
+
+        It is found when it is asked for: a run may have thousands of lines, of which few are shown.
+        """
+        return intervals(self, self.window)[0]
+
+    @property
+    def moved_interval(self) -> Interval | None:
+        """The interval of bytes a second, as :attr:`rate_interval`."""
+        return intervals(self, self.window)[1]
 
     @property
     def retry_rate(self) -> float:
         """Retries, those of failures too, for each hundred successes; 0 without any."""
-        return 100 * self.retries / self.count if self.count else 0.0
+        return 100 * self.counted["retries"] / self.count if self.count else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Line(RatedFigures):
+class Line(RatedFigures, frozen=True):
     """The figures of one size class of an operation, or of all of them (``size_class`` is None)."""
 
     size_class: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Section(RatedFigures):
+class Section(RatedFigures, frozen=True):
     """The figures of an operation, or of all of them (``operation`` is None).
 
-    ``lines`` begins with the same figures, and goes on with a line for each size class.
+    ``lines`` begins with the same figures; a line for each size class follows.
     """
 
     operation: Operation | None
@@ -56,28 +66,30 @@ def sections_of(
     window: Window | None,
     *,
     pooled: bool = False,
+    total: Figures | None = None,
 ) -> Iterator[Section]:
     """Yield the section of all operations together, then that of each that has results.
 
-    ``leaves`` are figures by operation and size class, ``names`` those of the size classes. Figures of
+    ``leaves`` are figures by operation and size class, ``names`` those of the size classes, ``total`` all of
+    them together where that is known already. Figures of
     several stages together (``pooled``) have no intervals.
     """
-    yield _section(None, leaves, names, window, pooled=pooled)
+    yield _section(None, leaves, total or merge_figures(leaves.values()), names, window, pooled=pooled)
     for operation in OPERATIONS.drawn:
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
-            yield _section(operation, own, names, window, pooled=pooled)
+            yield _section(operation, own, merge_figures(own.values()), names, window, pooled=pooled)
 
 
 def without_rate_intervals(section: Section) -> Section:
     """Return a section without the intervals of its rates; those of latencies stay."""
-    lines = tuple(replace(line, rate_interval=None, moved_interval=None) for line in section.lines)
-    return replace(section, rate_interval=None, moved_interval=None, lines=lines)
+    return replace(section, window=None, lines=tuple(replace(line, window=None) for line in section.lines))
 
 
 def _section(
     operation: Operation | None,
     leaves: Mapping[tuple[int, ...], Figures],
+    total: Figures,
     names: Sequence[str],
     window: Window | None,
     *,
@@ -87,9 +99,7 @@ def _section(
     classes: dict[int, list[Figures]] = {}
     for (_, size_class), figures in leaves.items():
         classes.setdefault(size_class, []).append(figures)
-    rated: dict[str | None, dict[str, Any]] = {
-        None: _rated(merge_figures(leaves.values()), window, pooled=pooled)
-    }
+    rated: dict[str | None, dict[str, Any]] = {None: _rated(total, window, pooled=pooled)}
     for size_class in sorted(classes):
         rated[names[size_class]] = _rated(merge_figures(classes[size_class]), window, pooled=pooled)
     return Section(
@@ -102,13 +112,11 @@ def _section(
 def _rated(figures: Figures, window: Window | None, *, pooled: bool) -> dict[str, Any]:
     """Return the fields of figures with rates."""
     rate, moved_rate = rates(figures, window)
-    rate_interval, moved_interval = (None, None) if pooled else intervals(figures, window)
     if pooled:
         figures = without_seconds(figures)
     return {
-        **{field.name: getattr(figures, field.name) for field in fields(Figures)},
+        **{name: getattr(figures, name) for name in Figures.__struct_fields__},
         "requests_per_second": rate,
         "moved_per_second": moved_rate,
-        "rate_interval": rate_interval,
-        "moved_interval": moved_interval,
+        "window": None if pooled else window,
     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -45,16 +46,14 @@ _MOST_PARTS = 4096
 _PER_OCTAVE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(msgspec.Struct, frozen=True):
     """A time without a completion."""
 
     start: Offset
     seconds: Seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
+class _Gap(msgspec.Struct, frozen=True):
     """A time without a completion, in seconds since 1970.
 
     ``sent`` are the moments at which operations that it delayed were sent, of the first to end; ``delayed``
@@ -79,12 +78,17 @@ class _Gap:
         return _Gap(start, self.end, self.sent, self.delayed, unknown=False)
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(msgspec.Struct):
     """Operations that ended in a part of a second: (ended, sent) of the first, and how many there were."""
 
     operations: list[tuple[float, float]]
     count: int
+
+
+def _small(keys: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Return numbers in the order of these, which are whole: small ones, which numpy sorts by radix."""
+    offsets = keys - keys.min()
+    return np.asarray(offsets, np.uint16) if offsets.max() < 1 << 16 else offsets
 
 
 class Gaps:
@@ -98,24 +102,27 @@ class Gaps:
 
     def add(self, completed: npt.NDArray[np.float64], started: npt.NDArray[np.float64]) -> None:
         """Take completions and when these operations were sent (NaN: not known); at least one."""
-        ordered = np.sort(completed)
-        keys = np.floor(ordered / _BIN_SECONDS)
+        keys = np.floor(completed / _BIN_SECONDS)
+        # Only the parts are put in order, which is fast, because completions nearly are.
+        order = _small(keys).argsort(kind="stable")
+        keys, ended = keys[order], completed[order]
         starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
-        ends = np.append(starts[1:], len(keys))
-        sent: npt.NDArray[np.float64] | None = None
-        for key, start, end in zip(
-            map(int, keys[starts].tolist()), starts.tolist(), ends.tolist(), strict=True
+        for key, first, last, start, end in zip(
+            map(int, keys[starts].tolist()),
+            np.minimum.reduceat(ended, starts).tolist(),
+            np.maximum.reduceat(ended, starts).tolist(),
+            starts.tolist(),
+            np.append(starts[1:], len(keys)).tolist(),
+            strict=True,
         ):
-            first, last = float(ordered[start]), float(ordered[end - 1])
             known = self._parts.get(key)
             self._parts[key] = (min(first, known[0]), max(last, known[1])) if known else (first, last)
             if known is None:
                 self._drop(key + 1)
                 self._drop(key + 2)
             if self._may_follow_a_gap(key):
-                if sent is None:
-                    sent = started[np.argsort(completed, kind="stable")]
-                self._keep(key, ordered[start:end], sent[start:end])
+                own = np.argsort(ended[start:end], kind="stable")
+                self._keep(key, ended[start:end][own], started[order[start:end][own]])
 
     def stalls(self, start: float, end: float, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
         """Return the stalls between two moments, of a run with these latencies of successes.

@@ -1,20 +1,22 @@
-"""Whether a run was steady: its drift, and its warm-up, also where that is looked for (``--warmup auto``)."""
+"""How a run went over time: its window and seconds, stalls, drift, and its warm-up (``--warmup auto``)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from ssbench.figures.units import extent
-from ssbench.measures import Seconds
+from ssbench.measures import PerhapsShare, Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
 from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
+from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import measured
-from ssbench.statistics.timeline import Timeline
+from ssbench.statistics.stalls import Stall
+from ssbench.statistics.timeline import EachSecond, Timeline, Window
 
 #: In shorter runs a cut is as likely noise as a warm-up.
 _LEAST_FOR_WARM_UP = 60
@@ -25,8 +27,7 @@ _SHARES = (0.5, 0.95, 0.99)
 _MOVED = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Steadiness:
+class Steadiness(msgspec.Struct, frozen=True):
     """What the successes of each second say of a run as a whole.
 
     ``drift`` is the change of the rate a minute as a share of the mean, None where the run was too short.
@@ -101,3 +102,40 @@ def find_cut(blocks: Iterable[ResultBlock]) -> float | None:
     series, _ = successes.series(window.start, window.end)
     cut = steadiness(series, window.start, LatencyTable.merged(tables)).warm_up
     return window.start + cut if cut else None
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"}):
+    """How a run went over time.
+
+    ``drain`` is the time from the end of the window to the last completion. ``busy`` is the share of the
+    users' time in the window in which they had an operation under way. The numbers of operations and of
+    bytes are of its whole seconds, null where it has none.
+    """
+
+    window: Window
+    drain: Seconds
+    busy: PerhapsShare
+    operations: EachSecond | None
+    moved: EachSecond | None
+    stalls: tuple[Stall, ...]
+    steadiness: Steadiness
+
+
+def course_of(timeline: Timeline, window: Window, total: Figures, users: float, *, idle: bool) -> Course:
+    """Return the course of a run that had this many users; ``total`` is all of its results.
+
+    ``idle`` tells that users are idle at times by intention.
+    """
+    each = timeline.each_second(window)
+    of_all_users = users * window.seconds
+    return Course(
+        window=window,
+        drain=max(0.0, timeline.last_ended - window.end),
+        busy=total.window_totals.busy / of_all_users if of_all_users else math.nan,
+        operations=each[0] if each else None,
+        moved=each[1] if each else None,
+        steadiness=steadiness(
+            total.by_second.series(window.start, window.end)[0], window.start, total.last_byte.by_second
+        ),
+        stalls=timeline.stalls(window, total.last_byte, None if idle else math.ceil(users)),
+    )

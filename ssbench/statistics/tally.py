@@ -22,8 +22,9 @@ def tally(
     if highest - lowest < _MAX_SPAN:
         present = np.bincount(values - lowest)
         counts = present if weights is None else np.bincount(values - lowest, weights).astype(np.int64)
-        for value in np.flatnonzero(present).tolist():
-            counter[value + lowest] += int(counts[value])
+        places = np.flatnonzero(present)
+        for value, times in zip((places + lowest).tolist(), counts[places].tolist(), strict=True):
+            counter[value] += times
     else:
         found, inverse = np.unique(values, return_inverse=True)
         for value, times in zip(found.tolist(), np.bincount(inverse, weights).tolist(), strict=True):

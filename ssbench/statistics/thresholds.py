@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from ssbench.conditions import Condition, parse
 from ssbench.figures import Unit
@@ -16,8 +17,7 @@ from ssbench.statistics.sections import Line, Section
 _MOST_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
+class Judgment(msgspec.Struct, frozen=True):
     """A condition under which a run fails, what came, and whether the run fails by that.
 
     ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so

@@ -13,7 +13,7 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.figures.units import count, extent
+from ssbench.figures.units import count, extent, run_length
 from ssbench.results import Mark, ResultBlock, RunSummary
 from ssbench.statistics.confidence import Interval, Series, mean_interval
 from ssbench.statistics.tally import tally
@@ -23,7 +23,7 @@ LOOK_GROWTH = 1.25
 LOOKS_IN_A_ROW = 2
 
 
-class Narrowing:
+class StoppingRule:
     """Judges a growing series of whole seconds. ``target`` is the half width as a share of the mean.
 
     ``reached`` tells that it was narrow enough; ``width`` is the half width at the last look.
@@ -64,13 +64,13 @@ class Until:
     """
 
     def __init__(self, target: float) -> None:
-        self._narrowing = Narrowing(target)
+        self._rule = StoppingRule(target)
         self._counts: Counter[int] = Counter()
         self._first: int | None = None
 
     def reached(self) -> bool:
         """Whether the run may end."""
-        return self._narrowing.reached
+        return self._rule.reached
 
     def add(self, block: ResultBlock) -> None:
         ok = ~block.failed
@@ -87,23 +87,23 @@ class Until:
         if self._first is None:
             return
         count = max(self._counts) - _ON_THEIR_WAY - self._first
-        if count >= self._narrowing.next_look:
+        if count >= self._rule.next_look:
             seconds = range(self._first, self._first + count)
-            self._narrowing.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
+            self._rule.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
 
     def end(self, summary: RunSummary) -> None:
         """Do nothing; :meth:`sentence` tells what came of it."""
 
     def sentence(self) -> str:
         """Say how narrow the interval was at the last look."""
-        narrowing, target = self._narrowing, f"{100 * self._narrowing.target:g} %"
-        if narrowing.interval is None or math.isinf(narrowing.width):
+        rule, target = self._rule, f"{100 * self._rule.target:g} %"
+        if rule.interval is None or math.isinf(rule.width):
             return f"The run was too short to tell whether its rate is known to {target}"
-        seconds = narrowing.next_look / LOOK_GROWTH
+        seconds = rule.next_look / LOOK_GROWTH
         known = (
-            f"+-{extent(narrowing.width)} % after {seconds:.0f} s, which are worth"
-            f" {count(round(narrowing.interval.effective_size))} independent ones"
+            f"+-{extent(rule.width)} % after {run_length(seconds)} s, which are worth"
+            f" {count(round(rule.interval.effective_size))} independent ones"
         )
-        if narrowing.reached:
+        if rule.reached:
             return f"The rate is known to {known}"
         return f"The run ended before its rate was known to {target}: {known}"

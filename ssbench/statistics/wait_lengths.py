@@ -7,11 +7,10 @@ timers are), resolv.conf(5) (``timeout``), and Swift's sample configuration for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(msgspec.Struct, frozen=True):
     """A wait of ``seconds``, of at most ``jitter`` more, in ``connecting`` or in the request after that.
 
     ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where

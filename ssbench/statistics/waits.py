@@ -19,9 +19,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
+import msgspec
+from msgspec.structs import replace
+
+from ssbench import quantities
 from ssbench.measures import Count, Seconds
 from ssbench.operation import Operation
 from ssbench.operations import OPERATIONS
@@ -57,8 +61,7 @@ _EXACT = 200
 _NEAR = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Requests that waited ``seconds``: ``requests`` of ``count``.
 
     ``operation`` is empty where only all together show it. With ``connecting`` both count connections.
@@ -73,8 +76,7 @@ class Wait:
     count: Count
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
+class _Usual(msgspec.Struct, frozen=True):
     """What requests take without a wait (s).
 
     Up to ``most`` takes the share of them by which they are best told from others, up to ``tail`` the
@@ -85,8 +87,7 @@ class _Usual:
     tail: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Leaf:
+class _Leaf(msgspec.Struct, frozen=True, eq=False):
     """What one size class of an operation has near a length: requests, and how many by chance at most.
 
     Those ``inside`` took from ``low`` to ``high``.
@@ -104,8 +105,7 @@ class _Leaf:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Crowd:
+class _Crowd(msgspec.Struct, frozen=True, eq=False):
     """Leaves together, with the probability that they have so many by chance.
 
     ``pooled`` ones are of all lengths that one cause has, such as a SYN that is lost several times.
@@ -134,6 +134,35 @@ class _Crowd:
 Leaves = Mapping[tuple[int, int], tuple[Latencies, Latencies]]
 
 
+class _Times:
+    """What all lengths are looked for in; what is put together of it is put together once."""
+
+    def __init__(self, leaves: Leaves) -> None:
+        self._requests: dict[int, list[Latencies]] = {}
+        for (code, _), (request, _) in leaves.items():
+            self._requests.setdefault(code, []).append(request)
+        self._others: dict[int, Latencies] = {}
+        self.connecting = merge(connecting for _, connecting in leaves.values())
+
+    def classes(self, operation: Operation) -> list[Latencies]:
+        """Return the latencies of requests of each size class of an operation."""
+        return self._requests.get(operation.code, [])
+
+    def requests(self) -> Latencies:
+        """Return the latencies of all requests."""
+        return self._without(-1)
+
+    def others(self, operation: Operation) -> Latencies:
+        """Return the latencies of all requests but those of an operation."""
+        return self._without(operation.code)
+
+    def _without(self, left_out: int) -> Latencies:
+        if left_out not in self._others:
+            found = merge(each for code, own in self._requests.items() if code != left_out for each in own)
+            self._others[left_out] = found
+        return self._others[left_out]
+
+
 def waits(leaves: Mapping[tuple[int, ...], Figures], users: int) -> tuple[Wait, ...]:
     """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
     times = {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
@@ -145,8 +174,8 @@ def waits_in(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
 
     ``users`` is how many operations are under way at once, at most.
     """
-    tests = [crowd for length in LENGTHS for crowd in _crowds(length, leaves)]
-    tests += _pooled(leaves)
+    times = _Times(leaves)
+    tests = [crowd for length in LENGTHS for crowd in _crowds(length, times)] + [*_pooled(times)]
     significant = list(_significant(tests))
     # A pause delays operations of every kind.
     events = {
@@ -176,33 +205,31 @@ def waits_in(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
 
 def sentence(wait: Wait) -> str:
     """Return a wait in words."""
-    length = f"{wait.seconds * 1e3:.0f} ms" if wait.seconds < 0.5 else f"{wait.seconds:g} s"
+    length = quantities.duration(wait.seconds)
     what = "connections" if wait.connecting else f"{wait.operation or 'all'} operations"
     return (
         f"{wait.requests:,} of {wait.count:,} {what} wait {length}, the length of {wait.name}: {wait.advice}"
     )
 
 
-def _crowds(length: Length, leaves: Leaves) -> Iterator[_Crowd]:
+def _crowds(length: Length, times: _Times) -> Iterator[_Crowd]:
     """Yield a test for each operation that can have this wait, and one for all of them.
 
     Connections do not depend on what is sent over them, so these are only looked at together.
     """
     if length.connecting:
-        every = merge(connecting for _, connecting in leaves.values())
-        requests = merge(request for request, _ in leaves.values())
+        every = times.connecting
         operation = OPERATIONS.drawn[0]
         # A user whose request is under way begins to wait for the same answer when that has ended.
-        later = _usual(requests, length) if length.shared else None
-        found = _leaf(operation, length, every, every, later.tail if later else 0.0)
+        later = _usual(times.requests(), length) if length.shared else None
+        found = _leaf(operation, length, every, lambda: every, later.tail if later else 0.0)
         yield from _tested(length, "", [found] if found else [])
         return
     together: list[_Leaf] = []
     for operation in OPERATIONS.drawn:
         if not (length.reads if operation.method in ("GET", "HEAD") else length.writes):
             continue
-        classes = [request for key, (request, _) in leaves.items() if key[0] == operation.code]
-        others = merge(request for key, (request, _) in leaves.items() if key[0] != operation.code)
+        classes, others = times.classes(operation), partial(times.others, operation)
         found_here = [leaf for each in classes if (leaf := _leaf(operation, length, each, others))]
         found_here = _agreeing(found_here, sum(each.count >= 2 * _FAST for each in classes))
         yield from _tested(length, operation.name, found_here)
@@ -211,13 +238,13 @@ def _crowds(length: Length, leaves: Leaves) -> Iterator[_Crowd]:
         yield from _tested(length, "", together)
 
 
-def _pooled(leaves: Leaves) -> Iterator[_Crowd]:
+def _pooled(times: _Times) -> Iterator[_Crowd]:
     """Yield a test for each cause of several lengths: few connections may have each."""
-    every = merge(connecting for _, connecting in leaves.values())
+    every = times.connecting
     causes = Counter(length.name for length in LENGTHS if length.connecting)
     for name in (name for name, count in causes.items() if count > 1):
         lengths = [length for length in LENGTHS if length.name == name]
-        found = [leaf for each in lengths if (leaf := _leaf(OPERATIONS.drawn[0], each, every, every))]
+        found = [leaf for each in lengths if (leaf := _leaf(OPERATIONS.drawn[0], each, every, lambda: every))]
         parts = [leaf for leaf in found if not leaf.whole]
         for crowd in _tested(lengths[0], "", parts):
             yield replace(crowd, count=every.count, pooled=True)
@@ -247,11 +274,16 @@ def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
 
 
 def _leaf(
-    operation: Operation, length: Length, latencies: Latencies, others: Latencies, later: float = 0.0
+    operation: Operation,
+    length: Length,
+    latencies: Latencies,
+    others: Callable[[], Latencies],
+    later: float = 0.0,
 ) -> _Leaf | None:
     """Count what is near a length in one size class; None where nothing can be told of it.
 
-    Some wait for less, as they began up to ``later`` seconds after it did.
+    ``others`` returns the latencies that tell what a request takes where none here is fast. Some wait for
+    less, as they began up to ``later`` seconds after it did.
     """
     usual = _usual(latencies, length)
     if usual is None:
@@ -272,13 +304,15 @@ def _leaf(
     )
 
 
-def _whole(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Leaf | None:
+def _whole(
+    operation: Operation, length: Length, latencies: Latencies, others: Callable[[], Latencies]
+) -> _Leaf | None:
     """Test whether all requests are about that long, which no usual time is by chance."""
     fast = latencies.between(0.0, length.seconds / 2)
     count = latencies.count - fast
-    if not length.alone and _usual(others, length) is None:
-        return None
     if count < 2 * _FAST or fast > max(_FAST, _FEW * count):
+        return None
+    if not length.alone and _usual(others(), length) is None:
         return None
     if latencies.between(length.seconds / 2, length.seconds - _EARLY) > _FEW * count:
         return None

@@ -25,6 +25,9 @@ Prior = tuple[int, float | None, float | None, bool]
 
 NOTHING_BEFORE: Prior = (0, None, None, False)
 
+#: From how much to how much is to be added to the clock here to have that of the store, in seconds.
+Bounds = tuple[float, float]
+
 #: Causes of failures that have names of their own, by the status of the answer.
 Causes = Mapping[int, str]
 
@@ -205,8 +208,8 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def capabilities(self, session: SessionT, timeouts: tuple[float, float]) -> Capabilities:
         """Ask what the store can do; one that does not answer is not known. Raises nothing."""
 
-    def clock(self, session: SessionT) -> tuple[float, float] | None:
-        """Return from how much to how much (seconds) is to be added to the time here to have the store's.
+    def clock(self, session: SessionT) -> Bounds | None:
+        """Return how far the clock here is from the store's.
 
         None where it does not tell. Takes two seconds or less, and raises nothing.
         """

@@ -23,7 +23,7 @@ from keystoneauth1.identity import v2, v3
 from ssbench.errors import AuthenticationError, ClusterError, SsbenchError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Credentials, Session
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +62,9 @@ def _authenticate(credentials: Credentials, timeout: float) -> Session:
         )
         if not credentials.storage_urls:
             refuse_user_info(storage_url, f"{credentials.auth_url}: gave the storage URL")
-            if parse_http_url(storage_url) is None:
+            parts = parse_http_url(storage_url)
+            # As a worker takes it: each of its jobs would fail.
+            if parts is None or not storage_url.isascii() or parts.query or parts.fragment:
                 raise AuthenticationError(
                     f"{credentials.auth_url}: gave {shown(storage_url)} for a storage URL"
                 )
@@ -108,6 +110,8 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
             )
         else:
             storage_url, token = _get_keystone(credentials, timeout)
+        if not isinstance(storage_url, str | None) or not isinstance(token, str | None):
+            raise TypeError("JSON may hold anything")
     except keystoneauth1.exceptions.CatalogException:
         storage_url, token = None, None
     except CLIENT_ERRORS as error:
@@ -117,7 +121,8 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
         if code is not None:
             raise AuthenticationError(f"{url}: authentication failed, the answer was {why(error)}") from None
         raise ClusterError(f"{url}: cannot authenticate: {why(error)}") from None
-    except (TypeError, ValueError, KeyError) as error:
+    # The libraries take what they are sent for what it should be.
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
         raise AuthenticationError(
             f"{url}: that was not the answer of an authentication service ({type(error).__name__})"
         ) from None

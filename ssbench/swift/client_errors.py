@@ -20,7 +20,7 @@ import requests
 import swiftclient
 import urllib3.exceptions
 
-from ssbench.swift import causes
+from ssbench.store import causes
 
 #: The exceptions of python-swiftclient and keystoneauth for failed requests.
 CLIENT_ERRORS = (
@@ -44,7 +44,7 @@ def status(error: BaseException) -> int | None:
 
 
 def why(error: BaseException) -> str:
-    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.swift.causes`."""
+    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.causes`."""
     code = status(error)
     if code is not None:
         known = code in http.HTTPStatus.__members__.values()

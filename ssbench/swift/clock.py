@@ -8,6 +8,8 @@ from email.utils import parsedate_to_datetime
 
 import requests
 
+from ssbench.store.contract import Bounds
+
 #: Samples are taken at this distance (seconds), which tells where the seconds of the store begin, until
 #: the difference is known this well, or there are so many.
 _APART = 0.09
@@ -19,9 +21,6 @@ _TIMEOUTS = (5.0, 5.0)
 
 #: When a request was sent, when its answer came, both by the clock here; the seconds of its Date.
 Sample = tuple[float, float, float]
-
-#: From how much to how much is to be added to the clock here to have that of the store, in seconds.
-Bounds = tuple[float, float]
 
 
 def bounds(samples: Iterable[Sample]) -> Bounds | None:

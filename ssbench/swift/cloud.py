@@ -10,7 +10,7 @@ import keystoneauth1.exceptions
 
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.urls import refuse_user_info
+from ssbench.urls import refuse_user_info
 
 
 def from_cloud(name: str, given: Credentials) -> Credentials:

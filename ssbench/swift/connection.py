@@ -14,14 +14,14 @@ import socket
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from ssbench.swift.arrival import ANCILLARY_BYTES, arrived_at
-from ssbench.swift.causes import (
+from ssbench.store.causes import (
     BAD_RESPONSE,
     CLOSED,
     SHORT_BODY,
     AttemptError,
     transfer_fault,
 )
+from ssbench.swift.arrival import ANCILLARY_BYTES, arrived_at
 from ssbench.swift.etags import wrong_etag
 from ssbench.swift.http_response import (
     HEAD_LIMIT,
@@ -94,13 +94,14 @@ class Connection(Sender):
         return self._end(answer)
 
     def exchange_briefly(  # noqa: PLR0911 - each of these ways is taken up by resume()
-        self, message: bytes, digest: HASH | None
+        self, message: bytes, digest: HASH | None, left: int = 0, offset: int = 0
     ) -> Head | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
-        ``message`` is a whole request, ``digest`` the MD5 of its body. Usual is that it is sent at once, and
-        that one read brings the whole answer: a usual head, a success, the right ETag. Then the head is
-        returned, and the connection stays with its greenlet until the next exchange, or :meth:`rest`.
+        ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
+        bytes of the body from ``offset`` on come after it. Usual is that it is sent at once, and that one
+        read brings the whole answer: a usual head, a success, the right ETag. Then the head is returned, and
+        the connection stays with its greenlet until the next exchange, or :meth:`rest`.
         Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
         wait between.
         """
@@ -112,7 +113,11 @@ class Connection(Sender):
         self.sent_at = now = monotonic()
         self.wall_offset = time() - now
         try:
-            sent = self._sock.send(message)
+            if left:
+                self._left, self._offset = left, offset
+                sent = self._send_first(message)
+            else:
+                sent = self._sock.send(message)
         except BlockingIOError:
             sent = 0
         except OSError as error:
@@ -120,6 +125,8 @@ class Connection(Sender):
             return None
         if sent < len(message):
             self._pending = memoryview(message)[sent:]
+            return None
+        if left and self._left:
             return None
         try:
             self._received = received = self._receive()
@@ -147,7 +154,7 @@ class Connection(Sender):
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
-            if self._pending:
+            if (self._pending or self._left) and self._send_error is None:
                 self._send_rest()
             answer = self._read(self._received or self._receive(), method)
         except BaseException:

@@ -19,7 +19,8 @@ from typing import Any
 import swiftclient
 
 from ssbench.errors import ClusterError
-from ssbench.swift.causes import TRANSIENT_STATUSES
+from ssbench.quantities import duration
+from ssbench.store.causes import TRANSIENT_STATUSES
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Session
 from ssbench.swift.renewal import SessionInUse
@@ -172,7 +173,7 @@ class _Makers:
             check()
             now = time.monotonic()
             if late := [name for name, since in list(self._since.items()) if now - since > most]:
-                return [*failures, *((name, f"not made within {most:.0f} s") for name in late)]
+                return [*failures, *((name, f"not made within {duration(most)}") for name in late)]
             if now - max(ended_at, said_at) >= _SAY_SECONDS:
                 said_at = now
                 self._say(made, now - ended_at)

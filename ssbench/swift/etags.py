@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 #: checked: the first, and then each time that so many more were made.
 SAMPLE = 128
 
+#: The same of uploads of more than LARGE_BYTES, of which MD5 would be a tenth of all that they cost.
+LARGE_SAMPLE = 1024
+LARGE_BYTES = 65536
+
 _MD5 = re.compile("[0-9a-f]{32}").fullmatch
 
 

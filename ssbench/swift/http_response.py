@@ -14,7 +14,7 @@ import re
 import h11
 from msgspec import Struct
 
-from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.store.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.swift.etags import Received
 from ssbench.swift.verify import Check, PartCheck
 

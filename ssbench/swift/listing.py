@@ -25,6 +25,9 @@ TIMEOUTS = (10.0, 60.0)
 #: The name of an object, and the id of one of its versions; empty where there are none.
 Version = tuple[str, str]
 
+#: No object and no container has as many bytes or objects.
+_MOST = 2**62
+
 _NOT_FOUND = 404
 _UNAUTHORIZED = 401
 
@@ -65,12 +68,11 @@ class Listing:
         head = self._ask(swiftclient.head_container)
         expect(int(head.get("x-container-object-count", 0)))
         marker = ""
-        while rows := self._ask(swiftclient.get_container, marker=marker)[1]:
-            for row in rows:
-                yield row["name"], int(row["bytes"])
-            if rows[-1]["name"] == marker:
+        while sizes := _numbers(self._ask(swiftclient.get_container, marker=marker)[1], "bytes"):
+            yield from sizes
+            if sizes[-1][0] == marker:
                 raise ValueError("a page that ends where it begins would come again and again")
-            marker = rows[-1]["name"]
+            marker = sizes[-1][0]
 
     def _ask(self, request: Callable[..., Any], **options: Any) -> Any:
         refusals = 0
@@ -136,9 +138,25 @@ def first_versions(url: str, token: str | None, container: str, http_conn: Any) 
 def parse_listing(rows: object) -> dict[str, int]:
     """Return names and their numbers of objects (0 for objects), or raise one of CLIENT_ERRORS."""
     try:
-        return {row["name"]: int(row.get("count", 0)) for row in rows}  # type: ignore[attr-defined]
-    except (TypeError, KeyError, ValueError, AttributeError):
+        return dict(_numbers(rows, "count", 0))
+    except (TypeError, KeyError, ValueError):
         raise _malformed("not a list of names") from None
+
+
+def _numbers(rows: object, key: str, default: int | None = None) -> list[tuple[str, int]]:
+    """Return the name of each row with a number of it; raises TypeError, KeyError or ValueError."""
+    if not isinstance(rows, list):
+        raise TypeError("not a list")
+    found = []
+    for row in rows:
+        if not isinstance(row, dict) or not isinstance(row["name"], str):
+            raise TypeError("not a row with a name")
+        number = row[key] if default is None else row.get(key, default)
+        if not isinstance(number, int) or not 0 <= number < _MOST:
+            raise ValueError("not a number")
+        row["name"].encode()  # JSON may hold half a character, of which no request can be made
+        found.append((row["name"], number))
+    return found
 
 
 def _malformed(reason: str) -> requests.RequestException:

@@ -223,7 +223,7 @@ def _age(headers: dict[str, str]) -> float:
     try:
         now, then = (parsedate_to_datetime(headers[name]) for name in ("date", "last-modified"))
         return (now - then).total_seconds()
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return 0.0
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import shake_256
 
 from ssbench.operation import Header, Settings
+from ssbench.operations import OPERATIONS
 from ssbench.swift.http_response import OWNER_FIELD
 
 #: Number of items, and bytes of the value of each.
@@ -24,16 +25,25 @@ _NAME = "Ssbench-"
 #: What a POST sets of an object that was written without metadata.
 _POSTED: Shape = (1, 16)
 
+#: The keys of its settings.
+_NUMBER, _SIZE = "metadata", "metadata_bytes"
+
 _VERSION_BYTES = 4
 
 _ITEMS = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
 
 
+def posting(operations: Iterable[Settings]) -> Settings:
+    """Return the settings of the operation that sets metadata, among those of a scenario."""
+    name = next(row.name for row in OPERATIONS if _NUMBER in row.keys)
+    return next((each for each in operations if each.name == name), Settings(name))
+
+
 def posted(settings: Settings, written: Shape) -> Shape:
-    """Return what the operation ``post`` sets of objects that have been ``written`` with so much."""
+    """Return what an operation sets of objects that have been ``written`` with so much."""
     number, size = written if written[0] else _POSTED
     values = settings.values
-    return values.get("metadata", number), values.get("metadata_bytes", size)
+    return values.get(_NUMBER, number), values.get(_SIZE, size)
 
 
 def fields(seed: int, path: str, shape: Shape) -> tuple[Header, ...]:

@@ -7,7 +7,7 @@
                              token, size=4096)
 
 A request makes attempts until one succeeds or fails for good, and always ends as an
-:class:`~ssbench.swift.outcome.Outcome`. The bytes of requests are put together in
+:class:`~ssbench.swift.answers.Outcome`. The bytes of requests are put together in
 :mod:`ssbench.swift.target`.
 
 All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
@@ -25,9 +25,7 @@ import gevent
 
 from ssbench.body_files import BodyFiles, load
 from ssbench.operation import Header
-from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Request
-from ssbench.swift import answers
-from ssbench.swift.causes import (
+from ssbench.store.causes import (
     CLOSED,
     NOT_FOUND,
     RESET,
@@ -35,17 +33,19 @@ from ssbench.swift.causes import (
     UNANSWERED,
     AttemptError,
 )
+from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Request
+from ssbench.store.request_options import RequestOptions, parse_addresses
+from ssbench.store.timing import NETWORK_TIMEOUTS, SLOW_RATE, pause_before
+from ssbench.swift import answers
+from ssbench.swift.answers import Effort
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
 from ssbench.swift.http_response import Answer, Kept
 from ssbench.swift.metadata import Shape
-from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import FilePayload, Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
-from ssbench.swift.request_options import RequestOptions, parse_addresses
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.target import Target, quoted
-from ssbench.swift.timing import NETWORK_TIMEOUTS, SLOW_RATE, pause_before
 from ssbench.swift.tls import tls_context
 from ssbench.swift.verify import Verifier
 

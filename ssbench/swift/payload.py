@@ -18,7 +18,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from ssbench.body_files import Content
-from ssbench.swift.etags import Sample, md5
+from ssbench.swift.etags import LARGE_BYTES, LARGE_SAMPLE, Sample, md5
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -70,7 +70,7 @@ class Payload:
         self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)
         self._count = 0
-        self._sample = Sample()
+        self._sample, self._large_sample = Sample(), Sample(LARGE_SAMPLE)
         #: What small bodies begin with, and its MD5, by offset and number of steps.
         self._kept: dict[tuple[int, int], tuple[bytes, HASH]] = {}
         self._closed = False
@@ -85,7 +85,7 @@ class Payload:
         self._count = count = self._count + 1
         stamp = struct.pack("<Q", count) + self._source if self._stamped else bytes(STAMP_BYTES)
         if size > SMALL_BYTES:
-            return stamp, count * _STRIDE % BLOCK_BYTES, md5(stamp) if self._sample() else None
+            return stamp, count * _STRIDE % BLOCK_BYTES, self._digest(size, stamp)
         left = size - STAMP_BYTES
         if left <= 0:
             return stamp[:size], 0, md5(stamp[:size])
@@ -98,6 +98,11 @@ class Payload:
         begin, digest = kept[0][:left] + stamp, kept[1].copy()
         digest.update(begin[key[1] * _STEP :])
         return begin, 0, digest
+
+    def _digest(self, size: int, first: bytes) -> HASH | None:
+        """Return the MD5 of the first bytes of a body that is not small, where it is of the sample."""
+        sample = self._sample if size <= LARGE_BYTES else self._large_sample
+        return md5(first) if sample() else None
 
     def pieces(self, offset: int, left: int) -> list[memoryview]:
         """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
@@ -195,7 +200,7 @@ class FilePayload(Payload):
         self._count = count = self._count + 1
         start = self._starts[count % len(self._starts)]
         if size > SMALL_BYTES:
-            return b"", start, md5() if self._sample() else None
+            return b"", start, self._digest(size, b"")
         first = bytes(self._block[start : start + size])
         return first, 0, md5(first)
 

@@ -21,13 +21,13 @@ import gevent.socket
 from gevent.lock import Semaphore
 
 from ssbench.errors import UsageError
+from ssbench.store.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.arrival import ask_for_arrivals
-from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.connection import Connection
 from ssbench.swift.sender import TIMED_OUT, cancelled
 from ssbench.swift.shared import Shared
 from ssbench.swift.tls import LastSession, TlsConnection
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 Address = tuple[socket.AddressFamily, Any]
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from gevent import getcurrent
 
-from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
+from ssbench.store.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
 from ssbench.swift.etags import md5
 from ssbench.swift.http_response import BodyCheck
 from ssbench.swift.payload import PIECE_BYTES

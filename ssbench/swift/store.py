@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-from ssbench.store.contract import Capabilities, Signed
+from ssbench.store.contract import Bounds, Capabilities, Signed
 from ssbench.swift.credentials import Credentials, Session
 
 #: The largest answer that is read for what a cluster can do.
@@ -30,6 +30,7 @@ class Swift:
     def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
         """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
         import requests
+        import urllib3
 
         verify: str | bool = False if session.insecure else (session.ca_file or True)
         for url in info_urls(session.storage_url):
@@ -37,7 +38,14 @@ class Swift:
                 with requests.get(url, timeout=timeouts, verify=verify, stream=True) as answer:
                     content = answer.raw.read(_MOST_BYTES, decode_content=True)
                     found = json.loads(content) if answer.status_code == requests.codes.ok else None
-            except (requests.RequestException, OSError, ValueError, RecursionError):
+            # What is read of a body past requests raises what urllib3 does.
+            except (
+                requests.RequestException,
+                urllib3.exceptions.HTTPError,
+                OSError,
+                ValueError,
+                RecursionError,
+            ):
                 continue
             if isinstance(found, dict) and isinstance(found.get("swift"), dict):
                 features = {
@@ -46,7 +54,7 @@ class Swift:
                 return Capabilities(features, known=True)
         return Capabilities()
 
-    def clock(self, session: Session) -> tuple[float, float] | None:
+    def clock(self, session: Session) -> Bounds | None:
         from ssbench.swift.clock import difference
 
         verify = False if session.insecure else (session.ca_file or True)

@@ -8,7 +8,7 @@ import ssl
 from time import monotonic
 
 from ssbench.errors import UsageError
-from ssbench.swift.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
+from ssbench.store.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
 from ssbench.swift.connection import Connection
 from ssbench.swift.http_response import HEAD_LIMIT, Answer
 from ssbench.swift.sender import CANCELLED, READABLE, TIMED_OUT, cancelled

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from ssbench.conditions import Condition
 from ssbench.errors import ExitCode
@@ -33,8 +34,7 @@ _OUTCOMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
 
     ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other,

@@ -7,10 +7,12 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 from threading import Thread
 
 from ssbench.document import Document
-from ssbench.document.html import parts
+from ssbench.document.renderers.html import parts
+from ssbench.earlier import runs_in
 from ssbench.serving import BoundedServer
 from ssbench.web.live import Live
 from ssbench.web.messages import Message, decode
@@ -23,8 +25,11 @@ _EVERY, _TIMES = 1.0, 9.0
 _TO_MAKE, _TO_SEND = 10.0, 5.0
 
 
-def main(descriptor: int) -> None:
-    """Serve at a socket; standard input has the token, and then messages until the program ends."""
+def main(descriptor: int, folder: Path | None) -> None:
+    """Serve at a socket; standard input has the token, and then messages until the program ends.
+
+    ``folder`` has the earlier runs.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the master ends this by closing standard input
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     site = Site(sys.stdin.buffer.readline().decode().strip())
@@ -33,6 +38,8 @@ def main(descriptor: int) -> None:
     server = BoundedServer(site, socket.socket(fileno=descriptor), "page")
     messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     Thread(target=_read, args=(messages,), name="messages", daemon=True).start()
+    # Before the benchmark begins, from which it would take CPU.
+    live.earlier = runs_in(folder)
     due = time.monotonic()
     while (message := _next(messages, due)) is not None:
         if isinstance(message, Message):
@@ -80,4 +87,4 @@ def _finish(site: Site, live: Live, document: Document) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from msgspec.structs import replace
 
 from ssbench import products
+from ssbench.archive import Entry
 from ssbench.comparison.run import document
 from ssbench.document import Document, Note, Tone, Verdict
+from ssbench.earlier import compare_with
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions
 from ssbench.reports.verdict import so_far
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run_results import open_results
-from ssbench.run_results.damage import DamageError
-from ssbench.run_results.following import Following
+from ssbench.run_results.current import Following
+from ssbench.run_results.reading import DamageError
 from ssbench.statistics import Collector, make_statistics, summarize
 from ssbench.statistics.facts import OwnFacts
 from ssbench.statistics.steadiness import AUTOMATIC
 from ssbench.statistics.summary import collector_of
 from ssbench.web.messages import Message
-
-_OPTIONS = ReportOptions()
 
 #: What the page says until the first benchmark begins.
 WAITING = Document(
@@ -35,10 +37,12 @@ class Live:
     """Follows the stat files of runs, one after another.
 
     ``ended`` tells that the run of :meth:`tell` has ended, and that :meth:`look` has returned all of it.
+    The sides of a run are compared by what is known of ``earlier`` ones.
     """
 
     def __init__(self) -> None:
         self.ended = False
+        self.earlier: Sequence[Entry] | None = None
         self._following: Following | None = None
         self._collector: Collector | None = None
         self._so_far: RunSummary | None = None
@@ -78,7 +82,14 @@ class Live:
         if following.run.options.get("warmup") == AUTOMATIC:  # which is found when all is known
             return self._whole(following)
         facts = _facts(following.run, following.summary, following.warnings)
-        return document(make_statistics(self._collector, facts), _OPTIONS)
+        return document(make_statistics(self._collector, facts), self._options)
+
+    @property
+    def _options(self) -> ReportOptions:
+        following = self._following
+        if following is None:
+            return ReportOptions()
+        return ReportOptions(compare_sides=partial(compare_with, self.earlier, following.path))
 
     def without_end(self) -> Document | None:
         """Return the document of a run whose end never came; None where no report can be made of it."""
@@ -86,7 +97,7 @@ class Live:
             return None
         try:
             return document(
-                summarize(open_results(self._following.path), products.GROUPS, over_time=True), _OPTIONS
+                summarize(open_results(self._following.path), products.GROUPS, over_time=True), self._options
             )
         except StatFileError:
             return None
@@ -103,7 +114,7 @@ class Live:
     def _running(self, run: RunDescription, collector: Collector) -> Document:
         known = self._so_far
         numbers = make_statistics(collector, _facts(run, known, known.warnings if known else ()))
-        return replace(document(numbers, _OPTIONS), verdict=so_far(numbers, _OPTIONS))
+        return replace(document(numbers, self._options), verdict=so_far(numbers, self._options))
 
     def _whole(self, following: Following) -> Document:
         """Return the document of a file that is complete, read from its beginning."""
@@ -113,8 +124,8 @@ class Live:
         except StatFileError:
             return WAITING
         self.ended = numbers.complete
-        made = document(numbers, _OPTIONS)
-        return made if self.ended else replace(made, verdict=so_far(numbers, _OPTIONS))
+        made = document(numbers, self._options)
+        return made if self.ended else replace(made, verdict=so_far(numbers, self._options))
 
 
 def _facts(run: RunDescription, summary: RunSummary | None, warnings: Iterable[str]) -> OwnFacts:

@@ -34,10 +34,10 @@ SoFar = Callable[[], tuple[Path, RunSummary] | None]
 class LivePage:
     """A context manager: the page at an address and a port (0: any that is free); raises UsageError.
 
-    ``url`` is where it is.
+    ``url`` is where it is. ``earlier`` is a folder of earlier runs, by which two sides are compared.
     """
 
-    def __init__(self, address: str, port: int) -> None:
+    def __init__(self, address: str, port: int, earlier: Path | None = None) -> None:
         token = secrets.token_urlsafe(16)
         try:
             listening = listen(address, port)
@@ -47,7 +47,11 @@ class LivePage:
             self.url = f"http://{_host(address)}:{listening.getsockname()[1]}/{token}/"
             self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [*children.command("ssbench.web"), str(listening.fileno())],
+                [
+                    *children.command("ssbench.web"),
+                    str(listening.fileno()),
+                    *([] if earlier is None else [str(earlier)]),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ssbench.document.html import Part, page
+from ssbench.document.renderers.html import Part, page
 from ssbench.serving import STREAM, Start
 
 #: A stream in which nothing changes has a sign of life after so many seconds, to find out who is gone.

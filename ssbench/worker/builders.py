@@ -17,8 +17,8 @@ from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.naming import name_of
 from ssbench.operation import PART_LENGTH, Header, On, Operation, Settings
 from ssbench.operations import OPERATIONS
+from ssbench.store.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
 from ssbench.swift.metadata import Shape, fields, posted
 
 if TYPE_CHECKING:

@@ -86,7 +86,7 @@ class LagMeter:
             self._note_gap(time.monotonic())
 
     def _note_gap(self, now: float) -> None:
-        """Keep a gap that is there, or that goes on: its tick may be called back after those of sockets."""
+        """Keep a gap that is there, or still lasts: its tick may be called back after those of sockets."""
         begin = self._due
         if now - begin < GAP:
             return

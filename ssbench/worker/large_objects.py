@@ -7,8 +7,8 @@ import random
 from msgspec import json, structs
 
 from ssbench.operation import READS
+from ssbench.store.causes import WRONG_ETAG
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.causes import WRONG_ETAG
 from ssbench.swift.etags import md5
 from ssbench.worker.builders import Target, builds
 from ssbench.worker.sequences import ACCEPTS_JSON, LARGEST_VERDICT, Temporary
@@ -85,7 +85,7 @@ def slo(target: Target) -> Outcome:
             headers=ACCEPTS_JSON,
             keep=LARGEST_VERDICT,
         )
-        made.verdict(made.sequence.perform(gone), "Number Deleted", len(segments.names) + 1)
+        made.deleted(made.sequence.perform(gone), *segments.names, "", manifest=True)
         made.sequence.step()
     return made.end("", *segments.names)
 

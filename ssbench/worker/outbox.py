@@ -1,7 +1,8 @@
 """What a worker sends to its master: results, which are gathered where there is no hurry.
 
 Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
-more. Otherwise they are gathered for as long as the master says, so that they need fewer messages.
+more. Otherwise they are gathered for as long as the master says, or until there are many, so that they need
+fewer messages.
 """
 
 from __future__ import annotations
@@ -140,11 +141,16 @@ class Outbox:
             # Until more jobs come the master is told again when half of them are left.
             if self._tell_at < _AT_ALL_TIMES:
                 self._tell_at = waiting // 2
-            self._flush_due = True
-            self._loop.run_callback(self.flush)
+            self._flush_soon()
+        elif len(waits) >= wire.GATHERED_RESULTS:
+            self._flush_soon()
         elif len(waits) == len(results):
             # To start a timer again that has rung would ring at once.
             self._gathering.again(self.flush)
+
+    def _flush_soon(self) -> None:
+        self._flush_due = True
+        self._loop.run_callback(self.flush)
 
     def flush(self) -> None:
         """Send the results that are there."""

@@ -19,10 +19,10 @@ from ssbench.fleet.wire import Account, Job, JobBatch, Rare, Result, RunParamete
 from ssbench.names import container_name, in_account, object_stem
 from ssbench.naming import name_of
 from ssbench.operation import Effect, On, Operation, Settings
-from ssbench.operations import OPERATIONS, POST
+from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
 from ssbench.swift.connection import Connection
-from ssbench.swift.metadata import Shape, posted
+from ssbench.swift.metadata import Shape, posted, posting
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.pool import Pool
 from ssbench.swift.target import quoted
@@ -37,7 +37,7 @@ _NOTHING: Spent = (0, None, None, False)
 #: Header fields after which the status of a success may be another one.
 _CONDITIONS = frozenset({"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"})
 
-#: More connections that failed are not told of with one result.
+#: More connections that failed are not reported with one result.
 _MOST_UNREACHED = 1000
 
 #: Texts from the server are cut to this many characters; the wire allows 4096.
@@ -241,8 +241,7 @@ class Run:
 
 def _shapes(parameters: RunParameters) -> frozenset[Shape]:
     """Return which metadata objects may have, where they are verified: as written, or as posted later."""
-    settings = next((each for each in parameters.operations if each.name == POST.name), NO_SETTINGS)
-    shapes = {parameters.metadata, posted(settings, parameters.metadata)}
+    shapes = {parameters.metadata, posted(posting(parameters.operations), parameters.metadata)}
     if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in parameters.operations):
         shapes.add((0, 0))  # a POST of the scenario's own replaces them
     return frozenset(shapes if parameters.verify_seed is not None else ())

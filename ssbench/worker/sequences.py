@@ -13,9 +13,10 @@ from urllib.parse import urlencode
 import gevent
 from msgspec import MsgspecError, json, structs
 
+from ssbench.operation import Effect
 from ssbench.operations import OPERATIONS
+from ssbench.store.causes import UNANSWERED, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
-from ssbench.swift.causes import WRONG_LISTING, WRONG_VERDICT
 from ssbench.worker.builders import NO_SETTINGS, Target, builder, builds
 
 #: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
@@ -28,12 +29,17 @@ _OBJECTS, _OBJECT = 10, (1000, 1000)
 LARGEST_VERDICT = 2**20
 ACCEPTS_JSON = (("Accept", "application/json"),)
 
+#: What reading a body as JSON raises: it may also hold bytes that are no UTF-8, or be nested too deeply.
+UNREADABLE = (MsgspecError, ValueError, RecursionError)
+
+_NOT_FOUND = 404
+
 _PLACES = ("prefix", "delimiter", "marker")
 _LARGEST_PAGE = 64 * 2**20
 
 
 class Sequence:
-    """The requests of one operation, one after the other, and what they come to as its one outcome.
+    """The requests of one operation, one after the other, and their totals as its one outcome.
 
     It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
     listings.
@@ -157,16 +163,31 @@ class Temporary:
 
     def verdict(self, outcome: Outcome, count: str, expected: int) -> bool:
         """Whether a body says that all went well, and how many objects it was about; remember if not."""
-        try:
-            said = json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
-        except MsgspecError:
-            said = {}
+        said = _said_by(outcome)
         status = str(said.get("Response Status", "no verdict"))
         if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
             return True
         cause = f"HTTP {status[:3]}" if status[:3].isdecimal() and status[0] != "2" else WRONG_VERDICT
         self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
         return False
+
+    def deleted(self, outcome: Outcome, *names: str, manifest: bool = False) -> bool:
+        """Whether a body says that all of these names are gone; remember if not.
+
+        What an attempt without an answer may have deleted is not there any more for the next one. Of a
+        ``manifest`` that is gone, the last of the names, the store does not know what else there was.
+        """
+        expected = len(names)
+        if outcome.resent or UNANSWERED & (outcome.retried or {}).keys():
+            if outcome.status == _NOT_FOUND:
+                return True
+            said = _said_by(outcome)
+            number, missing = said.get("Number Deleted"), said.get("Number Not Found")
+            if manifest and (number, missing) == (0, 1):
+                expected = 0
+            elif isinstance(missing, int):
+                expected -= missing
+        return self.verdict(outcome, "Number Deleted", expected)
 
     @property
     def good(self) -> bool:
@@ -188,6 +209,14 @@ class Temporary:
         target = self.target
         request = structs.replace(request, missing_ok=True)
         self.left += target.client.perform(target.url, request, target.token).cause is not None
+
+
+def _said_by(outcome: Outcome) -> dict[str, Any]:
+    """Return what a body says; empty where it is no such body."""
+    try:
+        return json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
+    except UNREADABLE:
+        return {}
 
 
 @builds("list", "list_account")
@@ -216,7 +245,7 @@ def _names_in(body: bytes) -> list[bytes] | None:
     try:
         rows = json.decode(body, type=list[dict[str, Any]])
         return [str(row.get("name") or row["subdir"]).encode() for row in rows]
-    except (MsgspecError, KeyError, UnicodeEncodeError):
+    except (*UNREADABLE, KeyError):
         return None
 
 
@@ -275,7 +304,7 @@ def bulk(target: Target) -> Outcome:
             body=listed.encode(),
             keep=LARGEST_VERDICT,
         )
-        made.verdict(made.sequence.perform(delete), "Number Deleted", len(names))
+        made.deleted(made.sequence.perform(delete), *names)
         made.sequence.step()
     return made.end(*names)
 
@@ -299,6 +328,6 @@ def sequence(target: Target) -> Outcome:
             made.sequence.add(builder(row)(step))
             made.sequence.step()
     outcome = made.end("")
-    if made.good and steps[-1] != "delete":
+    if made.good and OPERATIONS.named(steps[-1]).effect is not Effect.REMOVES:
         made.clean(Request(method="DELETE", container=target.container, name=made.prefix))
     return structs.replace(outcome, left=made.left)

@@ -1,4 +1,4 @@
-"""The short way of a usual job: a small request on a kept connection, and its result made at once.
+"""The short way of a usual job: one request on a kept connection, and its result made at once.
 
 It does what :meth:`ssbench.worker.requests.Run.perform` does, the careful way, for jobs that need none of
 its care: no history, one storage URL, a request that is sent in one piece, an answer that comes in one.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import Job, Rare, Result
 from ssbench.swift.connection import Connection
-from ssbench.swift.payload import SMALL_BYTES
+from ssbench.swift.payload import PIECE_BYTES
 from ssbench.worker.apart import Apart
 from ssbench.worker.requests import LONGEST_TEXT, Run
 
@@ -42,7 +42,7 @@ class ShortWay:
             plan = self._plans[code, size_class, container] = self._run.plan(code, size_class, container)
         if (
             plan is None
-            or (plan.sends and not 0 < size <= SMALL_BYTES)
+            or (plan.sends and not 0 < size <= PIECE_BYTES)
             or (self._connection is None and not self._take_kept(plan.pool.idle))
             or (plan.reads and self._sample.is_next())
         ):
@@ -52,8 +52,9 @@ class ShortWay:
             assert connection is not None
         name = number if plan.named is None else plan.named(job)
         if plan.sends:
-            body, _, digest = self._begin_body(size)
-            head = connection.exchange_briefly(plan.template % (name, size, body), digest)
+            body, offset, digest = self._begin_body(size)
+            message = plan.template % (name, size, body)
+            head = connection.exchange_briefly(message, digest, size - len(body), offset)
         else:
             head = connection.exchange_briefly(plan.template % name, None)
         if head is None or (

@@ -6,13 +6,13 @@ import random
 from typing import Any
 from urllib.parse import urlencode
 
-from msgspec import MsgspecError, json, structs
+from msgspec import json, structs
 
 from ssbench.names import versioned_container
+from ssbench.store.causes import NOT_VERSIONED, WRONG_LISTING
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.causes import NOT_VERSIONED, WRONG_LISTING
 from ssbench.worker.builders import Target, builds
-from ssbench.worker.sequences import LARGEST_VERDICT, Temporary
+from ssbench.worker.sequences import LARGEST_VERDICT, UNREADABLE, Temporary
 
 #: Versions and their sizes, unless a scenario says others.
 _VERSIONS, _SIZE = 3, (1000, 1000)
@@ -87,7 +87,7 @@ def _ids_in(outcome: Outcome) -> list[str] | None:
     try:
         rows = json.decode(outcome.reply.body if outcome.reply else b"", type=list[dict[str, Any]])
         return [str(row["version_id"]) for row in rows]
-    except (MsgspecError, KeyError):
+    except (*UNREADABLE, KeyError):
         return None
 
 

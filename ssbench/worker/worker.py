@@ -6,9 +6,9 @@ without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engi
 none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.outbox`).
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
-arrive, when the connection to the master ends, and when it was itself stopped or starved for so long that
-the master must count it as lost; jobs that arrived in that time are handed back. It ends only when it is
-told to.
+arrive, when the connection to the master ends, and when a ping says that the master has counted it as lost.
+Where it was itself stopped or starved for so long that this may be so, it hands back what has not begun: the
+rest may still be its own, because the master stood still as well. It ends only when it is told to.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
 from ssbench.worker.connections import Connections
 from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine
-from ssbench.worker.handback import Handbacks
 from ssbench.worker.lag import LagMeter
 from ssbench.worker.outbox import Outbox
-from ssbench.worker.service import Service, Services
+from ssbench.worker.service import Handbacks, Service, Services
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ _log = logging.getLogger(__name__)
 _SURE = LOST_AFTER - 0.5
 _CHECK = 0.2
 
-#: Most messages that one turn of the event loop takes in.
+#: Most messages that one turn of the event loop receives.
 _MESSAGES_A_TURN = 200
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
@@ -115,6 +114,8 @@ class Worker:
         self._beat_now = gevent.event.Event()
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
+        #: Whether it was said that no heartbeat could be sent.
+        self._silent = False
         self._worked_at = time.monotonic()
         self._runs = Runs(options.runs)
 
@@ -215,27 +216,22 @@ class Worker:
             )
         )
         if sent:
-            self._beat_at = time.monotonic()
+            self._beat_at, self._silent = time.monotonic(), False
         else:
             self._lag.put_back(taken)
         return sent
 
     def _notice_silence(self) -> None:
         silence = time.monotonic() - self._beat_at
-        if not self._services.run_id or silence <= LOST_AFTER:
+        if self._silent or not self._services.run_id or silence <= LOST_AFTER:
             return
+        self._silent = True
         _log.warning(
             "No heartbeat could be sent for %.1f s (the worker was delayed, or the results port cut off):"
-            " the master counts this worker as lost, so it drops its jobs",
+            " the master may count this worker as lost, so jobs that have not begun are handed back",
             silence,
         )
-        self._forget_run()
-        while (message := self._next_message()) is not None:
-            try:
-                if (parts := self._split(message)) is not None:
-                    self._handbacks.message(*parts)
-            except WireError as error:
-                _log.error("Dropped an invalid message: %s", error)
+        self._handbacks.not_begun(asked=False)
 
     def _is_out_of_touch(self) -> bool:
         """Whether the master may count this worker as lost soon, or may have done so."""
@@ -298,7 +294,7 @@ class Worker:
             self._hub.loop.run_callback(self._receive)
 
     def _split(self, message: bytes) -> tuple[bytes, bytes] | None:
-        """Return the header of a message of jobs and its packed batch; None for a notice, which it takes in.
+        """Return the header of a message of jobs and its packed batch; None for a notice, which it handles.
 
         Raises WireError.
         """
@@ -320,6 +316,9 @@ class Worker:
 
     def _take_notice(self, notice: wire.Notice) -> None:
         if isinstance(notice, wire.Ping):
+            if notice.master == self._ping.master and notice.lost > self._ping.lost and self._services.run_id:
+                _log.warning("The master has counted this worker as lost, so it drops its jobs")
+                self._forget_run()
             self._ping = notice
             self._runs.hears(notice.master)
             self._hear(notice.heard)

@@ -4,12 +4,16 @@ For each operation, four things are drawn: a size class by its share, which as a
 files, the operation by the weights of that class, a size by the distribution of the class, and a container.
 All of it is drawn with numpy, always :data:`BLOCK` operations at a time, so that the stream does not depend
 on how many the caller takes. An operation without a weight does not change it.
+
+A size follows from a share, a whole number from 0 to :data:`LARGEST_SHARE`, each as likely as any other,
+by the inverse of its distribution function. So a size needs one draw whatever its distribution is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +21,7 @@ import numpy.typing as npt
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.owner import owner_of
-from ssbench.workload.sizes import LARGEST_SHARE, sizes_of
+from ssbench.scenario.sizes import Histogram, Lognormal, Shape
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
 BLOCK = 4096
@@ -29,6 +33,14 @@ Draw = tuple[int, int, int, int]
 #: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
 #: out after later ones. A copy has the number of the object that is copied in their place.
 Target = tuple[int, int, int, int, int]
+
+Shares = npt.NDArray[np.int64]
+Sizes = npt.NDArray[np.int64]
+
+#: As fine as a float is below 1.
+LARGEST_SHARE = 2**53 - 1
+
+_NORMAL = NormalDist()
 
 
 class Workload:
@@ -125,3 +137,46 @@ class Workload:
 def _ends(size_class: SizeClass) -> tuple[int, int]:
     """Return the ends of what is drawn for the size of a class: sizes, or shares of a distribution."""
     return (size_class.size_min, size_class.size_max) if size_class.shape is None else (0, LARGEST_SHARE)
+
+
+def sizes_of(shape: Shape) -> Callable[[Shares], Sizes]:
+    """Return a function that turns shares into sizes in bytes."""
+    return _lognormal(shape) if isinstance(shape, Lognormal) else _histogram(shape)
+
+
+def _lognormal(shape: Lognormal) -> Callable[[Shares], Sizes]:
+    low, high = shape.part
+    # 0 and 1 themselves are infinitely far away.
+    low, high = max(low, 2.0**-60), min(high, 1 - 2.0**-53)
+
+    def sizes(shares: Shares) -> Sizes:
+        parts = low + (shares + 0.5) * 2.0**-53 * (high - low)
+        deviations = np.fromiter(map(_NORMAL.inv_cdf, parts.tolist()), np.float64, len(parts))
+        found = shape.median * np.exp(shape.sigma * deviations)
+        # Below 2**63 as a float, too.
+        sizes_: Sizes = np.rint(np.clip(found, shape.smallest, min(shape.largest, 2**62))).astype(np.int64)
+        return sizes_
+
+    return sizes
+
+
+def _histogram(shape: Histogram) -> Callable[[Shares], Sizes]:
+    lowest = np.array([low for low, _, _ in shape.ranges], np.int64)
+    highest = np.array([high for _, high, _ in shape.ranges], np.int64)
+    counts = (highest - lowest).astype(np.float64) + 1
+    weights = np.array([weight for *_, weight in shape.ranges], np.float64)
+    ends = (weights / weights.sum()).cumsum()
+    ends /= ends[-1]
+    begins = np.concatenate(([0.0], ends[:-1]))
+
+    def sizes(shares: Shares) -> Sizes:
+        parts = shares * 2.0**-53
+        places = ends.searchsorted(parts, side="right")
+        # How far into its range a share is, which is as even as the share itself.
+        within = (parts - begins[places]) / (ends[places] - begins[places])
+        found: Sizes = np.minimum(
+            lowest[places] + (within * counts[places]).astype(np.int64), highest[places]
+        )
+        return found
+
+    return sizes

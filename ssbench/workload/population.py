@@ -28,10 +28,7 @@ from ssbench.operation import Effect
 from ssbench.operations import EXISTS
 from ssbench.scenario.model import Scenario
 from ssbench.workload.draws import Draw, Target, Workload
-from ssbench.workload.effects import Effects
-from ssbench.workload.expiry import Expiry
-from ssbench.workload.objects import Objects
-from ssbench.workload.queues import Queues, Readers
+from ssbench.workload.objects import Effects, Expiry, Objects, Queues, Readers
 
 #: The numbers of operations that need no object begin anew after so many.
 _NUMBERS = 2**30 - 1

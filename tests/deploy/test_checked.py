@@ -63,6 +63,21 @@ def test_kubernetes(tmp_path: Path) -> None:
     assert faults(rendered.replace("clusterIP: None", "clusterIp: None"))
 
 
+def test_compose(tmp_path: Path) -> None:
+    need("pip install check-jsonschema", "check-jsonschema")
+    text = (DEPLOY / "compose" / "compose.yaml").read_text()
+    compose = tmp_path / "compose.yaml"
+
+    def checked(text: str) -> subprocess.CompletedProcess[str]:
+        compose.write_text(text)
+        command = Path(sys.executable).parent / "check-jsonschema"
+        return run(command, "--builtin-schema", "vendor.compose-spec", compose)
+
+    assert checked(text).returncode == 0, checked(text).stdout
+    assert "cap_dropp" in checked(text.replace("cap_drop:", "cap_dropp:")).stdout
+    assert checked(text.replace("tmpfs: [/tmp]", "tmpfs: {a: b}")).returncode != 0
+
+
 def test_systemd(tmp_path: Path) -> None:
     need("systemd", "systemd-analyze")
     unit = tmp_path / "ssbench-worker@1.service"

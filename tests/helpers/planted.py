@@ -217,6 +217,8 @@ def _failures(lines: Sequence[str]) -> dict[str, float]:
 def _number(text_: str) -> float:
     if text_.endswith("s"):  # a time too long for milliseconds
         return 1000 * float(text_[:-1])
+    if text_.startswith("<"):  # half of it is off by no more than rounding is
+        return float(text_[1:]) / 2
     return math.nan if text_ == "-" else float(text_.replace(",", ""))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ssbench.document import Document, Section, View, text
+from ssbench.document import Document, Section, View
+from ssbench.document.renderers import text
 
 
 def section_lines(section: Section, view: View | None = None) -> list[str]:

@@ -267,7 +267,7 @@ class Network:
     def look_after_descriptors(self) -> str | None:
         return self.scarce
 
-    def shut_doors(self) -> None:
+    def refuse_connections(self) -> None:
         pass
 
     def setsockopt(self, option: int, value: int) -> None:

@@ -94,6 +94,7 @@ class FaultyWorker(SimulatedWorker):
         self._later: list[Message] = []
         self._heard: float | None = None
         self._beat_at = self.clock
+        self._lost = 0
         self._flushes = False
         self._look()
 
@@ -126,7 +127,8 @@ class FaultyWorker(SimulatedWorker):
         self.up = self.down = True
         sent, self._sent = self._sent, []
         for frame in sent:
-            self._network.arrives(0.001, frame)
+            # By the way of what is sent from now on, which must not overtake it: a link keeps the order.
+            self._network.arrives(self.way, frame)
         self._arrive()
 
     # -- messages -----------------------------------------------------------------------------
@@ -182,6 +184,9 @@ class FaultyWorker(SimulatedWorker):
             else:
                 self._take_batch(parameters, batch)
         elif isinstance(notice, wire.Ping):
+            if notice.lost > self._lost:
+                self._lost = notice.lost
+                self._forget()
             self._ping = (notice.master, notice.sent)
             self._hear(notice.heard)
             self.heartbeat()
@@ -229,22 +234,10 @@ class FaultyWorker(SimulatedWorker):
         self._network.at(_CHECK, self._look)
 
     def _notice(self) -> None:
-        """Drop the run after a silence in which the master must have counted this worker as lost."""
+        """Hand back what has not begun after a silence in which the master may have counted it as lost."""
         if self.clock - self._beat_at > LOST_AFTER:
             self._beat_at = self.clock
-            self._forget()
-            received, self._received = self._received, []
-            for message in received:
-                if packing.unpack_notice(message) is not None:
-                    self._take(message)
-                    continue
-                beginning, packed = packing.split_work(message)
-                if packing.referred(beginning) is not None:
-                    self._hand_back_unknown(beginning, packing.unpack_batch(packed))
-                    continue
-                self.parameters = packing.unpack_parameters(beginning)
-                self._hand_back_jobs([job[0] for job in packing.unpack_batch(packed).jobs], asked=False)
-            self.parameters = RunParameters(run_id=0)
+            self._hand_back_waiting(asked=False)
 
     def _forget(self) -> None:
         self.parameters = RunParameters(run_id=0)

@@ -20,11 +20,15 @@ from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.sockets import has_message
 
+#: Multiples of it lie evenly between whole numbers, in no order.
+_GOLDEN = 0.6180339887498949
+
 
 class StandInWorkers:
     """``count`` workers with ids from ``first`` on, until they are told to exit; a context manager.
 
-    ``deaf`` are the ids of those that do not heed an order to exit, ``key`` is that of a sealed fleet.
+    ``deaf`` are the ids of those that do not heed an order to exit, ``key`` is that of a sealed fleet. Each
+    runs ``capacity`` jobs at once, and says that a job took up to ``longest`` seconds, each another time.
     """
 
     def __init__(
@@ -36,6 +40,8 @@ class StandInWorkers:
         first: int = 1,
         deaf: Sequence[int] = (),
         key: FleetKey | None = None,
+        capacity: int = 64,
+        longest: float = 0.0,
     ) -> None:
         self.exited: set[int] = set()
         self.failure: BaseException | None = None
@@ -43,6 +49,8 @@ class StandInWorkers:
         self._ids = range(first, first + count)
         self._ports = (work_port, results_port)
         self._key = key
+        self._capacity = capacity
+        self._longest = longest
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="stand-in workers")
 
@@ -65,12 +73,17 @@ class StandInWorkers:
         try:
             workers = {
                 each.work: each
-                for each in (_One(context, number, self._ports, self._key) for number in self._ids)
+                for each in (
+                    _One(context, number, self._ports, self._key, self._capacity, self._longest)
+                    for number in self._ids
+                )
             }
             # A poller of zmq looks at each of a thousand sockets for every message.
             with select.epoll() as poller:
                 descriptors = {socket.getsockopt(zmq.FD): socket for socket in workers}
-                for descriptor in descriptors:
+                # As a worker does, each sends its first heartbeat when it is connected.
+                connecting = {each.results.getsockopt(zmq.FD): each for each in workers.values()}
+                for descriptor in (*descriptors, *connecting):
                     poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
                 ready = [*descriptors.values()]
                 beaten = time.monotonic()
@@ -86,7 +99,12 @@ class StandInWorkers:
                         beaten = time.monotonic()
                         for worker in workers.values():
                             worker.beat()
-                    found = [descriptors[descriptor] for descriptor, _ in poller.poll(0.1, len(descriptors))]
+                    signalled = [descriptor for descriptor, _ in poller.poll(0.1, 2 * len(descriptors))]
+                    for descriptor in signalled:
+                        if (worker := connecting.get(descriptor)) and worker.beat():
+                            del connecting[descriptor]
+                            poller.unregister(descriptor)
+                    found = [descriptors[each] for each in signalled if each in descriptors]
                     ready = [socket for socket in found if socket in workers]
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             self.failure = error
@@ -103,17 +121,21 @@ class _One:
         number: int,
         ports: tuple[int, int],
         key: FleetKey | None,
+        capacity: int,
+        longest: float,
     ) -> None:
         self.number = number
+        self._capacity = capacity
+        self._longest = longest
         self._instance = (number << 32) + 1
         self._ping = wire.Ping(0, 0.0)
         self._run_id = 0
         self._parameters = wire.RunParameters(run_id=0)
         self.work = context.socket(zmq.DEALER)
         self.work.setsockopt(zmq.ROUTING_ID, wire.work_address(self._instance))
-        self._results = context.socket(zmq.PUSH)
-        self._results.setsockopt(zmq.IMMEDIATE, 1)
-        for socket, port in zip((self.work, self._results), ports, strict=True):
+        self.results = context.socket(zmq.PUSH)
+        self.results.setsockopt(zmq.IMMEDIATE, 1)
+        for socket, port in zip((self.work, self.results), ports, strict=True):
             socket.setsockopt(zmq.SNDHWM, 0)
             if key is not None:
                 socket.curve_serverkey = key.server_public
@@ -121,14 +143,15 @@ class _One:
                 socket.curve_secretkey = key.client_secret
             socket.connect(f"tcp://127.0.0.1:{port}")
 
-    def beat(self) -> None:
+    def beat(self) -> bool:
+        """Send a heartbeat; return whether it could be sent."""
         heartbeat = wire.Heartbeat(
             protocol=wire.PROTOCOL,
             worker_id=self.number,
             instance=self._instance,
             run_id=self._run_id,
             clock=time.monotonic(),
-            capacity=64,
+            capacity=self._capacity,
             held=[],
             cpu=0.0,
             lag=[],
@@ -139,11 +162,13 @@ class _One:
             ping=self._ping.sent,
             wall=time.time(),
         )
-        self._send(heartbeat)
+        return self._send(heartbeat)
 
-    def _send(self, message: wire.FromWorker) -> None:
+    def _send(self, message: wire.FromWorker) -> bool:
         with suppress(zmq.Again):  # not connected
-            self._results.send(packing.pack(message), zmq.NOBLOCK)
+            self.results.send(packing.pack(message), zmq.NOBLOCK)
+            return True
+        return False
 
     def receive(self, *, deaf: bool) -> bool:
         """Take in one message; return whether it was an order to exit that is heeded."""
@@ -155,7 +180,7 @@ class _One:
         elif isinstance(notice, wire.Exit) and not deaf:
             self._send(wire.Goodbye(self.number, self._instance, "the master told this worker to"))
             self.work.close()
-            self._results.close(linger=5000)
+            self.results.close(linger=5000)
             return True
         elif notice is None:
             self._do(message)
@@ -167,7 +192,9 @@ class _One:
             self._parameters = packing.unpack_parameters(beginning)
         parameters, batch = self._parameters, packing.unpack_batch(packed)
         self._run_id, now = parameters.run_id, time.monotonic()
-        ended = cast("list[wire.Result]", [wire.Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])
+        took = [self._longest * (job[0] * _GOLDEN % 1) for job in batch.jobs]
+        briefs = [wire.Brief(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)]
+        ended = cast("list[wire.Result]", briefs)
         last = batch.jobs[-1][0] if batch.jobs else 0
         self._send(
             wire.Results(

@@ -22,10 +22,9 @@ from processes import free_ports
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.metrics import pushgateway
 from ssbench.metrics.counting import Counting
 from ssbench.metrics.gathering import Source
-from ssbench.metrics.prometheus import PrometheusExporter
+from ssbench.metrics.prometheus import PrometheusExporter, pushing
 from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
@@ -172,7 +171,7 @@ def test_a_real_pushgateway_takes_the_end_of_a_run(counting: Counting, tmp_path:
     url = f"http://127.0.0.1:{port}"
     command = ("prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}")
     with program(*command, ready=f"{url}/-/ready"):
-        with pushgateway.courier(counting, url) as courier:
+        with pushing(counting, url) as courier:
             feed(counting, 0.0)
             counting.end(RunSummary(ended=1.0))
         assert (courier.asked, courier.lost) == (1, 0)

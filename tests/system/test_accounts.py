@@ -134,7 +134,9 @@ class Tenants(Store):
 
 
 def test_a_refused_token_is_renewed_for_its_account_alone(fleet: Fleet, tmp_path: Path) -> None:
-    scenario = write_scenario(tmp_path, operation_count=300, initial_files={"tiny": 30})
+    # Without deletes, which may leave no object in one account.
+    crud = [2, 7, 1, 0]
+    scenario = write_scenario(tmp_path, operation_count=300, initial_files={"tiny": 30}, crud_profile=crud)
     listed = tmp_path / "list.yaml"
     listed.write_text("".join(f"- {{user: '{user}', key: 'key of {user}'}}\n" for user in USERS))
     listed.chmod(0o600)

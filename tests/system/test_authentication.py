@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.cli import auth_options
-from ssbench.cli.options import Parser
+from ssbench.cli.parser import Parser
 from ssbench.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.swift import auth
 from ssbench.swift.auth import authenticate

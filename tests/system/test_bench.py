@@ -24,8 +24,8 @@ from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load
+from ssbench.store.request_options import RequestOptions
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.request_options import RequestOptions
 
 #: Creates and reads only, so that no operation has to wait for another one.
 GROWS = {"crud_profile": [1, 1, 0, 0]}
@@ -304,3 +304,30 @@ def test_ctrl_c_while_the_cluster_is_observed_leaves_a_complete_stat_file(tmp_pa
     results = open_results(path)
     assert sum(len(block) for block in results.blocks()) == 200
     assert results.summary is not None
+
+
+def test_what_a_sink_raises_ends_the_run_with_its_file_and_its_clean_up(tmp_path: Path) -> None:
+    """Its results were lost, and what it had created stayed without a word."""
+
+    def fail() -> None:
+        raise ValueError("of the sink")
+
+    rule, path = Store(), tmp_path / "run.stat.gz"
+    taken: list[int] = []
+    with FaultServer(rule=rule) as server:
+        credentials = Credentials(version="none", storage_urls=(server.url,), token=TOKEN)
+        options = RunOptions(stats_file=path)
+        with Bench(BenchOptions(workers=1, credentials=credentials)) as bench:
+            sinks = [After(50, fail), After(1, lambda: taken.append(1))]
+            endless = scenario(tmp_path, operation_count=1_000_000, **GROWS)
+            with pytest.raises(ValueError, match="of the sink"):
+                bench.run(endless, options, sinks=sinks)
+            assert len(rule.objects()) == INITIAL
+            assert taken == [1]
+            # The next one is possible.
+            done = bench.run(scenario(tmp_path), replace(options, stats_file=tmp_path / "next.stat.gz"))
+            assert_complete(done, 200)
+    found = outcome(path)
+    assert found.count >= 50
+    assert found.summary is not None
+    assert found.summary.ended_early == "what was given its results failed: ValueError('of the sink')"

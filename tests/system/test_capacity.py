@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import signal
 import threading
@@ -57,6 +58,22 @@ def test_ctrl_c_in_a_sweep_reports_what_there_is(fleet: Fleet, tmp_path: Path) -
     assert "The sweep ended early: interrupted." in run.out
     assert "4096" in run.out
     assert "8192" not in run.out
+
+
+def test_a_step_whose_clean_up_fails_in_part_makes_the_exit_code_1(fleet: Fleet, tmp_path: Path) -> None:
+    creates = {**READS, "crud_profile": [1, 0, 0, 0]}
+    with store() as (rule, options):
+        refused = itertools.count()  # by the clean-up of the first step: nothing else deletes
+        rule.fault = lambda request: Reply(403) if request.method == "DELETE" and next(refused) < 3 else None
+        run = fleet.master(
+            *("run-scenario", "-f", write_scenario(tmp_path, **creates), "-s", tmp_path / "s"),
+            *("-o", 20, "--workers", 1, "--sweep", "users=1,2", "--json", tmp_path / "s.json", *options),
+        )
+        assert run.end() == 1, run.err
+    assert "WARNING:3 of the 20 objects that the run created are still there (3 x HTTP 403" in run.err
+    # The other step is carried out all the same.
+    found = valid((tmp_path / "s.json").read_text(), "capacity")
+    assert (len(found["steps"]), found["exit_code"]) == (2, 1)
 
 
 class Queue(Store):

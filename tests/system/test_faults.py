@@ -233,6 +233,27 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
     assert causes[LOST] + causes[UNFINISHED] <= 8
 
 
+def test_a_machine_that_stood_still_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    """Master and worker are stopped together for longer than counts as lost, as where a host is suspended."""
+    with store(0.05) as (rule, options):
+        rule.hold(INITIAL + 100)
+        worker = fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 600, *options)
+        wait_for_all_users(rule, fleet, 100)
+        programs = (run, worker)
+        for program in programs:
+            program.signal(signal.SIGSTOP)
+        threading.Event().wait(wire.LOST_AFTER + 1)
+        for program in programs:
+            program.signal(signal.SIGCONT)
+        rule.release()
+        wait_for_results_of(1, 100 + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    assert outcome(fleet.stats).settled() == {None}, run.err + worker.err
+    assert "has not been heard of" not in run.err
+
+
 STARVED = """
 import pathlib, signal, sys, time
 fed = pathlib.Path(__file__).with_name("fed")
@@ -266,6 +287,7 @@ def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -
         (tmp_path / "fed").touch()
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         starved.wait_for("No heartbeat could be sent for")
+        starved.wait_for("The master has counted this worker as lost, so it drops its jobs")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err

@@ -31,6 +31,14 @@ FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ss
 STRUCTS = {"msgspec"}
 
 
+def loaded_by(program: str, arguments: list[str]) -> set[str]:
+    """Return the names of the modules that a program has loaded by its end."""
+    command = [sys.executable, "-c", PROGRAM, program, *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    return set(run.stderr.splitlines()[-1].removeprefix("loaded: ").split())
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -44,12 +52,26 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> 
     if "--noop" in arguments:
         arguments = [*arguments, "-s", str(tmp_path / "x.stat")]
     program = "ssbench.cli.worker" if arguments == ["--help"] else "ssbench.cli.master"
-    command = [sys.executable, "-c", PROGRAM, program, *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert run.returncode == 0, run.stderr
-    loaded = set(run.stderr.splitlines()[-1].removeprefix("loaded: ").split())
+    loaded = loaded_by(program, arguments)
     assert {"sys", "argparse"} < loaded
     if arguments[0] in {"run-scenario", "prepare", "config"}:
         loaded -= STRUCTS
     unneeded = FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS
     assert loaded & unneeded == set()
+
+
+def test_the_help_of_the_program_loads_little_besides_its_parser() -> None:
+    loaded = loaded_by("ssbench.cli.master", ["--help"])
+    own = {name for name in loaded if name.startswith("ssbench.")}
+    assert own == {
+        f"ssbench.{name}"
+        for name in ("cli", "cli.ending", "cli.master", "cli.parser", "errors", "suggestions")
+    }
+    assert loaded & {"dataclasses", "logging"} == set()
+
+
+def test_a_report_does_without_what_it_does_not_show() -> None:
+    path = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
+    loaded = loaded_by("ssbench.cli.master", ["report-scenario", str(path)])
+    few = {"archive", "cli.sides", "cluster.judgments", "comparison", "run.options", "swift"}
+    assert loaded & {f"ssbench.{name}" for name in few} == set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
+import signal
 import struct
 import termios
 from contextlib import suppress
@@ -16,7 +18,24 @@ from processes import Fleet
 from runs import store, write_scenario
 from screen import Screen
 
+from ssbench.errors import ExitCode
+
 COLUMNS = 72
+
+#: The first message behind what is redrawn.
+INTERRUPTED = "\x1b[33mWARNING\x1b[0m:Interrupted: "
+
+#: What a screen that is redrawn begins with.
+FRAME = r"\r\x1b\[\d+A"
+
+
+def read_until(descriptor: int, count: int, pattern: str) -> str:
+    """Read until the pattern has come so many times, however long the run that shows it has to wait."""
+    text = ""
+    while len(re.findall(pattern, text)) < count:
+        assert select.select([descriptor], [], [], 60)[0], text
+        text += os.read(descriptor, 65536).decode(errors="replace")
+    return text
 
 
 def read_all(descriptor: int) -> str:
@@ -33,22 +52,24 @@ def test_a_line_is_redrawn_on_a_terminal_and_fits_it(fleet: Fleet, tmp_path: Pat
     with store(0.01) as (_, options):
         run = fleet.run(
             write_scenario(tmp_path),
-            *("-r", 4, "--workers", 1, "--progress", "line", *options),
+            *("-r", 600, "--workers", 1, "--progress", "line", *options),
             environment={"TERM": "xterm"},
             stderr=terminal,
         )
         os.close(terminal)
-        text = read_all(controller)
+        line = r"\r(\[?[#.]*\]?\s*\d+ %[^\r\n]*)\x1b\[K"
+        text = read_until(controller, 4, line)
+        run.signal(signal.SIGINT)
+        text += read_all(controller)
         os.close(controller)
-        assert run.end() == 0, text
-    lines = re.findall(r"\r(\[?[#.]*\]?\s*\d+ %[^\r\n]*)\x1b\[K", text)
-    assert len(lines) >= 4
+        assert run.end() == ExitCode.INTERRUPTED, text
+    lines = re.findall(line, text)
     assert max(map(len, lines)) < COLUMNS
     # p99 is there where enough operations have ended to know it.
-    shape = r"0:0\d left  [\d,.]+(/s| ops/s)  \d.*MB/s  p50 [\d.]+ p99 ([\d.]+|-) ms"
+    shape = r"\d+:\d\d left  [\d,.]+(/s| ops/s)  \d.*MB/s  p50 [\d.]+ p99 ([\d.]+|-) ms"
     assert any(re.search(shape, line) for line in lines)
     # The report and the messages behind it begin on a line of their own.
-    assert re.search(r"\x1b\[K\r\x1b\[KINFO:", text)
+    assert f"\x1b[K\r\x1b[K{INTERRUPTED}" in text
 
 
 def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp_path: Path) -> None:
@@ -56,16 +77,17 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     run = fleet.run(
         write_scenario(tmp_path),
-        *("--noop", "-r", 4, "--workers", 2, "--live"),
+        *("--noop", "-r", 600, "--workers", 2, "--live"),
         environment={"TERM": "xterm"},
         stderr=terminal,
     )
     os.close(terminal)
-    text = read_all(controller)
+    text = read_until(controller, 4, FRAME)
+    run.signal(signal.SIGINT)
+    text += read_all(controller)
     os.close(controller)
-    assert run.end() == 0
-    *frames, last = re.split(r"\r\x1b\[\d+A", text)
-    assert len(frames) >= 3
+    assert run.end() == ExitCode.INTERRUPTED, text
+    *frames, last = re.split(FRAME, text)
     lines = re.split(r"\x1b\[K\r*\n?", frames[-1])[:-1]
     assert lines[0] == "fleet"
     assert max(map(len, lines)) < COLUMNS
@@ -73,7 +95,8 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     of_workers = re.compile(r" +(\d+) +[\d.,]+ +[\d,]+ \| +(?:[\d.]+|-) +(?:[\d.]+ m?s|-)  ")
     assert [found[1] for line in lines if (found := of_workers.match(line))] == ["0", "1"], lines
     # What follows stands where the screen was.
-    assert last.startswith("\x1b[JINFO:Results saved to")
+    assert last.startswith(f"\x1b[J{INTERRUPTED}")
+    assert "\nINFO:Results saved to" in last
 
 
 @pytest.mark.parametrize("columns", [80, 160])

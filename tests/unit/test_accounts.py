@@ -17,7 +17,7 @@ from result_rows import many
 
 from ssbench.cli import auth_options, credentials_file, master
 from ssbench.document import View
-from ssbench.document.text import render
+from ssbench.document.renderers.text import render
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.names import account_names, in_account
 from ssbench.reports import ReportOptions, members, report
@@ -30,9 +30,9 @@ from ssbench.scenario import outlook
 from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import check
 from ssbench.statistics import summarize
+from ssbench.store.request_options import parse_addresses
 from ssbench.swift.credentials import Session
 from ssbench.swift.credentials import in_account as session_in
-from ssbench.swift.request_options import parse_addresses
 from ssbench.workload.draws import Workload
 
 SCENARIO = """

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead, scale
+from ssbench.fleet.wire import GATHERING_SECONDS
 
 
 def after(ended: int, seconds: float, held: float, times: int = 100) -> Ahead:
@@ -24,9 +25,10 @@ def test_at_first_and_for_slow_operations_next_to_nothing_is_ahead() -> None:
 
 
 def test_what_ends_in_one_turn_is_covered_with_a_reserve() -> None:
-    # 400 operations a second, a turn of 100 ms.
+    # 400 operations a second, a turn of 100 ms and half more than the time for which results are gathered.
     ahead = after(44, 0.11, 0.01)
-    assert 40 * 1.25 < ahead.low < 40 * 2
+    ended = 40 + 400 * 1.5 * GATHERING_SECONDS
+    assert ended * 1.25 < ahead.low < ended * 2
     assert ahead.high == 2 * ahead.low
 
 
@@ -48,13 +50,13 @@ def test_what_is_ahead_has_a_bound() -> None:
 
 
 def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() -> None:
-    assert scale(1) == scale(16)
-    assert [round(scale(workers).gathering, 3) for workers in (100, 1000, 100_000)] == [0.015, 0.15, 0.5]
+    assert scale(1) == scale(12)
+    assert [round(scale(workers).gathering, 3) for workers in (200, 1000, 100_000)] == [0.03, 0.15, 0.5]
     ahead = Ahead()
     for _ in range(100):
         ahead.observe(30, 0.6, 0.59, scale(3000))  # 50 a second
-    # A message a third of a second, or less often.
-    assert ahead.high - ahead.low > 50 / 3
+    # Three messages a second, or little more.
+    assert ahead.high - ahead.low >= 16
     for _ in range(100):
         ahead.observe(10**6, 1.0, 0.0, scale(3000))
     assert ahead.high * 3000 <= MOST_AHEAD_OF_ALL
@@ -91,7 +93,7 @@ def test_each_user_is_expected_to_have_ended_a_job_by_the_first_measurement() ->
     busy = Ahead()
     busy.serve(1, 1.01)
     busy.observe(100, 2.0, 1.9)
-    assert abs(busy.low - ahead.low) <= 1  # what ends while results are gathered
+    assert abs(busy.low - ahead.low) <= 3  # what ends while results are gathered
 
 
 def test_what_was_measured_changes_with_the_number_of_users() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead
 from ssbench.fleet.allocation import Allocation
-from ssbench.fleet.wire import GATHERING_SECONDS
+from ssbench.fleet.wire import GATHERING_SECONDS, SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 
@@ -25,6 +25,16 @@ def allocation(workers: int, limit: int, *, round_trip: float = 0.0) -> tuple[Al
 def test_before_there_are_workers_none_gathers_longer_than_one_alone() -> None:
     assert Allocation(4).gathering == GATHERING_SECONDS
     assert Allocation(4).next_worker() is None
+
+
+def test_while_operations_wait_for_objects_results_are_not_held_for_long() -> None:
+    for workers in (1, 1000):
+        made, _ = allocation(workers, workers)
+        usual = made.gathering
+        made.results_are_awaited = True
+        assert made.gathering == SHORT_GATHERING_SECONDS < usual
+        made.results_are_awaited = False
+        assert made.gathering == usual
 
 
 def test_one_that_is_removed_may_have_nothing_and_the_others_more() -> None:
@@ -144,6 +154,8 @@ def test_room_is_for_the_share_first_and_then_for_what_is_ahead() -> None:
     for worker.held.outstanding in (0, 3, 4, 5, 6):
         found.append(made.room(worker))
     assert found == [4, 1, 2, 1, 0]
+    worker.held.outstanding = 0
+    assert made.room(worker, whole=True) == 6
 
 
 def test_one_is_in_line_again_when_it_has_few_and_only_once() -> None:

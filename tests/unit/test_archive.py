@@ -18,7 +18,6 @@ from planted_load import play
 
 from ssbench import products
 from ssbench.archive import INDEX, Archive, Entry, entry_of
-from ssbench.archive.archive import is_reference
 from ssbench.archive.trend import level_changes
 from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
@@ -28,6 +27,7 @@ from ssbench.document import View
 from ssbench.document.columns import width
 from ssbench.errors import ExitCode, StatFileError, UsageError
 from ssbench.products import Product
+from ssbench.references import is_reference
 from ssbench.scenario.model import Stage
 from ssbench.verdict import Outcome
 

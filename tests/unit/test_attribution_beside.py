@@ -16,6 +16,9 @@ from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import Device
 from ssbench.attribution.records import RunFacts
 from ssbench.cluster.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
+from ssbench.document import Document, View
+from ssbench.document.renderers import html
+from ssbench.reports import attribution
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 ERRORS = Counter(
@@ -37,6 +40,43 @@ def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
     assert ("timeout", "d1 on n1 (object 10.0.0.2:6200/d1)", 3) in found.errors
 
 
+def test_errors_of_all_devices_of_a_server_are_one_finding() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    errors = Counter(
+        {
+            ("connection", "container", "10.0.0.2:6201", "c1"): 3,
+            ("connection", "container", "10.0.0.2:6201", "c8"): 2,
+            ("connection", "container", "10.0.0.2:6201", "c9"): 4,
+            ("limited", "", "10.0.0.2:6201", "c9"): 1,
+            ("connection", "object", "10.0.0.9:6200", "x1"): 1,
+        }
+    )
+    first, second = texts.answer(attribute(replace(joined, errors=errors)))
+    assert first.startswith(
+        "container server on n1 (c1, c8 and c9): no connection 9 times, error limited once by "
+    )
+    assert second.startswith("object server 10.0.0.9:6200/x1: no connection once by ")
+    # Where one of them is full, each is one by itself.
+    errors["507", "container", "10.0.0.2:6201", "c8"] = 5
+    names = {each.name for each in attribute(replace(joined, errors=errors)).findings}
+    assert names >= {"container server's c1 on n1", "container server 10.0.0.2:6201/c8"}
+
+
+def test_a_time_in_which_nothing_ended_is_no_all_clear() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    operations = joined.operations
+    ended, latency = operations.ended.copy(), operations.latency.copy()
+    # Two users wait for the same, from 4 s on.
+    ended[200:] += 6.0
+    latency[200:202] += 6.0
+    stopped = replace(joined, operations=replace(operations, ended=ended, latency=latency))
+    (first, *_) = texts.answer(attribute(stopped))
+    assert re.match(r"No operation ended for 6 s, from (3\.9|4) s to (9\.9|10) s of 14 s, though", first)
+    page = html.render(Document("", [attribution.section(attribute(stopped))]), View())
+    assert "<strong>No operation ended for a time</strong>" in page
+    assert texts.answer(attribute(joined))[0].startswith("No outlier found")
+
+
 def test_when_errors_and_handoffs_were() -> None:
     # 400 results in 8 s.
     places = {key: (50, 99) if key[0] == "timeout" else (75, 200) for key in ERRORS}
@@ -44,9 +84,9 @@ def test_when_errors_and_handoffs_were() -> None:
     handoffs[[100, 102, 150]] = 1
     joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
     first, second = texts.answer(attribute(joined))
-    assert " by the proxies' logs, from 1.0 s to 4.0 s of 8 s. Next: " in first
+    assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
     assert second.startswith(
-        "Proxies asked for handoffs in 3 requests (0.8% of all), from 2.0 s to 3.0 s of 8 s: devices of their"
+        "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
     )
     assert second.endswith(" Next: errors in the proxies' logs before that, swift-recon --unmounted")
 
@@ -61,7 +101,7 @@ def test_a_device_that_answers_507_is_named_once() -> None:
     )
     first = texts.answer(found)[0]
     assert re.match(
-        r"d1 on n1 answered 507 to 7 requests \(\d\.?\d?% of all\), from 0\.\d s to \d\.\d s of 8 s: not"
+        r"d1 on n1 answered 507 to 7 requests \(\d\.\d\d % of all\), from [\d.]+ s to [\d.]+ s of 8 s: not"
         " mounted, full or broken; handoffs took",
         first,
     ), first
@@ -77,8 +117,10 @@ def _observed(state: State) -> Observation:
 def test_what_recon_saw_stands_beside_a_suspect() -> None:
     state = State(load=21.4, async_pending=12, disks=(Disk("d1", size=100, used=95),))
     found = attribute(simulate(1, Cause(devices=(1,)), SMALL), RunFacts(cluster=_observed(state)))
-    assert found.findings[0].beside == ["load 21", "d1 95% full", "12 async pendings"]
-    assert "Recon saw on its node: load 21, d1 95% full, 12 async pendings. Next: " in texts.answer(found)[0]
+    assert found.findings[0].beside == ["load 21", "d1 95.0 % full", "12 async pendings"]
+    assert (
+        "Recon saw on its node: load 21, d1 95.0 % full, 12 async pendings. Next: " in texts.answer(found)[0]
+    )
 
 
 def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
@@ -94,8 +136,10 @@ def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
     )
     observed = Observation(statsd=Statsd(lines=3, metrics=metrics))
     found = attribute(joined, RunFacts(cluster=observed))
-    assert found.findings[0].statsd == "its PUTs take 5 ms/kB (other devices 0.2, median)"
-    assert " By statsd its PUTs take 5 ms/kB (other devices 0.2, median). Next: " in texts.answer(found)[0]
+    assert found.findings[0].statsd == "its PUTs take 5.00 ms/kB (other devices 0.200, median)"
+    assert (
+        " By statsd its PUTs take 5.00 ms/kB (other devices 0.200, median). Next: " in texts.answer(found)[0]
+    )
     # Names of nodes with their domain, or with what statsd allows in a name.
     named = replace(
         joined, devices=[Device(f"{each.node}.a.org", each.server, "sda") for each in joined.devices]

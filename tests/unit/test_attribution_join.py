@@ -52,7 +52,7 @@ def test_every_operation_finds_its_lines(stat_file: Path, tmp_path: Path) -> Non
     # By hand: of 18 creates and 22 reads each has its lines once.
     assert sum(row["requests"] for row in found["devices"]) == 76
     report = stat_file.with_name("report.txt").read_text()
-    assert "successes with all object server lines: 40 (100.0%)" in report
+    assert "successes with all object server lines: 40 (100.0 %)" in report
     assert max(map(len, report.splitlines())) <= 80
     # What to look for in the logs, and whether who is named took part.
     logs = (DATA / "run-proxy.log").read_text()
@@ -188,7 +188,7 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     assert "<strong>Slow: d3 on o3/object</strong>" in section
     for sentence in found["answer"]:
         assert sentence in section
-    assert "successes with a proxy's line: 40 (100.0%)" in section
+    assert "successes with a proxy's line: 40 (100.0 %)" in section
     # A column of noughts made a table of its own in a terminal: "operation  more".
     parts = section[section.index("<h3>Where the time goes (ms)") : section.index("<h3>Proxies (ms)")]
     assert "slowest server p99" in parts

@@ -21,7 +21,7 @@ from ssbench.screen.bars import Bar
 
 @pytest.mark.parametrize(
     ("total", "line"),
-    [(2500, r"Cleaning up: 10 of 2500, [\d,]+/s, [\d,]+ s left"), (None, r"Cleaning up: 10, [\d,]+/s")],
+    [(2500, r"Cleaning up: 10 of 2500, [\d,.]+/s, \d+ s left"), (None, r"Cleaning up: 10, [\d,]+/s")],
 )
 def test_a_line_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, total: int | None, line: str

@@ -9,7 +9,8 @@ from textwrap import dedent
 
 import pytest
 
-from ssbench.document import View, text
+from ssbench.document import View
+from ssbench.document.renderers import text
 from ssbench.errors import ScenarioError
 from ssbench.scenario import outlook
 from ssbench.scenario.bodies import Body, Metadata
@@ -117,4 +118,4 @@ def test_what_a_scenario_says() -> None:
     said = text.render(
         outlook.document(scenario("{compressible: 0.6}"), View(columns=100)), View(columns=100)
     )
-    assert "bodies are random bytes and zeros, of which a compressor saves about 60%" in said
+    assert "bodies are random bytes and zeros, of which a compressor saves about 60.0 %" in said

@@ -12,7 +12,8 @@ from fault_server import FaultServer
 from msgspec import structs
 
 from ssbench.body_files import BodyFiles, Content, find, load
-from ssbench.document import View, text
+from ssbench.document import View
+from ssbench.document.renderers import text
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.fleet.packing import pack_parameters, unpack_parameters
 from ssbench.fleet.wire import RunParameters

@@ -24,17 +24,18 @@ from planted_load import play
 from result_rows import many
 
 from ssbench import products
-from ssbench.capacity import json_record
-from ssbench.capacity.conclusion import Capacity
-from ssbench.capacity.knee import Knee, knee
+from ssbench.capacity import conclusion
+from ssbench.capacity.conclusion import Capacity, of_sweep
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.objective import judge, of_scenario, wilson
 from ssbench.capacity.search import MOST_TRIALS, Answer, Search
 from ssbench.capacity.steps import Step, gain, scenario_with, step_of
 from ssbench.capacity.sweep import (
     LEAST_GAIN,
+    Knee,
     find_knee,
     first_of_the_best,
+    knee,
     knee_in_words,
     limits,
     no_gain,
@@ -498,7 +499,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    made = valid(json_record.report(found), "capacity")
+    made = valid(conclusion.report(found), "capacity")
     record = made["steps"][0]
     assert (record["value"], record["users"], record["p99"], record["supported"]) == (6, 8, None, 50)
     assert record["p50"] == pytest.approx(0.0123, rel=0.01)
@@ -568,6 +569,16 @@ def test_large_values_have_all_their_digits() -> None:
     assert "from 1000000 to 4,194,304 users" in str(no_gain(Variable.USERS, million, step(1 << 22, 100.0)))
 
 
+def test_page_and_conclusion_say_the_same_knee() -> None:
+    """The one had 12.3 users, the other 12."""
+    steps = tuple(step(load, 46.0 * min(load, 12.3), p50=load / 200) for load in (1, 2, 4, 8, 16, 32, 64))
+    found = of_sweep("s", Variable.USERS, steps, None, "")
+    assert "The knee is at 12 users (95 % sure: 12 to 13; " in found.conclusion
+    text = page(found)
+    assert "The knee is at 12 users (95 %: 12 to 13)." in text
+    assert '["knee: 12"]' in html.unescape(text)
+
+
 def test_the_page_of_a_sweep_marks_the_knee() -> None:
     steps = tuple(step(load, 46.0 * min(load, 4), p50=max(0.02, load / 200)) for load in (1, 2, 4, 8, 16))
     found = find_knee(Variable.USERS, steps)
@@ -577,7 +588,9 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
     figures = re.findall(r'<figure data-chart="([^"]*)"><figcaption>([^<]*)', text)
     charts = {title.strip(): json.loads(html.unescape(data)) for data, title in figures}
     against = charts["Throughput against latency"]
-    assert against["curves"][-1]["labels"] == [f"knee: {found.value:.3g}"]
+    (at,) = re.findall(r"The knee is at (.+?) users ", knee_in_words(Variable.USERS, found))
+    assert against["curves"][-1]["labels"] == [f"knee: {at}"]
+    assert f"The knee is at {at} users (95 %: " in text
     # On the curve, between the steps beside it.
     (x,), (y,) = against["tables"][-1]
     assert 15 < x < 25

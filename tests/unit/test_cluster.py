@@ -263,7 +263,7 @@ def test_what_was_wrong_before_the_run():
     ]
     assert sentences(judge(seen), warnings=True) == [
         "Not mounted before the run: d2 on 10.0.0.4",
-        "Over 90% full before the run: d1 on 10.0.0.4 (93%)",
+        "Over 90 % full before the run: d1 on 10.0.0.4 (93.0 %)",
         "No pass of replication ended in the 24 h before the run: object on 10.0.0.4 (31 h)",
         "Async pendings before the run: 1,204 on 10.0.0.4",
     ]

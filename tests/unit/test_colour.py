@@ -14,7 +14,7 @@ import pytest
 from ssbench import colour, printable
 from ssbench.cli import logs
 from ssbench.document import Cell, Column, Document, Table, Tone, Verdict, View, Warnings
-from ssbench.document.text import render
+from ssbench.document.renderers.text import render
 
 RED, YELLOW, END = "\x1b[1;31m", "\x1b[33m", "\x1b[0m"
 

@@ -80,7 +80,9 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
         (["help", "keygn"], "; did you mean keygen?"),
         (["help", "atuh"], "local-swift, auth; did you mean auth? (see 'ssbench-master --help')"),
         (["list", "DIR"], "list: error: unrecognized arguments: DIR (see 'ssbench-master list --help')"),
-        (["check-scenario", "-f", "x"], "arguments: -f (see 'ssbench-master check-scenario --help')"),
+        (["check-scenario", "-g", "x"], "arguments: -g (see 'ssbench-master check-scenario --help')"),
+        (["check-scenario"], "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped"),
+        (["check-scenario", "small", "-f", "web"], "a scenario is given twice, as FILE and with -f; one is"),
         (["qqq"], "local-swift (see 'ssbench-master --help')"),
         # Before it is said that -s is missing.
         (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),

@@ -478,6 +478,24 @@ def test_errors_that_no_interval_judges_make_nothing_green():
         assert with_errors(as_good).outcome is Outcome.GOOD
 
 
+@pytest.mark.parametrize(
+    ("p50", "errors", "headline"),
+    [
+        (1.0, (0.0, 0.05), "worse: READ errors more errors (+5.0 points) and 1 more; not shown of ALL p50"),
+        (1.0, (0.05, 0.0), "better: READ errors fewer errors (-5.0 points) and 1 more"),
+        (0.8, (0.0, 0.05), "worse and better: ALL p50 faster (-20.0 %); most: READ p50 faster"),
+        (1.2, (0.0, 0.05), "slower: ALL p50 (+20.0 %); most: READ p50 (+20.0 %) and 2 more"),
+    ],
+)
+def test_what_fails_more_often_is_not_called_slower(p50, errors, headline):
+    before, after = (
+        [run(p50=value, errors=share)] * 4 for value, share in zip((1.0, p50), errors, strict=True)
+    )
+    said = verdict(compare(before, after))
+    assert said.headline.startswith(headline)
+    assert said.outcome is (Outcome.GOOD if headline.startswith("better") else Outcome.FAILED)
+
+
 def test_a_small_change_of_errors_is_not_written_as_none():
     after = [run(errors=value) for value in (0.0004, 0.0005, 0.0003, 0.0004)]
     judged = judge(compare([run(errors=0.0)] * 4, after), parse("errors > +0.01%", relative=True))

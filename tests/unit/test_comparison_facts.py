@@ -23,7 +23,7 @@ from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.portions import Portion
 from ssbench.statistics import summarize
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 
 BENCH = BenchOptions(workers=2)
 
@@ -151,7 +151,7 @@ GROUP = {
     "container_base": "mine",
     "container_count": 7,
     "policy": "gold",
-    "sequence": ("create", "read"),
+    "operations": (Settings("sequence", values={"steps": ["create", "read"]}),),
     "popularity": Popularity("zipf", 0.9),
     "reuse": Reuse(0.5, 1, 2),
     "connections": Connections(0.1, tls_resume=True),

@@ -71,6 +71,7 @@ TYPED = [
     (["run-scenario", "-f", "scen"], "scenario.yaml"),
     (["run-scenario", "-f", "very_s"], "very_small"),
     (["check-scenario", "very_s"], "very_small"),
+    (["check-scenario", "-f", "very_s"], "very_small"),
     (["report-scenario", "last-"], "last-1"),
     (["compare", "@bef"], "@before"),
     (["compare", "@before", "--to", "@aft"], "@after"),

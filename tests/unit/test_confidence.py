@@ -21,7 +21,7 @@ from ssbench.statistics.confidence import (
     welch,
     wilson,
 )
-from ssbench.statistics.until import Narrowing
+from ssbench.statistics.until import StoppingRule
 
 # As tables of Student's t print them.
 TABLE = [
@@ -83,31 +83,31 @@ def test_a_run_that_stops_when_its_interval_is_narrow_is_right_as_often():
     series = 1 + noise.correlated(np.random.default_rng(7), 300, 1500, 0.8, 0.05)
 
     def stopped(each):
-        narrowing = Narrowing(0.02)
-        narrowing.look(each)
-        return narrowing.interval
+        rule = StoppingRule(0.02)
+        rule.look(each)
+        return rule.interval
 
     assert _share_right(series, stopped) >= 0.92
 
 
 def test_looks_come_later_and_later_and_two_in_a_row_decide():
-    narrowing = Narrowing(0.02)
+    rule = StoppingRule(0.02)
     quiet = np.full(100, 50.0)
-    assert not narrowing.look(quiet[:29])
-    assert narrowing.width == math.inf
-    assert not narrowing.look(quiet[:30])
-    assert narrowing.width == 0
-    assert not narrowing.look(quiet[:36])
-    assert narrowing.look(quiet[:38])
-    assert narrowing.reached
+    assert not rule.look(quiet[:29])
+    assert rule.width == math.inf
+    assert not rule.look(quiet[:30])
+    assert rule.width == 0
+    assert not rule.look(quiet[:36])
+    assert rule.look(quiet[:38])
+    assert rule.reached
 
 
 def test_a_wide_look_begins_the_row_anew():
-    narrowing = Narrowing(0.02)
+    rule = StoppingRule(0.02)
     series = np.concatenate([np.full(30, 50.0), np.tile([10.0, 90.0], 20)])
-    assert not narrowing.look(series[:30])
-    assert not narrowing.look(series[:47])
-    assert narrowing.width > 0.02
+    assert not rule.look(series[:30])
+    assert not rule.look(series[:47])
+    assert rule.width > 0.02
 
 
 def test_of_few_seconds_nothing_is_said():

@@ -11,7 +11,7 @@ from section_lines import section_lines
 
 from ssbench.document import Section
 from ssbench.figures import units
-from ssbench.reports import ReportOptions, confidence, report
+from ssbench.reports import ReportOptions, confidence, report, run_charts, time_line
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, make_statistics
@@ -96,7 +96,9 @@ def test_stages_have_intervals_of_their_own_and_none_together():
     assert [" ".join(line) for line in lines if line[:1] == ["Stage"]] == [
         f"Stage {stage.name}" for stage in found.stages
     ]
-    rates = [float(line[1]) for line in lines if line[:1] == ["READ"] and line[1] not in {"first", "last"}]
+    rates = [
+        float(line[1]) for line in lines if line[:1] == ["READ"] and line[1] not in {"first", "last", "resp"}
+    ]
     assert rates == pytest.approx([20, 400], rel=0.01)
 
 
@@ -129,3 +131,33 @@ def test_an_interval_that_says_nothing_is_a_dash_with_its_reason():
     lines = [" ".join(line.split()) for line in shown(found)]
     assert any(line.startswith("READ 39.") and "- - -" in line for line in lines), lines
     assert any(line.startswith("-: it would reach down to 0") for line in lines)
+
+
+def test_response_times_of_an_open_loop_have_their_own_intervals():
+    """There were those of service times alone, also of runs in which operations never began."""
+    keeps_up = shown(play(lambda sent: sent + 0.01, [Stage(40, (50, 50), (50, 50))]))
+    (response,) = (line.split() for line in keeps_up if line.startswith("READ resp"))
+    assert response[2].startswith("10.")
+    assert any(
+        line.startswith("first, last: since an operation was sent; resp: since it") for line in keeps_up
+    )
+    overloaded = shown(play(lambda sent: sent + 1.0, [Stage(40, (5, 5), (50, 50))]))
+    (response,) = (line.split() for line in overloaded if line.startswith("READ resp"))
+    assert response[3:] == ["-"] * 4
+    assert "Some operations never began: they are in resp alone" in " ".join(" ".join(overloaded).split())
+    closed = shown(play(lambda sent: sent + 0.01, [Stage(40, (2, 2))]))
+    assert not any("resp" in line for line in closed)
+
+
+def test_charts_of_an_open_loop_say_that_their_latencies_begin_with_the_send():
+    store = (
+        (lambda sent: sent + 0.01, [Stage(40, (50, 50), (50, 50))]),
+        (lambda sent: sent + 0.01, [Stage(40, (2, 2))]),
+    )
+    for (answers, stages), unit in zip(store, ("ms since sent", "ms"), strict=True):
+        found = play(answers, stages)
+        charts = {each.title: each for each in (*run_charts.latencies(found), *time_line.charts(found))}
+        assert charts["Latency by percentile"].unit == unit
+        assert charts["Histogram of latencies"].axis == unit
+        if "Latency" in charts:
+            assert charts["Latency"].unit == charts["Latency of all operations"].unit == unit

@@ -7,11 +7,12 @@ import socket
 from collections.abc import Iterator
 
 import gevent
+import gevent.socket
 import pytest
 from socket_pair import Pair, pair
 
-from ssbench.swift import causes
-from ssbench.swift.causes import AttemptError
+from ssbench.store import causes
+from ssbench.store.causes import AttemptError
 from ssbench.swift.sender import CANCELLED, TIMED_OUT
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -127,6 +128,31 @@ def test_the_short_way_and_where_it_is_left(both: Pair) -> None:
         assert (found.status, found.keep_alive) == (status, True)
         both.near.claim()
         both.idle.clear()
+
+
+@pytest.mark.parametrize("answers_early", [False, True])
+def test_the_short_way_is_left_where_there_is_no_room_for_the_body(both: Pair, answers_early: bool) -> None:
+    both.near._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20_000)
+    first, offset, digest = both.shared.payload.begin(1_000_000)
+    assert digest is not None
+    message = b"PUT /v1/a/c/o HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + first
+    head = both.near.exchange_briefly(message, digest, 1_000_000 - len(first), offset)
+    assert head is None
+    received = bytearray()
+
+    def serve() -> None:
+        if not answers_early:
+            while len(received) < len(message) - len(first) + 1_000_000:
+                gevent.socket.wait_read(both.far.fileno())
+                received.extend(both.far.recv(1 << 16))
+        etag = hashlib.md5(received.partition(b"\r\n\r\n")[2]).hexdigest()
+        both.far.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nEtag: %b\r\n\r\n" % etag.encode())
+
+    serving = gevent.spawn(serve)
+    answer = both.near.resume("PUT")
+    serving.get(timeout=60)
+    assert (answer.status, answer.wrong_etag) == (201, None)
+    assert answer.keep_alive is not answers_early
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -12,7 +12,7 @@ from result_rows import block
 from ssbench import record
 from ssbench.results import RunSummary
 from ssbench.statistics import summarize
-from ssbench.statistics.course import Course
+from ssbench.statistics.steadiness import Course
 
 
 def course_of(*blocks: object, sent_until: float | None = None) -> Course:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from planted_load import play
 
-from ssbench.reports.figures import bounded
-from ssbench.reports.key_figures import latency_table
+from ssbench.reports.key_figures import bounded, latency_table
 from ssbench.scenario.model import Stage
 from ssbench.statistics.due import Censored
 from ssbench.statistics.latencies import merge, plain

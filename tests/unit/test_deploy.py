@@ -16,11 +16,11 @@ FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.nam
 
 #: Options of other programs.
 OTHERS = {
-    "--no-deps", "--no-cache-dir", "--build-arg", "--layers", "--rm", "--from", "--scale", "--now",
+    "--no-deps", "--no-cache-dir", "--build-arg", "--layers", "--rm", "--from", "--now",
     "--nodes", "--ntasks", "--ntasks-per-node", "--nodelist", "--overlap", "--kill-on-bad-exit", "--wait",
     "--job-name", "--cpus-per-task", "--output", "--requeue", "--no-requeue", "--array", "--wrap",
     "--help", "--syntax-check",
-    "--variant", "--include", "--network",
+    "--variant", "--include", "--network", "--use-aliases",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.errors import ExitCode
-from ssbench.fleet.descriptors import LEAST, Descriptors
+from ssbench.fleet.descriptors import LEAST, Descriptors, reserved
 
 OPEN = Path("/proc/self/fd")
 
@@ -48,6 +48,16 @@ def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
         f"ERROR:this process may have no more than {limit} files and connections open, and needs {LEAST} at"
         " least: raise the limit (ulimit -n)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "waiting"), [(64, 0), (1024, 52), (9000, 1113), (16_384, 3828), (20_000, 4096), (1 << 20, 4096)]
+)
+def test_as_many_connections_may_wait_as_a_whole_fleet_leaves_room_for(limit: int, waiting: int) -> None:
+    assert max(0, (reserved(limit) - 24) // 2) == waiting
+    assert reserved(limit) < limit / 2
+    if limit >= 16_384:
+        assert limit - reserved(limit) > 2 * 4096
 
 
 def use_all() -> list[int]:

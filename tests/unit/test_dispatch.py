@@ -15,10 +15,11 @@ from msgspec import structs
 
 from ssbench.fleet import events
 from ssbench.fleet.clocks import CLOCK_WINDOW, ClockOffset, Clocks
+from ssbench.fleet.descriptors import MOST_WORKERS
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.history import History
 from ssbench.fleet.pace import ClosedLoop
-from ssbench.fleet.roster import MOST_GAPS_OF_ALL, MOST_WORKERS, NotReady
+from ssbench.fleet.roster import MOST_GAPS_OF_ALL, NotReady
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_load import Load
 from ssbench.fleet.worker_state import Task, WorkerState
@@ -549,7 +550,7 @@ def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
 def test_a_ping_is_due_each_heartbeat_interval_and_never_to_the_refused_or_silent() -> None:
     dispatcher = joined(1, 2, 3)
     for worker in dispatcher.roster.to_ping(0.0):
-        worker.presence.pinged = 0.0
+        worker.presence.pinged_at(0.0)
     dispatcher.roster.refuse(2, 2, "h", "is wrong", 0.1)
     dispatcher.roster.leave(3, "has ended")
     assert dispatcher.roster.to_ping(HEARTBEAT_SECONDS - 0.1) == []

@@ -30,11 +30,10 @@ from ssbench.document import (
     Verdict,
     View,
     Warnings,
-    markdown,
-    text,
     without,
 )
 from ssbench.document.columns import width
+from ssbench.document.renderers import markdown, text
 
 NAME = Column("name", is_number=False)
 NUMBERS = [Column(f"number {place}") for place in range(12)]
@@ -52,7 +51,7 @@ def in_markdown(*elements: Element, **view: object) -> str:
 
 def page(*elements: Element) -> str:
     pytest.importorskip("jinja2")
-    from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found
+    from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
     return html.render(Document("t", elements), View())
 
@@ -85,7 +84,7 @@ def test_the_verdict_is_first_and_its_sentences_last_in_text() -> None:
 
 def test_the_verdict_on_a_page() -> None:
     pytest.importorskip("jinja2")
-    from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found
+    from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
     made = html.render(Document("T", (), Verdict(Tone.BAD, "slow", ["Because."]), ["one", "two"]), View())
     assert "<div class='verdict bad' id=verdict><strong>slow</strong><ul><li>Because.</li></ul></div>" in made
@@ -270,7 +269,7 @@ def test_texts_of_others_stay_texts() -> None:
 
 def test_texts_of_others_on_a_page_are_no_tags() -> None:
     pytest.importorskip("jinja2")
-    from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found
+    from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
     made, harmless = (html.render(every(each), View()) for each in (EVIL, "harmless"))
     assert Body(made).tags == Body(harmless).tags

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.swift.etags import SAMPLE, Received, Sample, md5, wrong_etag
+from ssbench.swift.etags import LARGE_BYTES, LARGE_SAMPLE, SAMPLE, Received, Sample, md5, wrong_etag
+from ssbench.swift.payload import SMALL_BYTES, Payload
 
 EXPECTED = md5(b"bytes").hexdigest()
 
@@ -35,6 +36,22 @@ def test_asking_which_is_next_chooses_none() -> None:
     assert sample.is_next()
     assert sample()
     assert [sample.is_next() for _ in range(SAMPLE)].index(True) == SAMPLE - 1
+
+
+@pytest.mark.parametrize(
+    ("size", "every"),
+    [
+        (SMALL_BYTES, 1),
+        (SMALL_BYTES + 1, SAMPLE),
+        (LARGE_BYTES, SAMPLE),
+        (LARGE_BYTES + 1, LARGE_SAMPLE),
+        (10**8, LARGE_SAMPLE),
+    ],
+)
+def test_the_larger_uploads_are_the_fewer_are_summed_up(size: int, every: int) -> None:
+    payload = Payload(1)
+    chosen = [place for place in range(2 * LARGE_SAMPLE) if payload.begin(size)[2] is not None]
+    assert chosen == [*range(0, 2 * LARGE_SAMPLE, every)]
 
 
 def test_what_is_received_in_pieces() -> None:

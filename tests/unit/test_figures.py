@@ -16,7 +16,7 @@ def test_resent_requests_are_no_retries() -> None:
     run = Memory()
     run.add(block([row(), row(retries=2), row(retries=1)], rare={"attempts": {0: 3, 1: 4}}))
     total = summarize(run).total
-    assert (total.retries, total.resent) == (3, 3)
+    assert (total.counted["retries"], total.counted["resent"]) == (3, 3)
 
 
 @pytest.mark.parametrize("rare", [{}, {"attempts": {0: 2}}])
@@ -25,7 +25,7 @@ def test_deletes_that_found_nothing_are_counted(rare: dict[str, dict[int, int]])
     rows = [(3, 0, 1, 0, 1, 0, NOT_MEASURED, 1.0, 100.0, status, 0) for status in (404, 204, 404, 404)]
     run.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
     numbers = summarize(run)
-    assert numbers.total.parts.vanished == 2
+    assert numbers.total.counted["vanished"] == 2
     notes = [each.text for each in key_figures.elements(numbers) if isinstance(each, Note)]
     assert any(line.endswith("lost (successes): 2") for line in notes)
     parts = run_tables.parts(numbers)
@@ -75,4 +75,4 @@ def test_a_failure_enters_no_latency_but_its_retries_count() -> None:
     rows = [row(last=1.0), row(last=5.0, retries=3), row(last=2.0, retries=1)]
     total = count(rows, {1: Failure("HTTP 500", "", {})}).total
     assert total.lines[0].last_byte.maximum == 2.0
-    assert (total.retries, total.retry_rate) == (4, 200.0)
+    assert (total.counted["retries"], total.retry_rate) == (4, 200.0)

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from ssbench.run.garbage import seldom_searched
+from ssbench.run.loop import seldom_searched
 
 
 def test_python_searches_less_often_meanwhile_and_as_before_afterwards() -> None:

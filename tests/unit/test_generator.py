@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import pytest
+from msgspec import structs
 from section_lines import section_lines
 
 from ssbench.document import Section
@@ -21,7 +22,7 @@ WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001
 def said(
     *workers: WorkerFacts, master: MasterFacts | None = None, gaps: tuple[Gap, ...] = (), **measured: object
 ) -> list[str]:
-    these = dataclasses.replace(MEASURED, **measured)
+    these = structs.replace(MEASURED, **measured)
     summary = RunSummary(ended=START + 61, workers=workers, master=master, gaps=gaps)
     return list(sentences(generator(summary, these), these))
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from ssbench.fleet.wire import JobBatch, Result, RunParameters
 from ssbench.operations import READ
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.engine.greenlets import GreenletEngine, make_engine
 from ssbench.worker.engine.noop import NoopEngine

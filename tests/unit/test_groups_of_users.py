@@ -22,7 +22,7 @@ from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
 from ssbench.reports import ReportOptions, json_run, key_figures, report
-from ssbench.reports.figures import object_path
+from ssbench.reports.key_figures import object_path
 from ssbench.results import Failure, GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.forecast import forecast
@@ -160,6 +160,14 @@ def test_stages_of_groups(tmp_path: Path) -> None:
         (
             {"groups": [WEB, {"name": "w", "users": 1, "profile": [1, 0, 0, 0], "initial_files": NONE}]},
             "groups[1].initial_files: expected a number above 0 for one class or more, or sizes",
+        ),
+        (
+            {"groups": [WEB | {"initial_files": {"small": 1, "big": 7}}]},
+            "groups[0].initial_files.big: expected a size class that the sizes of group 'web' have (small)",
+        ),
+        (
+            {"groups": [WEB | {"sizes": {"small": 1, "big": 0}, "initial_files": {"big": 7}}]},
+            "groups[0].initial_files.big: expected a size class that the sizes of group 'web' have (small)",
         ),
         (
             {"groups": [WEB | {"crud_profile": [1, 0, 0, 0]}]},

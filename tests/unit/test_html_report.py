@@ -22,7 +22,7 @@ from ssbench.cli.master import main
 from ssbench.document import Chart, Curve, Document, Heat, Note, Section, Tile, Tiles, Tone, Verdict
 from ssbench.document.colours import BLUE
 from ssbench.document.drawing import Times, draw, times_of
-from ssbench.document.html import parts
+from ssbench.document.renderers.html import parts
 from ssbench.reports import ReportOptions, report, run_charts, time_line
 from ssbench.reports import json as json_report
 from ssbench.results import Failure, Gap, LoadSample, Mark, MasterFacts, StageFacts, WorkerFacts

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,3 +160,45 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(
         monkeypatch.setattr(sys, "stdout", out)
         json_output.write(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
     assert not caplog.messages
+
+
+def test_a_file_is_written_where_the_reader_of_the_text_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``config --json FILE | head -1``."""
+    file = tmp_path / "config.json"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", out)
+        assert master.main(["config", "--json", str(file)]) == 0
+    valid(file.read_text(), "settings")
+
+
+def test_nothing_is_said_to_be_written_where_the_reader_of_a_pipe_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def parts() -> Iterator[str]:
+        os.close(reading)
+        yield "{}\n"
+
+    with caplog.at_level(logging.INFO):
+        json_output.write(argparse.Namespace(json=pipe, force=True), parts())
+    assert not caplog.messages
+
+
+def test_what_the_reader_of_a_pipe_did_not_take_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As ``export FILE | head -1``."""
+    write_full_run(tmp_path / "run.stat.gz")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", out)
+        assert master.main(["export", str(tmp_path / "run.stat.gz")]) == 0
+    assert "results exported" not in capsys.readouterr().err

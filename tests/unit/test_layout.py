@@ -2,8 +2,7 @@ import pytest
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import Layout
-from ssbench.local_swift.faults import Slow
-from ssbench.local_swift.layout import Policy
+from ssbench.local_swift.layout import Policy, Slow
 
 
 def test_the_devices_that_are_needed():

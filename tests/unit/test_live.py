@@ -17,9 +17,8 @@ from ssbench.colour import Toned
 from ssbench.results import NOT_MEASURED, Failure, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
-from ssbench.screen.figures_line import Figures
 from ssbench.screen.live import LiveScreen
-from ssbench.screen.live_frame import OperationView, View, WorkerView, frame
+from ssbench.screen.live_frame import Figures, OperationView, View, WorkerView, frame
 
 SCENARIO = Scenario("live", (SizeClass("s", 1, 1, 1, (1, 1, 1, 1)),), user_count=4, run_seconds=60.0)
 READ = OperationView("read", 450.0, 61.2e6, 0.0121, 0.0173, 0.03, 1.5, 3)

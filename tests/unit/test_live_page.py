@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,16 @@ from full_run import RUN, write_full_run
 from result_rows import many
 
 from ssbench import products, serving
+from ssbench.cli import sides
 from ssbench.cli.master import main
 from ssbench.document import Document, Note, Section, Tone
-from ssbench.document.html import Part, parts
+from ssbench.document.renderers.html import Part, parts
+from ssbench.earlier import compare_with, runs_in
 from ssbench.reports import ReportOptions, report
 from ssbench.results import RunSummary
 from ssbench.run_results import RunResultsWriter, open_results
-from ssbench.run_results.damage import DamageError
-from ssbench.run_results.following import Following
+from ssbench.run_results.current import Following
+from ssbench.run_results.reading import DamageError
 from ssbench.serving import BoundedServer, listen
 from ssbench.statistics import summarize
 from ssbench.web.live import WAITING, Live
@@ -99,6 +103,35 @@ def test_the_page_goes_with_the_run_and_ends_as_the_report_of_its_file(tmp_path:
     assert not live.ended
     assert live.look().title == RUN.scenario.name
     assert live.ended
+
+
+def write_sides(path: Path, day: int) -> None:
+    run = replace(RUN, sides=("old", "new"), started=1e9 + day * 86400, seed=day)
+    writer = RunResultsWriter(path, run)
+    here = np.arange(4000)
+    last_byte = 0.01 * np.exp(np.random.default_rng(day).normal(0, 0.1, 4000))
+    completed = (run.started or 0) + here / 100
+    writer.add(many(here, operation=1, group=here % 2, completed=completed, last_byte=last_byte))
+    writer.end(RunSummary((run.started or 0) + 40))
+
+
+def test_sides_are_compared_by_earlier_runs_as_at_the_end(tmp_path: Path) -> None:
+    """The page had what is assumed without any, the report what these showed."""
+    for day in range(7):
+        write_sides(tmp_path / f"{day}.stat.gz", day)
+    path, live = tmp_path / "6.stat.gz", Live()
+    live.earlier = runs_in(tmp_path)
+    live.tell(Message.of(path, RunSummary(1e9)))
+    shown = "".join(each.html for each in parts(live.look()))
+    assert "What differs from run to run is that of 6 earlier equal runs" in shown
+    # As the report has it.
+    arguments = argparse.Namespace(results_dir=tmp_path)
+    statistics = summarize(open_results(path), products.GROUPS)
+    assert sides.compare(arguments, [path], statistics) == compare_with(live.earlier, path, statistics)
+    assert runs_in(tmp_path / "none") is None is runs_in(None)
+    live.earlier = None
+    live.tell(Message.of(path, RunSummary(1e9)))
+    assert "earlier equal runs in --results-dir" in "".join(each.html for each in parts(live.look()))
 
 
 def page_of(document: Document) -> str:

@@ -225,6 +225,21 @@ def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> 
     assert [state.allowance.ahead.low < 400 for state in bench.fleet.roster.living()] == [True, True]
 
 
+@pytest.mark.parametrize("enough", [True, False])
+def test_a_worker_that_has_run_out_of_jobs_gets_all_in_one_message_where_there_are_enough(
+    enough: bool,
+) -> None:
+    bench = Bench(ClosedLoop(8))
+    bench.each(seconds=1e-4)
+    phase = Slow(2000, bench.network)
+    if not enough:  # each time one less than asked for
+        phase.next_tasks = lambda count: Slow.next_tasks(phase, max(1, count - 1))  # type: ignore[method-assign]
+    bench.run(phase)
+    sizes = [len(batch.jobs) for worker in bench.workers for batch in worker.batches[5:-5]]
+    small = sum(size <= 4 for size in sizes)
+    assert (small < len(sizes) / 4) == enough
+
+
 def test_what_one_worker_has_too_much_of_keeps_the_others_from_nothing() -> None:
     bench = Bench()
     fast, slow = bench.workers
@@ -644,6 +659,21 @@ def test_a_phase_without_a_task_at_the_moment_is_asked_again() -> None:
     phase = Hesitant(100)
     bench.run(phase)
     assert phase.ended == {None: 100}
+
+
+def test_workers_hold_results_for_less_time_while_tasks_are_short() -> None:
+    bench = Bench()
+    short_until = bench.began + 2.0
+
+    class Short(Tasks):
+        def next_tasks(self, count: int) -> Sequence[Task]:
+            return super().next_tasks(min(count, 1) if bench.network.now < short_until else count)
+
+    bench.run(Short(4000))
+    for worker in bench.workers:
+        held = [batch.gathering for batch in worker.batches]
+        assert held[-1] == wire.GATHERING_SECONDS
+        assert held.count(wire.SHORT_GATHERING_SECONDS) > 10
 
 
 def test_what_the_ticks_callback_raises_ends_the_run() -> None:

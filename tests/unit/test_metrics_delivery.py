@@ -12,9 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from runs import wait_until
 
 from ssbench.cli import attribute_requests, metrics_options
-from ssbench.cli.options import Parser
+from ssbench.cli.parser import Parser
 from ssbench.errors import UsageError
-from ssbench.metrics import courier, pushgateway
+from ssbench.metrics import courier, prometheus
 from ssbench.metrics.counting import Counting
 from ssbench.metrics.courier import Courier
 
@@ -35,13 +35,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_does_not_answer_holds_nothing_up(
     counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    check_that_silence_holds_nothing_up(pushgateway.courier, counting, caplog)
+    check_that_silence_holds_nothing_up(prometheus.pushing, counting, caplog)
 
 
 def test_a_server_that_refuses_is_named_with_its_reason(
     counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with taking(400) as gateway, pushgateway.courier(counting, gateway.url):
+    with taking(400) as gateway, prometheus.pushing(counting, gateway.url):
         run(counting)
     assert caplog.messages[-1] == (
         f"--metrics-push: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
@@ -50,7 +50,7 @@ def test_a_server_that_refuses_is_named_with_its_reason(
 
 
 def test_a_pushgateway_gets_all_metrics_at_the_end(counting: Counting) -> None:
-    with taking() as gateway, pushgateway.courier(counting, gateway.url):
+    with taking() as gateway, prometheus.pushing(counting, gateway.url):
         run(counting)
     ((method, path, _, body),) = gateway.requests
     assert method == "PUT"

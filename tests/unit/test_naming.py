@@ -12,7 +12,8 @@ from fault_server import FaultServer, Reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.document import View, text
+from ssbench.document import View
+from ssbench.document.renderers import text
 from ssbench.errors import ScenarioError
 from ssbench.fleet.wire import RunParameters
 from ssbench.naming import USUAL, name_of, numbered, what_is_wrong

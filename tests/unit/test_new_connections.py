@@ -13,7 +13,8 @@ import gevent
 import pytest
 from fault_server import Certificates, FaultServer, Reply
 
-from ssbench.document import View, text
+from ssbench.document import View
+from ssbench.document.renderers import text
 from ssbench.errors import ScenarioError
 from ssbench.fleet.wire import Brief, Job, JobBatch, Rare, Result, RunParameters
 from ssbench.operations import CREATE, DELETE, READ, UPLOAD_IF_MISSING
@@ -21,7 +22,7 @@ from ssbench.scenario import outlook
 from ssbench.scenario.connections import Connections
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import check
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 from ssbench.worker.apart import Apart
 from ssbench.worker.engine.greenlets import GreenletEngine
 from ssbench.worker.requests import Run

@@ -38,7 +38,7 @@ def test_few_are_named_at_once_in_order() -> None:
     assert said(news, [joined(1), refused(2), lost(1)], 0.0) == [
         "Worker 1 on host1 (pid 1) joined (4 jobs at once)",
         "Worker 2 on host2 (pid 2) is refused: it is wrong in way 2",
-        "Worker 1 on host1 (pid 1) has not been heard of for 5.0 s and counts as lost, with 3 jobs",
+        "Worker 1 on host1 (pid 1) has not been heard of for 5 s and counts as lost, with 3 jobs",
     ]
     assert said(news, [joined(3)], 0.5) == ["Worker 3 on host3 (pid 3) joined (4 jobs at once)"]
     assert said(news, [], 0.6) == []
@@ -50,6 +50,17 @@ def test_hundreds_are_one_line_a_second() -> None:
     for tick in range(1, 10):
         assert said(news, several(joined, range(5 + 20 * (tick - 1), 5 + 20 * tick)), tick / 10) == []
     assert said(news, [], 1.0) == ["180 workers on 8 hosts (ids 5-184) joined"]
+
+
+def test_the_first_of_another_kind_is_not_held_back() -> None:
+    news = News()
+    assert said(news, several(joined, range(5)), 0.0) == ["5 workers on 5 hosts (ids 0-4) joined"]
+    assert said(news, [joined(5)], 0.1) == []
+    assert said(news, several(lost, range(7)), 0.2) == [
+        "Worker 5 on host5 (pid 5) joined (4 jobs at once)",
+        "7 workers on 7 hosts (ids 0-6) have not been heard of any more and count as lost, with 21 jobs",
+    ]
+    assert said(news, [joined(8), lost(9)], 0.3) == []
 
 
 def test_what_is_held_back_is_said_in_the_end() -> None:
@@ -86,6 +97,6 @@ def test_warnings_for_the_report_are_bounded() -> None:
     for number in range(1000):
         news.warn(str(number))
         if number == 500:
-            news.warnings.append("of the end")  # which the run adds by itself
+            news.add(["of the end"])  # which the run adds by itself
     assert len(news.warnings) == 202
     assert news.warnings[199:] == ["199", "800 more warnings of the run are in its log alone", "of the end"]

@@ -8,6 +8,7 @@ import os
 import re
 import tracemalloc
 from pathlib import Path
+from random import Random
 
 import msgpack
 import pytest
@@ -17,9 +18,10 @@ from old_formats import Pickler, failure, msgpack_file, pickle_file, state, succ
 
 from ssbench.document.columns import width
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, csv, json, requests_per_second, text
+from ssbench.reports import ReportOptions, csv, json, text
 from ssbench.run_results import RunResults, open_results
 from ssbench.run_results.legacy import msgpack_stream, python2_pickle
+from ssbench.run_results.legacy.old_results import OldResultColumns
 from ssbench.run_results.stream import Stream
 from ssbench.statistics import RunStatistics, summarize
 
@@ -95,7 +97,7 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
             )
     expected = path.parent / f"{case}.rps"
     if expected.exists():
-        assert requests_per_second.report(statistics, ReportOptions()) == expected.read_text()
+        assert csv.requests_per_second(statistics, ReportOptions()) == expected.read_text()
     assert text.sections(statistics, ReportOptions(95)) == text.table(statistics, ReportOptions(95))
     lines = text.summary(statistics, ReportOptions(95)).splitlines()
     assert any(line.startswith("ALL ") for line in lines)
@@ -171,7 +173,7 @@ def test_both_formats_say_the_same(make: object, compressed: bool, tmp_path: Pat
     assert [c.name for c in statistics.run.scenario.size_classes] == ["tiny", "zero"]
     assert statistics.run.scenario.size_classes[1].crud_profile == (60, 15, 20, 5)
     total = statistics.total
-    assert (total.count, total.failed, total.retries, total.lost) == (4, 1, 12, 0)
+    assert (total.count, total.failed, total.counted["retries"], total.lost) == (4, 1, 12, 0)
     assert (statistics.start, statistics.end) == (100.25, 105.0)
     assert total.requests_per_second == pytest.approx(4 / 4.75)
     assert [section.operation.name for section in statistics.sections[1:] if section.operation] == [
@@ -471,7 +473,7 @@ def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
     assert text.sections(statistics, ReportOptions(99.9)).count("\n") >= 10
     assert csv.report(statistics, ReportOptions(100)).count("\n") == 2
     assert "".join(json.report(statistics, ReportOptions(95))).startswith("{")
-    assert requests_per_second.report(statistics, ReportOptions())
+    assert csv.requests_per_second(statistics, ReportOptions())
 
 
 WHOLE = {
@@ -680,6 +682,80 @@ def test_values_of_any_type(
 ) -> None:
     assert_read_or_refused(msgpack_file([results], **changes), tmp_path_factory.getbasetemp())
     assert_read_or_refused(pickle_file(results, **changes), tmp_path_factory.getbasetemp())
+
+
+def both_ways(data: bytes, folder: Path) -> tuple[object, object]:
+    """Return all that is known of the results of a file, read many at once and entry by entry."""
+    path = folder / "file.stat"
+    path.write_bytes(data)
+
+    def read() -> object:
+        results = open_results(path)
+        try:
+            blocks = list(results.blocks())
+        except StatFileError as error:
+            return str(error)
+        columns = [[[*getattr(block, name)] for block in blocks for name in sorted(block.given)]]
+        failures = [block.failures for block in blocks]
+        return repr((columns, failures, results.warnings, results.size_classes, results.worker_names))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OldResultColumns, "extend", lambda *_: False)
+        careful = read()
+    return read(), careful
+
+
+USUAL = st.builds(
+    lambda operation, completed, last, more: success(operation, completed, last, **more),
+    st.integers(0, 3),
+    st.floats(-1e12, 1e12),
+    st.floats(allow_nan=True),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "retries": st.none() | st.integers(-1, 2**33),
+            "size": st.none() | st.integers(-2, 2**54),
+            "worker_id": st.integers(-1, 2**64 - 1) | st.text(max_size=3),
+            "size_str": st.sampled_from(["zero", "new"]),
+            "first_byte_latency": st.floats() | st.integers(0, 5),
+            "name": st.text() | st.just("x" * 1025) | st.binary(max_size=3),
+            "trans_id": st.none() | st.text(),
+            "exception": st.none() | st.just("x"),
+            "unknown": PLAIN,
+        },
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batches=st.lists(st.lists(USUAL | RESULTS, max_size=4), max_size=4),
+    damage=st.integers(0, 3),
+    random=st.randoms(use_true_random=False),
+)
+@example(
+    batches=[[success(), success(0, size=7)], [failure()], [success(3, last=math.inf), 5]],
+    damage=0,
+    random=Random(1),
+)
+def test_usual_results_are_read_the_same_at_once_and_one_by_one(
+    batches: list[list[object]], damage: int, random: Random, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    head, data = len(msgpack_file([])), bytearray(msgpack_file(batches))
+    for _ in range(damage if batches else 0):
+        data[random.randrange(head, len(data))] = random.randrange(256)
+    at_once, one_by_one = both_ways(bytes(data), tmp_path_factory.getbasetemp())
+    assert at_once == one_by_one
+
+
+def test_usual_results_have_the_fast_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [[success(completed=1e9 + each, retries=0)] * 10 for each in range(300)]
+    data = msgpack_file([*batches, [failure()], *batches])
+    monkeypatch.setattr(OldResultColumns, "add", lambda self, result: taken.append(result))
+    taken: list[object] = []
+    (tmp_path / "file.stat").write_bytes(data)
+    _, count = rows(tmp_path / "file.stat")
+    assert (count, len(taken)) == (6000, 1)
 
 
 @given(st.binary(max_size=200))

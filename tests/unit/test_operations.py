@@ -13,7 +13,7 @@ from ssbench.errors import ScenarioError
 from ssbench.operation import Effect, Operation, Settings
 from ssbench.operations import CREATE, DELETE, OPERATIONS, READ, REMOVE, UPDATE, Operations
 from ssbench.run_results import columns
-from ssbench.run_results.damage import DamageError
+from ssbench.run_results.reading import DamageError
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.reading import load
 from ssbench.screen.progress import characters, legend

@@ -19,8 +19,8 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.options import recorded as recorded_of_run
 from ssbench.run.parameters import run_parameters
 from ssbench.scenario.reading import load
+from ssbench.store.request_options import RequestOptions
 from ssbench.swift.objects import ClientSettings
-from ssbench.swift.request_options import RequestOptions
 
 Time = Annotated[float, Meta(gt=0, le=100)]
 

@@ -145,6 +145,19 @@ def test_results_are_gathered_while_many_jobs_wait(bench: Bench) -> None:
         assert bool(bench.results()) == at_once
 
 
+def test_many_results_are_sent_before_the_time_is_over(bench: Bench) -> None:
+    bench.engine.waiting = 1000
+    bench.outbox.expect(batch(10, 1000, low=20))
+    jobs = range(10, 10 + wire.GATHERED_RESULTS)
+    bench.outbox.ended(10, [ended(job) for job in jobs[:-1]])
+    bench.loop.turn()
+    assert bench.results() == []
+    bench.outbox.ended(10, [ended(jobs[-1])])
+    bench.loop.turn()
+    assert bench.results() == [[*jobs]]
+    assert bench.loop.rings is None
+
+
 @pytest.mark.parametrize(("waiting", "at_once"), [(3, False), (2, False), (1, True), (0, True)])
 def test_results_are_gathered_with_few_jobs_ahead_too(bench: Bench, waiting: int, at_once: bool) -> None:
     bench.engine.waiting = waiting

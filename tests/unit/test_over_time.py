@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from result_rows import block, many
 
 from ssbench.results import Failure
+from ssbench.statistics.collect import MOST, SlowestCollector
 from ssbench.statistics.over_time import FIRST_WIDTH, MOST_BINS, OverTime, OverTimeCollector
-from ssbench.statistics.slowest import MOST, SlowestCollector
 
 START = 1_700_000_000.3
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ssbench.run.folders import own_folder
 from ssbench.run.local_workers import open_private
-from ssbench.run.own_folder import own_folder
 
 
 @pytest.fixture(autouse=True)

@@ -62,10 +62,10 @@ def test_the_mark_is_renewed_again_after_an_error_that_nobody_expected(
     owner: ownership.Ownership, store: Store
 ) -> None:
     assert owner.begin() == ""
-    warnings = owner._loop.news.warnings
-    assert warnings == []
+    news = owner._loop.news
+    assert news.warnings == []
     store.fails = fail
-    while not warnings:
+    while not news.warnings:
         assert store.asked.acquire(timeout=SECONDS)
     store.fails = lambda: None
     while store.asked.acquire(blocking=False):
@@ -73,7 +73,7 @@ def test_the_mark_is_renewed_again_after_an_error_that_nobody_expected(
     for _ in range(3):  # it goes on
         assert store.asked.acquire(timeout=SECONDS)
     owner.end()
-    assert warnings == [
+    assert news.warnings == [
         "The mark by which other runs find this one is not renewed: RuntimeError: no such thing (please"
         " report this)"
     ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 
 counts = st.integers(0, 2**63 - 1)
 smalls = st.integers(0, 2**32 - 1)

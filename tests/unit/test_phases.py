@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
+from ssbench.results import ResultBlock, Sink
 from ssbench.run import phases
+from ssbench.run.benchmarks import Benchmarks
+from ssbench.run.loop import Loop
+from ssbench.run.options import ErrorLimit, RunOptions
+from ssbench.run.part import Part
 from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
@@ -177,3 +182,64 @@ def test_lost_operations_that_made_objects_of_their_own_are_counted() -> None:
     assert benchmark.lost(tasks, abandoned=None) == []
     left = [task for task in tasks if OPERATIONS[task[0]].name != "head_account"]
     assert 0 < benchmark.unfinished == len(left) < len(tasks) == benchmark.lost_jobs
+
+
+class Blocks:
+    """A sink that counts the results of each block."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def add(self, block: ResultBlock) -> None:
+        self.sizes.append(len(block))
+
+    def tick(self, now: float) -> None:
+        pass
+
+
+def test_few_results_are_handed_over_after_some_ticks_and_failures_at_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
+    benchmark, blocks = of_a_minute(), Blocks()
+    benchmark._sinks = [cast(Sink, blocks)]
+    for now, cause, handed_over in (
+        (100.1, None, []),
+        (100.2, None, []),
+        (100.35, None, [3]),
+        (100.45, "HTTP 503", [3, 1]),
+        (160.1, None, [3, 1, 1]),  # its time is over
+        (160.2, None, [3, 1, 1, 1]),
+    ):
+        tasks = [*benchmark.next_tasks(1)]
+        benchmark.done(results(tasks, cause), WORKER)
+        benchmark.tick(now)
+        assert blocks.sizes == handed_over
+
+
+def test_a_share_of_failures_is_of_all_that_ended_in_each_group_of_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Successes of one group wait to be handed over while failures of another one are looked at."""
+    now = 100.0
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
+    parts = [SimpleNamespace(benchmark=None), SimpleNamespace(benchmark=None)]
+    fleet = SimpleNamespace(roster=SimpleNamespace(workers={}))
+    together = Benchmarks(
+        cast(list[Part], parts),
+        cast(Loop, SimpleNamespace(fleet=fleet, own=None)),
+        RunOptions(max_errors=ErrorLimit(share=0.05)),
+        None,
+    )
+    good, bad = (of_a_minute(too_many=together._too_many) for _ in parts)
+    parts[0].benchmark, parts[1].benchmark = good, bad
+    good.done(results([*good.next_tasks(400)], *[None] * 400), WORKER)
+    bad.done(results([*bad.next_tasks(100)], *["HTTP 503"] * 10, *[None] * 90), WORKER)
+    now = 100.1
+    good.tick(now)
+    bad.tick(now)
+    assert (bad.errors, bad.too_many_errors) == (10, False)
+    bad.done(results([*bad.next_tasks(20)], *["HTTP 503"] * 20), WORKER)
+    bad.tick(now)
+    assert bad.too_many_errors

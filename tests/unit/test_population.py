@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ssbench.fleet.wire import Result
 from ssbench.operations import COPY, CREATE, DELETE, READ, UPDATE
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.workload import queues
+from ssbench.workload import objects
 from ssbench.workload.draws import Target, Workload
-from ssbench.workload.expiry import margin
+from ssbench.workload.objects import margin
 from ssbench.workload.population import Population
 
 USERS = 4
@@ -230,7 +230,7 @@ def test_what_waits_is_counted_as_not_sendable_when_its_object_is_deleted():
 
 
 def test_the_order_holds_over_many_arrays(monkeypatch):
-    monkeypatch.setattr(queues, "_CHUNK", 16)
+    monkeypatch.setattr(objects, "_CHUNK", 16)
     state = filled((0, 1, 0, 0), initial=1000)
     assert [number for _, number in brief(state.next_jobs(2500))] == [n % 1000 + 1 for n in range(2500)]
     state = filled((3, 5, 1, 1), initial=100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.cli import capacity, master
 from ssbench.comparison import compare, figures_of
+from ssbench.document import renderers
 from ssbench.errors import ExitCode, UsageError
 from ssbench.gates import Result
 from ssbench.products import Product
@@ -80,6 +82,25 @@ def test_each_product_is_made_in_each_format(
 def test_each_option_with_a_file_is_a_format_of_a_run(name: str) -> None:
     assert products.has(Product.RUN, name)
     assert products.option(name) == f"--{name.replace('_', '-')}"
+
+
+def test_a_module_in_the_folder_of_renderers_is_a_format_of_each_product(
+    samples: dict[Product, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def render(document, view):\n    return f'= {document.title}\\n'\n"
+    (tmp_path / "asciidoc.py").write_text(text)
+    monkeypatch.setattr(products, "_RENDERERS", tmp_path)
+    monkeypatch.setattr(renderers, "__path__", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "ssbench.document.renderers.asciidoc", raising=False)
+    for product in Product:
+        assert "asciidoc" in products.names(product)
+        assert products.find(product, "asciidoc")(samples[product], ReportOptions()).startswith("= ")
+
+
+@pytest.mark.parametrize("name", ["pdf", "__init__", "csv"])
+def test_what_is_no_format(name: str) -> None:
+    with pytest.raises(KeyError):
+        products.find(Product.TREND, name)
 
 
 def asked(*more: str) -> argparse.Namespace:

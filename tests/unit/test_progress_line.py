@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ssbench.results import Failure, RunSummary
 from ssbench.scenario.model import Scenario
 from ssbench.screen import progress_line, terminal
-from ssbench.screen.figures_line import Figures, compose
+from ssbench.screen.live_frame import Figures, compose
 from ssbench.screen.progress_line import ProgressLine
 
 BUSY = Figures(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import jsonschema
 import msgspec
+import numpy as np
 import pytest
 
 from ssbench import record
@@ -88,3 +89,30 @@ def test_the_schema_has_what_is_written() -> None:
         jsonschema.validate(made, schema)
     with pytest.raises(jsonschema.ValidationError, match="-1 is less than"):
         jsonschema.validate({**made, "took": 1, "bytes": -1}, schema)
+
+
+class Both(record.Record, frozen=True, kw_only=True):
+    """Fields of another record, and more."""
+
+    name: str
+    count: Count | None
+    seconds: PerhapsSeconds
+    version: int = 1
+
+
+def test_fields_are_taken_by_their_names_but_for_those_that_are_given() -> None:
+    made = record.taken(Both, Inner(math.inf, 3), name="x", count=None)
+    assert made == Both(name="x", count=None, seconds=math.inf, version=1)
+    assert json.loads(record.text(made)) == {"name": "x", "count": None, "seconds": None, "version": 1}
+
+
+@pytest.mark.parametrize("own", [{}, {"name": "x", "more": 1}])
+def test_no_field_is_left_out_and_none_is_too_many(own: dict[str, object]) -> None:
+    with pytest.raises(TypeError):
+        record.taken(Both, Inner(0.5), **own)
+
+
+def test_arrays_are_lists() -> None:
+    arrays = {"whole": np.arange(3), "seconds": np.array([0.5, math.nan])}
+    assert json.loads(record.text(arrays)) == {"whole": [0, 1, 2], "seconds": [0.5, None]}
+    assert json.loads(record.text([np.array([1.5]), "\ud800"])) == [[1.5], "?"]

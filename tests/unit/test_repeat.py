@@ -29,7 +29,7 @@ def test_an_outlier_is_named_and_its_neighbours_are_not():
     assert outliers(runs) == []
     found = outliers([*runs, run("odd", 400)])
     assert len(found) == 1
-    assert found[0].startswith("odd does not fit: ops/s -20 %")
+    assert found[0].startswith("odd does not fit: ops/s -20.")
     assert outliers([run("a", 1), run("b", 2), run("c", 4)]) == []
 
 

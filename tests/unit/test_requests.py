@@ -16,7 +16,7 @@ from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.operation import Operation
 from ssbench.operations import CREATE, DELETE, HEAD, OPERATIONS, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING
 from ssbench.store.contract import Outcome
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 from ssbench.worker import builders
 from ssbench.worker.builders import Target, builder
 from ssbench.worker.requests import Run, as_result

@@ -28,7 +28,7 @@ from ssbench.results import (
 from ssbench.results.block import constant, is_constant
 from ssbench.results.schema import row_fields
 from ssbench.run_results import RunResultsWriter, columns, open_results
-from ssbench.run_results.damage import DamageError
+from ssbench.run_results.reading import DamageError
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector
 

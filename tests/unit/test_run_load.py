@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ssbench.fleet.pace import LEAD, ClosedLoop, StagedPace
-from ssbench.run.load import Load
+from ssbench.run.part import Load
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.workload.draws import Workload

@@ -10,8 +10,8 @@ import pytest
 from ssbench.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.outcome import RunOutcome
+from ssbench.store.request_options import RequestOptions
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.request_options import RequestOptions
 
 
 def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:

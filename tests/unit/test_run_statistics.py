@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from counted import Memory, count, row
+from counted import SCENARIO, Memory, count, row
 from result_rows import block
 
 from ssbench.results import (
@@ -14,9 +16,11 @@ from ssbench.results import (
     NOT_MEASURED,
     UNFINISHED,
     Failure,
+    RunDescription,
     RunSummary,
     WorkerFacts,
 )
+from ssbench.scenario.model import Stage
 from ssbench.statistics import Latencies, summarize
 
 
@@ -103,6 +107,23 @@ def test_users_who_had_no_object_to_use_are_not_called_idle(lacking: int, told: 
         ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),), not_sendable=((1, 1, lacking),)
     )
     numbers = count(rows, {}, summary)
+    assert any("users were busy" in limit for limit in numbers.generator.limits) == told
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        ({}, True),
+        ({"rate": 5.0}, False),
+        ({"think_time": 0.9}, False),
+        ({"stages": (Stage(10.0, (2, 2)), Stage(10.0, (1, 1)))}, False),
+    ],
+)
+def test_users_who_are_idle_by_intention_are_not_called_idle(load: dict[str, Any], told: bool) -> None:
+    rows = [row(last=0.1, completed=100.0 + second) for second in range(20)]
+    summary = RunSummary(ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),))
+    run = RunDescription(replace(SCENARIO, **load))
+    numbers = summarize(Memory(block(rows), run=run, summary=summary))
     assert any("users were busy" in limit for limit in numbers.generator.limits) == told
 
 

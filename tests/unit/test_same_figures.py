@@ -23,13 +23,13 @@ from result_rows import block, row
 from ssbench import conditions, figures
 from ssbench.archive import entry_of
 from ssbench.archive import listing as list_runs
-from ssbench.capacity import json_record as json_of_capacity
+from ssbench.capacity import conclusion as json_of_capacity
 from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.objective import judge as judge_find
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.comparison import compare, figures_of, listing
-from ssbench.comparison import json_record as json_of_comparison
+from ssbench.comparison import formats as json_of_comparison
 from ssbench.document import Document, Table, View
 from ssbench.gates import Result
 from ssbench.metrics.counting import Counting
@@ -40,9 +40,8 @@ from ssbench.reports.capacity import HEADS, cells
 from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
-from ssbench.screen.figures_line import compose
 from ssbench.screen.live import LiveScreen
-from ssbench.screen.live_frame import frame
+from ssbench.screen.live_frame import compose, frame
 from ssbench.statistics import Collector, RunStatistics, judge, make_statistics
 
 SCENARIO = Scenario(
@@ -155,7 +154,7 @@ def _html(it: Made) -> Shown:
     keys = ("count", "%", "errors", "rate", "%", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
     found = {}
     pytest.importorskip("jinja2")
-    from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found
+    from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
     page = html.render(Document("", [run_tables.operations(it.statistics)]), View())
     for line in page.partition("</table>")[0].split("<tr")[2:]:
@@ -317,7 +316,7 @@ def _prometheus(it: Made) -> Shown:
         found[name, "count"] = int(sums.last_byte[key].counts.sum())
         assert sums.operations[key] == found[name, "count"]
         found[name, "errors"] = sums.errors[(*key, "HTTP 503")]
-        found[name, "retries"] = sums.retries[key]
+        found[name, "retries"] = sums.counted["retries"][key]
         found[name, "mean"] = 1000 * sums.last_byte[key].total / sums.operations[key]
     return found
 

@@ -24,7 +24,7 @@ def figures(latencies: Sequence[float], *, failures: int = 0, retries: int = 0) 
     made = block(rows, failures=failed(*range(len(latencies), len(rows))))
     collector, every = FiguresCollector(), np.arange(len(rows))
     collector.add(made, every, 0)
-    collector.within.add(made, every, made.completed - made.last_byte, 100.0)
+    collector.window_totals.add(made, every, made.completed - made.last_byte, 100.0)
     return collector.finish(Window(100.0, 200.0))
 
 
@@ -83,6 +83,6 @@ def test_stages_together_have_no_intervals() -> None:
 def test_merged_figures_keep_the_ends() -> None:
     merged = merge_figures(LEAVES.values())
     assert (merged.start, merged.end) == (98.0, 150.0)
-    assert merged.within.count == 4
+    assert merged.window_totals.count == 4
     nothing = merge_figures([])
     assert (nothing.count, nothing.start, nothing.end) == (0, np.inf, -np.inf)

@@ -10,8 +10,8 @@ import gevent
 import pytest
 from socket_pair import Pair, pair
 
-from ssbench.swift import causes
-from ssbench.swift.causes import AttemptError
+from ssbench.store import causes
+from ssbench.store.causes import AttemptError
 from ssbench.swift.payload import BLOCK_BYTES, SMALL_BYTES, STAMP_BYTES
 from ssbench.swift.sender import CANCELLED, TIMED_OUT, same_host
 

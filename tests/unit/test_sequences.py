@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
 from ssbench.worker.builders import Target
 from ssbench.worker.requests import Run
 from ssbench.worker.sequences import Sequence
@@ -41,7 +42,9 @@ def perform(server: FaultServer) -> Iterator[Perform]:
     """Carry out an operation at a server that answers by a rule."""
     runs: list[Run] = []
 
-    def carry_out(name: str, rule: Rule, spent: Spent | None = None, **values: Any) -> Outcome:
+    def carry_out(
+        name: str, rule: Rule, spent: Spent | None = None, retries: int = 0, **values: Any
+    ) -> Outcome:
         server.rule = rule
         run = Run(
             RunParameters(
@@ -50,7 +53,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 token="t",
                 size_classes=["tiny"],
                 size_ranges=[(10, 20)],
-                requests=RequestOptions(retries=0),
+                requests=RequestOptions(retries=retries),
                 operations=[Settings(name, values=values)],
             ),
             4,
@@ -89,6 +92,7 @@ def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Re
         Reply(200, body=b"a\nb\n"),
         Reply(200, body=b'{"name": "a"}'),
         Reply(200, body=b'[{"bytes": 3}]'),
+        Reply(200, body=b'[{"name": "\xff"}]'),
         Reply(204),
     ],
 )
@@ -272,6 +276,63 @@ def test_archives_are_judged_by_what_the_bodies_say(
         return Reply(204) if request.method == "DELETE" else Reply(200, body=json.dumps(said).encode())
 
     assert perform("bulk", rule, objects=2, size=[5, 5]).cause == cause
+
+
+@pytest.mark.parametrize("name", ["bulk", "slo"])
+@pytest.mark.parametrize(
+    ("deleted", "missing", "errors", "cause"),
+    [
+        (3, 0, [], None),
+        (1, 2, [], None),
+        (0, 3, [], None),
+        (0, 1, [], "wrong verdict"),  # of a manifest: with it all is gone
+        (1, 1, [], "wrong verdict"),
+        (1, 2, [["/b", "409 Conflict"]], "wrong verdict"),
+    ],
+)
+@pytest.mark.parametrize("lost", [1, 0])
+def test_what_an_attempt_without_an_answer_has_deleted_is_not_there_for_the_next(
+    perform: Perform,
+    asked: list[Request],
+    lost: int,
+    deleted: int,
+    missing: int,
+    errors: list[list[str]],
+    cause: str | None,
+    name: str,
+) -> None:
+    verdict = ALL_GONE | {"Number Deleted": deleted, "Number Not Found": missing, "Errors": errors}
+    usual, attempts = of_large_objects(asked, verdict), itertools.count()
+    archive = {"Response Status": "201 Created", "Number Files Created": 3, "Errors": []}
+
+    def rule(request: Request) -> Reply:
+        if "bulk-delete" in request.target or "multipart-manifest=delete" in request.target:
+            return Reply(cut=0) if next(attempts) < lost else Reply(200, body=json.dumps(verdict).encode())
+        if "extract-archive" in request.target:
+            return Reply(200, body=json.dumps(archive).encode())
+        return usual(request)
+
+    values = {"segments": 2, "segment_size": [7, 7], "reads": []} if name == "slo" else {"objects": 3}
+    found = perform(name, rule, retries=1, **values)
+    if not lost:
+        cause = None if deleted == 3 else "wrong verdict"
+    elif name == "slo" and (deleted, missing) == (0, 1):
+        cause = None
+    assert (found.cause, found.retries + found.resent) == (cause, lost)
+
+
+def test_a_large_object_that_an_attempt_without_an_answer_deleted_may_be_missing(
+    perform: Perform, asked: list[Request]
+) -> None:
+    usual, attempts = of_large_objects(asked, ALL_GONE), itertools.count()
+
+    def rule(request: Request) -> Reply:
+        if "multipart-manifest=delete" in request.target:
+            return Reply(404) if next(attempts) else Reply(cut=0)
+        return usual(request)
+
+    found = perform("slo", rule, retries=1, segments=2, segment_size=[7, 7], reads=[])
+    assert (found.cause, found.left) == (None, 0)
 
 
 @pytest.mark.parametrize(("said", "cause"), [("bytes 3-9/10", None), ("bytes 2-8/10", "wrong content")])

@@ -10,7 +10,7 @@ import pytest
 
 from ssbench.cli import archives, capacity, master, settings, worker, zmq_options
 from ssbench.cli import run_scenario as command
-from ssbench.cli.options import Parser
+from ssbench.cli.parser import Parser
 from ssbench.errors import UsageError
 
 
@@ -363,6 +363,19 @@ def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[
         assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
         said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"
         assert said in capsys.readouterr().err
+
+
+def test_a_no_op_run_of_existing_objects_is_refused_wherever_it_is_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said that the variable is ignored, and then that a no-op run is not possible."""
+    words = ["run-scenario", "-f", "small", "--existing", "c", "--workers", "1"]
+    said = "--existing reads objects, and --noop sends no requests: leave out one of them"
+    assert master.main([*words, "--noop"]) == 2
+    assert f"ERROR:{said}\n" in capsys.readouterr().err
+    monkeypatch.setenv("SSBENCH_NOOP", "1")
+    assert master.main(words) == 2
+    assert f"ERROR:{said} (--noop is set by SSBENCH_NOOP; the command line, or" in capsys.readouterr().err
 
 
 def test_the_file_of_the_command_line_wins_over_one_that_is_set(

@@ -14,7 +14,8 @@ from msgspec import structs
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters
 from ssbench.operation import Operation
 from ssbench.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING
-from ssbench.swift.request_options import RequestOptions
+from ssbench.store.request_options import RequestOptions
+from ssbench.swift.payload import PIECE_BYTES
 from ssbench.worker.requests import Run, as_result
 from ssbench.worker.short_way import ShortWay
 
@@ -140,16 +141,20 @@ def told(result: Result) -> dict[str, object]:
     }
 
 
-def meet(operation: Operation, reply: Reply, brief: bool) -> tuple[object, ...]:
+#: Sizes of uploads: one in one piece with its head, one that follows it.
+SMALL, LARGE = SIZE, 700_000
+
+
+def meet(operation: Operation, reply: Reply, brief: bool, size: int = SMALL) -> tuple[object, ...]:
     """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
     with FaultServer() as server, running(server) as run:
         run.client.sample()  # the first read is one of those that are looked at
         carry_out(run, None, job(DELETE))
         way = ShortWay(run) if brief else None
         server.script(reply)
-        first = told(carry_out(run, way, job(operation)))
+        first = told(carry_out(run, way, job(operation, size)))
         server.default = Reply(body=BODY)
-        after = told(carry_out(run, way, job(operation)))
+        after = told(carry_out(run, way, job(operation, size)))
         if way is not None:
             way.rest()
         seen = [
@@ -162,12 +167,16 @@ def meet(operation: Operation, reply: Reply, brief: bool) -> tuple[object, ...]:
         return first, after, seen, len(run.client._shared.connections) <= 1
 
 
-@pytest.mark.parametrize("operation", [READ, UPDATE, DELETE], ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    ("operation", "size"),
+    [(READ, SIZE), (UPDATE, SMALL), (UPDATE, LARGE), (DELETE, SIZE)],
+    ids=["read", "update", "update-large", "delete"],
+)
 @pytest.mark.parametrize("name", [*USUAL, *ODD])
-def test_both_ways_come_to_the_same(name: str, operation: Operation) -> None:
+def test_both_ways_come_to_the_same(name: str, operation: Operation, size: int) -> None:
     reply = (USUAL | ODD)[name]
     for _ in range(3):  # a starved machine may let either of them take longer than a time-out
-        brief, careful = (meet(operation, reply, brief=each) for each in (True, False))
+        brief, careful = (meet(operation, reply, each, size) for each in (True, False))
         if brief == careful:
             break
     assert brief == careful
@@ -197,6 +206,22 @@ def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, oper
         assert len(run.client._shared.connections) == fault_server.connections == 1
 
 
+def test_uploads_of_a_megabyte_end_the_short_way_and_longer_ones_do_not(fault_server: FaultServer) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(201, etag=str)
+        taken = []
+        for size in (4097, 100_000, PIECE_BYTES, PIECE_BYTES + 1):
+            result = short(run, job(UPDATE, size))
+            if result is not None:
+                assert (result.cause, result.size, result.status) == (None, size, 201)
+                assert len(fault_server.requests[-1].body) == size
+                taken.append(size)
+        # What the kernel had no room for at once goes on the careful way.
+        assert taken[:2] == [4097, 100_000]
+        assert PIECE_BYTES + 1 not in taken
+
+
 def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=BODY)
     with running(fault_server, requests=PATIENT) as run:
@@ -207,7 +232,7 @@ def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_serve
         assert short(run, job(READ)) is not None
         for what in (
             job(UPDATE, 0),
-            job(UPDATE, 4097),
+            job(UPDATE, PIECE_BYTES + 1),
             job(UPLOAD_IF_MISSING),
             job(REMOVE),
             (5, 99, 0, 0, 0, 0),

@@ -216,7 +216,7 @@ def test_the_example_in_the_documentation(tmp_path: Path) -> None:
     scenario = load(str(file))
     assert [str(each.shape) for each in scenario.size_classes] == [
         "lognormal, median 20 kB, sigma 1.2",
-        "histogram, 0.6 of them 200 kB to 1 MB, 0.35 of them 1 MB to 4 MB, 0.05 of them 12 MB",
+        "histogram, 60.0 % 200 kB to 1 MB, 35.0 % 1 MB to 4 MB, 5.00 % 12 MB",
         "None",
         "None",
     ]

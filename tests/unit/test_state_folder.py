@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from ssbench.run import state_folder
-from ssbench.run.state_folder import earlier_folders, results_folder
+from ssbench.cli import master
+from ssbench.cli.archives import folder_of_last
+from ssbench.run import folders
+from ssbench.run.folders import earlier_folders, results_folder
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(made))
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    state_folder._warn_once.cache_clear()
+    folders._warn_once.cache_clear()
     return made
 
 
@@ -94,3 +98,38 @@ def test_folders_of_earlier_versions_are_those_that_are_safely_ours(tmp_path: Pa
     own.rmdir()
     own.symlink_to(tmp_path / "home")
     assert earlier_folders() == []
+
+
+def test_without_any_folder_one_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    for arguments in (["list"], ["report-scenario", "last"], ["run-scenario", "-f", "very_small", "--noop"]):
+        assert master.main(arguments) == 2
+        (line,) = [each for each in capsys.readouterr().err.splitlines() if "ERROR" in each]
+        assert "no folder for results: the user has no home, and " in line
+        assert f"{tmp_path}/gone: no folder can be made there: No such file or directory; TMPDIR" in line
+        assert "--results-dir names one" in line
+
+
+def test_a_folder_that_is_there_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It needs no temporary folder, of which ``tempfile`` says that there is none."""
+
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    assert earlier_folders() == []
+    assert master.main(["list"]) == 0
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert folder_of_last(argparse.Namespace(results_dir=None)) is None
+    for more, expected in (
+        ([], "no folder for results: the user has no home, and No"),
+        (["--workers=1"], "No"),
+    ):
+        capsys.readouterr()
+        assert master.main(["run-scenario", "-f", "very_small", "--noop", *more]) == 2
+        assert f"ERROR:{expected} usable temporary directory found" in capsys.readouterr().err

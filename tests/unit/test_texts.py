@@ -83,7 +83,7 @@ def test_what_a_phase_waits_for() -> None:
         " nothing has ended for 3 s, nothing has succeeded for 5 s: 1 x HTTP 503 (the last: busy)"
     )
     assert texts.abandoned(standstill, 70.0) == (
-        "nothing has succeeded for 60 s: 1 x HTTP 503 (the last: busy) (given up after --give-up-after 60)"
+        "nothing has succeeded for 1 min: 1 x HTTP 503 (the last: busy) (given up after --give-up-after 60)"
     )
 
 

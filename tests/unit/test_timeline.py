@@ -28,9 +28,9 @@ def test_rates_have_one_window_from_the_first_send_to_the_last() -> None:
     assert course is not None
     assert (course.window.start, course.window.end, course.drain) == (100.0, 104.0, 6.0)
     total, read, delete = numbers.sections
-    assert (total.within.count, read.within.count, delete.within.count) == (3, 2, 1)
+    assert (total.window_totals.count, read.window_totals.count, delete.window_totals.count) == (3, 2, 1)
     assert [each.requests_per_second for each in numbers.sections] == [3 / 4, 2 / 4, 1 / 4]
-    assert (total.count, total.failed, total.within.failed) == (5, 1, 0)
+    assert (total.count, total.failed, total.window_totals.failed) == (5, 1, 0)
     assert (numbers.start, numbers.end, numbers.duration) == (100.0, 110.0, 10.0)
 
 
@@ -43,7 +43,7 @@ def test_an_outage_at_the_start_is_in_the_window_and_failures_move_no_bytes() ->
     assert numbers.course is not None
     assert (numbers.course.window.start, numbers.course.window.end) == (100.0, 104.0)
     assert numbers.total.requests_per_second == 2 / 4
-    assert (numbers.total.within.failed, numbers.total.within.moved) == (2, 2)
+    assert (numbers.total.window_totals.failed, numbers.total.window_totals.moved) == (2, 2)
     cause = numbers.errors["HTTP 503"]
     assert (cause.times.minimum, cause.times.maximum) == (0.5, 2.0)
     # 2.5 s of failures, 2 s of two successes; nothing of the one that was sent last.

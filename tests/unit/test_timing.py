@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.swift import timing
-from ssbench.swift.timing import longest_job
+from ssbench.store import timing
+from ssbench.store.timing import longest_job
 
 
 def test_each_part_counts() -> None:
@@ -28,6 +28,8 @@ def test_each_part_counts() -> None:
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.06),
         ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0, 0.06),
         ("soon", 0.0, 0.06),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 0.0, 0.06),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999999", 0.0, 0.06),
         ("-5", 0.0, 0.06),
         ("١", 0.0, 1),
         (None, 0.02, 0.06),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssbench.errors import UsageError
-from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 
 @pytest.mark.parametrize("url", ["http://h", "https://h:8080/v1/a", "http://[::1]:80/x", "HTTP://h"])

@@ -1,5 +1,7 @@
 """Waits that are as long as a constant of the system are named, and nothing is where there are none."""
 
+import math
+
 import numpy as np
 import planted
 import pytest
@@ -9,6 +11,7 @@ from simulated_waits import Plant, pausing, statistics_of
 from ssbench import products
 from ssbench.products import Product
 from ssbench.reports import ReportOptions, json, text
+from ssbench.statistics import waits
 from ssbench.statistics.latencies import LatencyCollector, merge, plain
 from ssbench.statistics.wait_lengths import LENGTHS
 from ssbench.statistics.waits import TITLE, sentence, waits_in
@@ -96,6 +99,38 @@ def test_lost_syns_of_several_lengths_are_one_cause():
     assert waits_in({(0, 0): (usual, spread), (1, 0): (usual, merge(()))}) == ()
 
 
+def test_a_length_that_is_named_is_not_named_again_among_several():
+    rng = np.random.default_rng(4)
+    lengths = np.concatenate([np.full(40, 1.0), np.repeat([2.0, 3.0, 7.0], 4)])
+    connecting = plain(np.concatenate([rng.exponential(0.0005, 300), lengths + rng.exponential(0.003, 52)]))
+    usual = plain(rng.lognormal(-4, 0.3, 300))
+    (wait,) = waits_in({(0, 0): (usual, connecting), (1, 0): (usual, merge(()))})
+    assert (wait.seconds, wait.name, wait.count) == (1.0, "a lost SYN that was sent again", 352)
+    assert 38 <= wait.requests <= 40
+
+
+def test_another_cause_is_named_beside_one_of_several_lengths():
+    rng = np.random.default_rng(4)
+    lengths = np.concatenate([np.repeat([1.0, 2.0, 3.0], 4), np.full(12, 5.0)])
+    connecting = plain(np.concatenate([rng.exponential(0.0005, 300), lengths + rng.exponential(0.003, 24)]))
+    usual = plain(rng.lognormal(-4, 0.3, 300))
+    found = waits_in({(0, 0): (usual, connecting), (1, 0): (usual, merge(()))})
+    assert [(wait.seconds, wait.name) for wait in found] == [
+        (5.0, "a name server that does not answer"),
+        (1.0, "a lost SYN that was sent again, some more than once"),
+    ]
+
+
+@pytest.mark.parametrize(("waiting", "operations"), [(3, [""]), (60, ["create", "delete"])])
+def test_operations_are_named_together_only_where_none_is_by_itself(waiting, operations):
+    rng = np.random.default_rng(7)
+    leaves = {}
+    for code in (0, 3):
+        times = np.concatenate([rng.lognormal(-4, 0.3, 300), 1.0 + rng.exponential(0.003, waiting)])
+        leaves[code, 0] = plain(times), merge(())
+    assert [wait.operation for wait in waits_in(leaves)] == operations
+
+
 def test_the_usual_time_of_one_size_class_is_no_wait():
     rng = np.random.default_rng(1)
     fast, slow = (plain(rng.normal(mean, 0.001, 500)) for mean in (0.005, 0.0425))
@@ -104,6 +139,16 @@ def test_the_usual_time_of_one_size_class_is_no_wait():
     # Where both take that long, and reads do not, it is one.
     leaves = {(0, 0): (slow, merge(())), (0, 1): (slow, merge(())), (1, 0): (fast, merge(()))}
     assert [each.requests > 900 for each in waits_in(leaves)] == [True]
+
+
+@pytest.mark.parametrize(("fast", "named"), [(19, ["create"]), (20, [])])
+def test_a_size_class_of_few_requests_contradicts_no_other(fast, named):
+    rng = np.random.default_rng(1)
+    few, slow, others = (
+        plain(rng.normal(mean, 0.001, count)) for mean, count in ((0.005, fast), (0.0425, 500), (0.005, 500))
+    )
+    leaves = {(0, 0): (few, merge(())), (0, 1): (slow, merge(())), (1, 0): (others, merge(()))}
+    assert [wait.operation for wait in waits_in(leaves)] == named
 
 
 def test_a_far_store_is_no_wait():
@@ -206,6 +251,17 @@ def test_a_slow_name_server_is_named():
     )
 
 
+@pytest.mark.parametrize(("seconds", "named"), [(5.0, [5.0]), (1.0, [])])
+def test_only_the_answer_that_several_wait_for_comes_early_to_the_later_ones(seconds, named):
+    """They begin to wait up to a request later. A SYN of one's own is never sent again too early."""
+    rng = np.random.default_rng(5)
+    usual = plain(rng.lognormal(np.log(0.05), 0.2, 300))
+    early = seconds - rng.uniform(0.01, 0.05, 40)
+    connecting = plain(np.concatenate([rng.exponential(0.0005, 300), early]))
+    found = waits_in({(0, 0): (usual, connecting), (1, 0): (usual, merge(()))})
+    assert [wait.seconds for wait in found] == named
+
+
 def test_waits_are_seen_where_what_requests_take_without_spreads_widely():
     """One in fourteen takes more than a quarter of the wait."""
     named = 0
@@ -216,3 +272,9 @@ def test_waits_are_seen_where_what_requests_take_without_spreads_widely():
         found = waits_in({(3, 0): (plain(latency), merge(()))})
         named += [(wait.seconds, wait.operation) for wait in found] == [(0.5, "delete")]
     assert named >= 18  # 20 of 20; with the median in place of the percentile that is told best 15
+
+
+def test_what_a_share_of_requests_tells_is_the_divergence_from_chance():
+    assert waits._information(0.1, 0.1) == waits._information(0.05, 0.1) == 0.0
+    assert waits._information(0.5, 0.1) == pytest.approx(0.5 * math.log(5) + 0.5 * math.log(0.5 / 0.9))
+    assert waits._information(1.0, 0.1) == pytest.approx(math.log(10))

@@ -251,6 +251,27 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
     assert engine.made[0].busy == 2
 
 
+def test_a_worker_that_was_held_up_keeps_what_it_has_begun_until_it_hears_that_it_is_lost(
+    bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.slots = 2
+    bench.send(packing.pack_notice(Ping(3, 1.5, None, 4)))  # in earlier runs
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
+    wait_until(lambda: bool(engine.made and engine.made[0].submitted))
+    monkeypatch.setattr(worker, "LOST_AFTER", -1.0)
+    bench.send(packing.pack_notice(Ping(3, 2.5, None, 4)))
+    assert bench.next(Handback).job_ids == [12]
+    (only,) = engine.made
+    # The master may have stood still as well.
+    only.ended(10, [answer(10)])
+    assert [result.job_id for result in bench.next(Results).results] == [10]
+    assert not only.closed
+    bench.send(packing.pack_notice(Ping(3, 3.5, None, 5)))
+    while (beat := bench.next(Heartbeat)).ping != 3.5:
+        assert beat.held == [10]
+    assert (beat.run_id, beat.held, only.closed) == (0, [], True)
+
+
 def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     bench: Bench, engine: type[Answers]
 ) -> None:

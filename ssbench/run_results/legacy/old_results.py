@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.operations import OPERATIONS
 from ssbench.results import Failure, ResultBlock, RunDescription, TextColumn
-from ssbench.run_results.damage import DamageError
-from ssbench.run_results.reading import MAX_SIZE_CLASSES, RunResults
+from ssbench.run_results.legacy.usual_results import UsualResult
+from ssbench.run_results.reading import MAX_SIZE_CLASSES, DamageError, RunResults
 from ssbench.scenario.model import Scenario, SizeClass, Weights
 from ssbench.untrusted import TooMuchError, plain
 
@@ -29,6 +30,12 @@ _LONGEST_NAME = 1024
 _LONGEST_DETAIL = 10_000
 #: Times beyond the year 5138 are damage; a sum over them would not be a number.
 _LATEST = 1e11
+#: Ids of workers are less than this, sizes and other whole numbers (as exact as floats are), and retries.
+_WORKERS, _EXACT, _RETRIES = 2**63, 2**53, 2**32
+
+
+#: Operation, size class, worker, size, latencies to the first and the last byte, completion, retries.
+_Row = tuple[int, int, int, int, float, float, float, int]
 
 
 class OldResultColumns:
@@ -47,7 +54,7 @@ class OldResultColumns:
         self._clear()
 
     def _clear(self) -> None:
-        self._rows: list[tuple[int, int, int, int, float, float, float, int]] = []
+        self._rows: list[_Row] = []
         self._containers: list[str] = []
         self._objects: list[str] = []
         self._trans_ids: list[str | None] = []
@@ -87,7 +94,7 @@ class OldResultColumns:
             _latency(result.get("first_byte_latency")),
             last_byte,
             completed,
-            min(_integer(result.get("retries"), 0), 2**32 - 1),
+            min(_integer(result.get("retries"), 0), _RETRIES - 1),
         )
         if exception is not None:
             self._failures[len(self._rows)] = _failure(_text(exception, _LONGEST_DETAIL), result)
@@ -96,6 +103,39 @@ class OldResultColumns:
         self._objects.append(_text(result.get("name")))
         trans_id = result.get("trans_id")
         self._trans_ids.append(None if trans_id is None else _text(trans_id))
+
+    def extend(self, results: Sequence[UsualResult]) -> bool:
+        """Take results at once; where one of them is unusual, take none and return False."""
+        operations = [_CODES.get(each.type) for each in results]
+        classes = [self._class_index.get(each.size_str) for each in results]
+        workers = [each.worker_id for each in results]
+        sizes = [-1 if each.size is None else each.size for each in results]
+        first = _latencies([each.first_byte_latency for each in results])
+        last = _latencies([each.last_byte_latency for each in results])
+        completed = [each.completed_at for each in results]
+        retries = [each.retries or 0 for each in results]
+        containers = [each.container for each in results]
+        names = [each.name for each in results]
+        trans_ids = [each.trans_id for each in results]
+        if (
+            not results
+            or None in operations
+            or None in classes
+            or not _are_within(workers, 0, _WORKERS)
+            or not _are_within(sizes, -1, _EXACT)
+            or not _are_within(retries, 0, _RETRIES)
+            or not (np.abs(completed) < _LATEST).all()
+            or not _are_latencies(np.array(last)).all()
+            or not (_are_latencies(known := np.array(first)) | np.isnan(known)).all()
+            or max(map(len, chain(containers, names, filter(None, trans_ids)))) > _LONGEST_NAME
+        ):
+            return False
+        rows = zip(operations, classes, workers, sizes, first, last, completed, retries, strict=True)
+        self._rows.extend(cast("Iterator[_Row]", rows))
+        self._containers += containers
+        self._objects += names
+        self._trans_ids += trans_ids
+        return True
 
     @property
     def full(self) -> bool:
@@ -131,7 +171,7 @@ class OldResultColumns:
 
     def _worker(self, worker: int | str) -> int:
         """Return the id that stands for a worker: its own, or a negative one for a text."""
-        if isinstance(worker, int) and 0 <= worker < 2**63:
+        if isinstance(worker, int) and 0 <= worker < _WORKERS:
             return int(worker)
         name = str(worker)[:_LONGEST_NAME]
         if name not in self._worker_ids:
@@ -234,6 +274,19 @@ def _weights(profile: object) -> Weights | None:
     return (weights[0], weights[1], weights[2], weights[3])
 
 
+def _are_within(values: Sequence[int], least: int, beyond: int) -> bool:
+    return least <= min(values) and max(values) < beyond
+
+
+def _latencies(values: Sequence[float | None]) -> list[float]:
+    """Return latencies, NaN where there is none."""
+    return [math.nan if value is None else value for value in values]
+
+
+def _are_latencies(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    return np.asarray((seconds >= 0) & (seconds < _LATEST))
+
+
 def _failure(exception: str, result: Mapping[str, Any]) -> Failure:
     """Make a failure of an exception's text, without the secrets that the result holds."""
     secrets: list[str] = []
@@ -277,4 +330,4 @@ def _latency(value: object) -> float:
 
 def _integer(value: object, default: int) -> int:
     number = _number(value)
-    return int(number) if 0 <= number < 2**53 else default
+    return int(number) if 0 <= number < _EXACT else default

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ssbench.results import RunDescription
-from ssbench.run_results.damage import DamageError
 from ssbench.run_results.legacy.old_results import OldResultColumns, OldRunResults, old_run
-from ssbench.run_results.reading import Format
+from ssbench.run_results.reading import DamageError, Format
 from ssbench.run_results.stream import Stream
 
 #: No result and no scenario of such a file is longer than this (bytes).

@@ -54,7 +54,7 @@ class Engine(Protocol):
     def submit(self, batch: JobBatch) -> None:
         """Carry out the jobs of a batch; a job begins at once if a user is free.
 
-        From now on there are ``batch.users`` of them. Whatever goes wrong with a job is told by its result.
+        From now on there are ``batch.users`` of them. Whatever goes wrong with a job is in its result.
         Called from the event loop.
         """
 
@@ -64,8 +64,8 @@ class Engine(Protocol):
     def trust_until(self, moment: float) -> None:
         """Begin jobs only before this moment of the monotonic clock; after it others may have them.
 
-        The engine looks at the clock itself: a worker that was stopped goes on where it was, before anything
-        of the worker has a turn. Jobs that wait for that reason begin when this is called again.
+        The engine looks at the clock itself: a worker that was stopped continues where it was, before
+        anything of the worker has a turn. Jobs that wait for that reason begin when this is called again.
         """
 
     def update(self, parameters: RunParameters) -> None:

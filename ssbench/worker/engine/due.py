@@ -12,6 +12,7 @@ import ctypes
 import heapq
 import math
 import os
+import struct
 import time
 from collections.abc import Callable
 
@@ -32,15 +33,8 @@ _MOST_EARLY = 100e-6
 _STEP = 2e-6
 
 
-class _Moment(ctypes.Structure):
-    """struct itimerspec: an interval, which is 0, and a moment."""
-
-    _fields_ = (
-        ("interval_seconds", ctypes.c_long),
-        ("interval_nanoseconds", ctypes.c_long),
-        ("seconds", ctypes.c_long),
-        ("nanoseconds", ctypes.c_long),
-    )
+#: struct itimerspec: an interval, which is 0, and a moment, each in seconds and nanoseconds.
+_SPECIFICATION = struct.Struct("4l")
 
 
 class Alarm:
@@ -49,14 +43,19 @@ class Alarm:
     def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
         self._loop = gevent.get_hub().loop
-        self._libc = ctypes.CDLL(None)
+        # The call takes no time, so the lock of the interpreter is kept. A structure of ctypes, made for each
+        # call, would double what it costs.
+        library = ctypes.PyDLL(None)
+        self._specification = ctypes.create_string_buffer(_SPECIFICATION.size)
         self._descriptor = -1
         self._at = math.inf
         self._early = 0.0
         #: Whether the moment was ahead when it was set, so that the timer tells how long waking up takes.
         self._ahead = False
-        if hasattr(self._libc, "timerfd_create"):
-            self._descriptor = self._libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if hasattr(library, "timerfd_create"):
+            self._descriptor = library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+            self._set_timer = library.timerfd_settime
+            self._set_timer.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
         self._watcher = self._loop.io(self._descriptor, 1) if self._descriptor >= 0 else self._loop.timer(0.0)
         if self._descriptor >= 0:
             self._watcher.start(self._ring)
@@ -71,24 +70,30 @@ class Alarm:
             if moment < math.inf:
                 self._watcher = self._loop.timer(max(0.0, moment - time.monotonic()))
                 self._watcher.start(self._ring)
-            return
-        timer = moment - self._early
-        self._ahead = timer > time.monotonic()
-        fraction, seconds = math.modf(timer) if moment < math.inf else (0.0, 0.0)
+        else:
+            self._set_timer_to(moment)
+
+    def _set_timer_to(self, moment: float) -> None:
         # No moment at all turns it off, and one that has passed rings at once.
-        at = _Moment(0, 0, int(max(seconds, 0.0)), int(max(fraction, 0.0) * 1e9))
-        self._libc.timerfd_settime(self._descriptor, _ABSOLUTE, ctypes.byref(at), None)
+        timer = max(moment - self._early, 1e-9) if moment < math.inf else 0.0
+        self._ahead = timer > time.monotonic()
+        seconds = int(timer)
+        nanoseconds = int((timer - seconds) * 1e9)
+        _SPECIFICATION.pack_into(self._specification, 0, 0, 0, seconds, nanoseconds)
+        self._set_timer(self._descriptor, _ABSOLUTE, self._specification, None)
 
     def _ring(self) -> None:
-        if self._descriptor >= 0:
-            try:
-                os.read(self._descriptor, 8)
-            except BlockingIOError:
-                return  # it was set anew meanwhile
-        moment, self._at = self._at, math.inf
+        moment = self._at
+        if moment == math.inf or (self._ahead and time.monotonic() < moment - _MOST_EARLY):
+            return  # it was set anew meanwhile
         if self._ahead:
             self._wait_out(moment)
+        self._at = math.inf
         self._wake()
+        if self._at == math.inf and self._descriptor >= 0:
+            # A timer that was not set anew would ring on. To read it, as is usual, would be one call more for
+            # each that was.
+            self._set_timer_to(math.inf)
 
     def _wait_out(self, moment: float) -> None:
         """Busy-wait for the moment, but not for long; note how early the timer has to be."""
@@ -126,16 +131,19 @@ class DueJobs:
         """Keep a job until then."""
         heapq.heappush(self._heap, (due, work[1][0], work))
 
-    def take(self) -> Work | None:
+    def take(self, now: float) -> Work | None:
         """Take the job that has been due for longest. None if none is due: then the alarm is set."""
         heap = self._heap
-        if heap and heap[0][0] <= time.monotonic():
+        if not heap:
+            if self._alarm is not None:
+                self._alarm.set(math.inf)
+            return None
+        moment = heap[0][0]
+        if moment <= now:
             return heapq.heappop(heap)[2]
         if self._alarm is None:
-            if not heap:
-                return None
             self._alarm = Alarm(self._wake)
-        self._alarm.set(heap[0][0] if heap else math.inf)
+        self._alarm.set(moment)
         return None
 
     def clear(self) -> list[Work]:

@@ -86,11 +86,10 @@ class GreenletEngine:
 
     def _next(self) -> Work | None:
         """Take the next job that may begin; None if there is none."""
-        if monotonic() > self._trusted_until:
+        now = monotonic()
+        if now > self._trusted_until:
             return None
-        if self._queue:
-            return self._queue.popleft()
-        return self._due.take() if self._due else None
+        return self._queue.popleft() if self._queue else self._due.take(now)
 
     def trust_until(self, moment: float) -> None:
         self._trusted_until = moment

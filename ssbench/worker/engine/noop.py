@@ -70,7 +70,7 @@ class NoopEngine:
             begin = [self._queue.popleft() for _ in range(count)]
             for batch_id, works in groupby(begin, itemgetter(0)):
                 self._end(batch_id, [job for _, job in works])
-        while self.busy < self._users and (work := self._due.take()) is not None:
+        while self.busy < self._users and (work := self._due.take(time.monotonic())) is not None:
             batch_id, job, _, due = work
             now = time.monotonic()
             self.begun = max(self.begun, job[0])

@@ -25,11 +25,11 @@ def test_averages_are_of_all_intervals_of_devices_that_the_logs_know() -> None:
     )
     addresses = Addresses(JOINED, {})
     assert of_devices(Observation(statsd=Statsd(metrics=metrics)), addresses) == {
-        "d0 on n0": "its PUTs take 3 ms/kB (other devices 4, median)",
-        "d1 on n1": "its PUTs take 4 ms/kB (other devices 3, median)",
+        "d0 on n0": "its PUTs take 3.00 ms/kB (other devices 4.00, median)",
+        "d1 on n1": "its PUTs take 4.00 ms/kB (other devices 3.00, median)",
     }
     assert of_devices(Observation(statsd=Statsd(metrics=metrics[:1])), addresses) == {
-        "d0 on n0": "its PUTs take 3 ms/kB"
+        "d0 on n0": "its PUTs take 3.00 ms/kB"
     }
     assert of_devices(None, addresses) == of_devices(Observation(), addresses) == {}
 

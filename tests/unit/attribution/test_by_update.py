@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from counted import SCENARIO, Memory, row
+from genuine_logs import DATA
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution import by_update
+from ssbench.attribution import by_update, troubles
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.join import Join
@@ -20,7 +22,7 @@ from ssbench.attribution.kinds import READS
 from ssbench.results import RunDescription
 
 NODES = 4
-ADDRESSES = {f"10.0.0.{number + 1}:6200": f"n{number}" for number in range(NODES)}
+ADDRESSES = {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
 OF_RUN = "tx0123456789abcdef01234-006b021e1d"
 
 
@@ -38,7 +40,7 @@ def cluster(kind: str, names: str = "alike") -> Joined:
     told = (lines.of == OBJECT) & ~READS[joined.operations.code[lines.operation]]
     for at in np.flatnonzero(told).tolist():
         device = devices[int(lines.device[at])]
-        known = senders.setdefault((f"10.0.0.{int(device.node[1:]) + 1}:6200", device.name), [])
+        known = senders.setdefault((f"10.0.0.{int(device.node[1:]) + 1}", device.name), [])
         if len(known) < by_update.MOST:
             known.append(int(lines.operation[at]))
     return replace(joined, devices=devices, senders=senders)
@@ -86,30 +88,68 @@ def test_nobody_is_called_by_a_wrong_name_and_a_missing_log_is_that_of_its_node(
     assert by_update.find(without(whole, lost, 0.5)).unlogged == []
 
 
-def test_the_sender_of_an_update_is_in_its_line(tmp_path: Path) -> None:
-    update = (
-        "{} container-server: 10.0.0.{} - - [21/Nov/2026:22:41:33 +0000]"
-        ' "PUT /c1/4/AUTH_a/c/o" 201 - "PUT http://10.0.0.{}:6200/sda/9/AUTH_a/c/o"'
-        f' "{OF_RUN}" "object-server 7" 0.0010 "-" 9 0\n'
-    )
-    path = tmp_path / "log"
-    path.write_text(update.format("n1", 1, 1) + update.format("n1", 2, 2))
+#: As Swift 2.38 writes it: the referer has the address of the proxy, as the client called it.
+UPDATE = (
+    "{} container-server: {} - - [21/Nov/2026:22:41:33 +0000]"
+    ' "PUT /c1/4/AUTH_a/c/o" 201 - "PUT http://swift.example.com:8080/{}/9/AUTH_a/c/o"'
+    f' "{OF_RUN}" "object-server 7" 0.0010 "-" 9 0\n'
+)
+
+
+def joined_lines(path: Path, text: str) -> Joined:
+    path.write_text(text)
     run = RunDescription(SCENARIO, run_id=0x1234)
     join = Join(Memory(block([row()], [OF_RUN]), run=run))
     join.read([LogFile(path, "n1"), LogFile(path, "n2")])
-    joined = join.joined()
-    assert joined.senders == {("10.0.0.1:6200", "sda"): [0, 0], ("10.0.0.2:6200", "sda"): [0, 0]}
+    return join.joined()
+
+
+def test_the_sender_of_an_update_is_in_its_line(tmp_path: Path) -> None:
+    text = UPDATE.format("n1", "10.0.0.1", "sda") + UPDATE.format("n1", "fd00::2", "sda")
+    joined = joined_lines(tmp_path / "log", text)
+    assert joined.senders == {("10.0.0.1", "sda"): [0, 0], ("fd00::2", "sda"): [0, 0]}
     assert joined.devices == [Device("n1", "container", "c1")]
 
 
+def test_genuine_updates_name_no_proxy_as_a_storage_node(tmp_path: Path) -> None:
+    # Two proxies at 127.0.0.1:18081 and 18082; three object servers at one IP.
+    text = (DATA / "container.log").read_text()
+    senders = {
+        sent
+        for trans_id in re.findall(r"tx[0-9a-f]{21}-[0-9a-f]{10}", text)
+        for sent in joined_lines(tmp_path / "log", text.replace(trans_id, OF_RUN)).senders
+    }
+    assert senders == {("127.0.0.1", name) for name in ("d1", "d2", "d3")}
+
+
+def test_an_address_of_several_nodes_tells_nothing() -> None:
+    joined = cluster("grown", "different")
+    senders = {("10.0.0.9", device): places for (_, device), places in joined.senders.items()}
+    assert by_update.find(replace(joined, senders=senders)) == ({}, [])
+    # Nor does it say that the log of one of them is missing.
+    assert by_update.find(replace(without(joined, "n1"), senders=senders)) == ({}, [])
+
+
+@pytest.mark.parametrize("how", ["user", "ring"])
+def test_a_server_without_a_log_is_named_once(how: str) -> None:
+    joined = without(cluster("grown"), "n1")
+    assert troubles.unlogged(joined, Addresses(joined, {}), []) == ["10.0.0.2"]
+    if how == "ring":
+        by_ring = ["10.0.0.2:6200"]
+        assert troubles.unlogged(joined, Addresses(joined, {}), by_ring) == by_ring
+    else:  # it says that a node of the logs has this address
+        assert troubles.unlogged(joined, Addresses(joined, {"10.0.0.2:6200": "n3"}), []) == []
+
+
 @pytest.mark.parametrize(
-    ("referer", "sent"),
+    ("referer", "device"),
     [
-        (b"PUT http://[fd00::1]:6200/sda/9/a/c/o", (b"[fd00::1]:6200", b"sda")),
+        (b"PUT http://[fd00::1]:6200/sda/9/a/c/o", b"sda"),
+        (b"DELETE http://localhost/sda/9/a/c/o", b"sda"),
         (b"-", None),
         (b"PUT /sda/9/a/c/o", None),
         (b"PUT http://10.0.0.1:6200/", None),
     ],
 )
-def test_referers(referer: bytes, sent: tuple[bytes, bytes] | None) -> None:
-    assert by_update.sender(referer) == sent
+def test_referers(referer: bytes, device: bytes | None) -> None:
+    assert by_update.device_of(referer) == device

@@ -9,9 +9,11 @@ from counted import Memory, row
 from result_rows import block, many
 
 from ssbench.attribution.files import LogFile
+from ssbench.attribution.findings import attribute
 from ssbench.attribution.join import Join
 from ssbench.attribution.slowest import MOST
-from ssbench.results import ResultBlock, TextColumn
+from ssbench.attribution.texts import coverage_notes
+from ssbench.results import Mark, ResultBlock, TextColumn
 
 ID = "tx{:021x}-006b021d00"
 
@@ -33,6 +35,18 @@ def test_operations_on_one_object_have_one_subject_in_all_blocks() -> None:
     subject = Join(Memory(numbers, again)).joined().operations.subject.tolist()
     assert len(set(subject)) == 4
     assert subject[4] == subject[0]
+
+
+def test_the_time_of_an_operation_that_its_worker_delayed_is_left_out() -> None:
+    delayed = many(
+        range(4), marks=np.array([0, Mark.DELAYED, Mark.WARM_UP, Mark.WARM_UP | Mark.DELAYED], np.uint8)
+    )
+    joined = Join(Memory(delayed)).joined()
+    assert np.isnan(joined.operations.latency).tolist() == [False, True, False, True]
+    assert np.isnan(joined.operations.first_byte).tolist() == [False, True, False, True]
+    answer = attribute(joined)
+    assert (answer.coverage.failed, answer.coverage.delayed) == (0, 2)
+    assert "2 operations delayed by a worker that stalled: not compared" in coverage_notes(answer.coverage)
 
 
 def test_all_lines_of_a_transaction_are_kept_although_it_is_not_among_the_slowest(tmp_path: Path) -> None:

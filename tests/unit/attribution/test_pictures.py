@@ -7,6 +7,7 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.pictures import pictures
 from ssbench.document import Bars, Cell, Section, Table
+from ssbench.figures.units import difference
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 
@@ -37,6 +38,7 @@ def test_each_section_has_bars_up_to_its_longest() -> None:
     assert [*drawn.values] == longer
     table = next(each for each in over.elements if isinstance(each, Table))
     assert bars(table) == [each / max(longer) for each in longer]
+    assert [row[2] for row in table.rows] == [difference(each.longer) for each in course.slices]
 
 
 def test_nothing_is_shown_of_what_there_is_nothing() -> None:

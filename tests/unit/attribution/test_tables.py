@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
+from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution import evidence
+from ssbench.attribution import evidence, texts
 from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Device, FileCount, Joined
+from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Device, FileCount, Joined, Lines
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.tables import Row, of_two, partition_rows
+from ssbench.figures.units import share
 
 
 def run(devices: int, partition: list[int], device: list[int], seconds: list[float]) -> Joined:
@@ -102,3 +104,50 @@ def test_reasons_are_told_of_what_is_missing() -> None:
     lines.of[:] = OTHER
     (reason,) = attribute(whole).coverage.reasons
     assert reason.startswith("no access line of an object server: ")
+
+
+def test_a_proxy_without_a_log_is_no_all_clear() -> None:
+    for seconds in (0.0, 0.03):
+        joined = simulate(1, Cause(proxy=1, seconds=seconds), Shape(devices=4, nodes=3, requests=600))
+        lost = joined.proxy == 1
+        without = replace(
+            joined,
+            proxy=np.where(lost, -1, joined.proxy),
+            proxy_seconds=np.where(lost, np.nan, joined.proxy_seconds),
+        )
+        first, *others = texts.answer(attribute(without))
+        if seconds:
+            assert first.startswith("A proxy without a log is slow: the ")
+            assert "that lack a line of a proxy take 3" in first
+        else:
+            assert first == "Inconclusive: no outlier was found, but logs are missing."
+        assert any(
+            each.startswith(f"{share(lost.mean())} of the operations lack a line of a proxy")
+            for each in others
+        )
+
+
+def test_without_lines_of_container_servers_they_are_not_cleared() -> None:
+    joined = simulate(1, Cause(container=1, seconds=0.03), Shape(devices=4, nodes=3, requests=600))
+    kept = joined.lines.of != UPDATE
+    lines = Lines(**{name: getattr(joined.lines, name)[kept] for name in Lines.__slots__})
+    first, *others = texts.answer(attribute(replace(joined, lines=lines)))
+    assert first.startswith("No outlier found among those that can be compared: ")
+    assert (
+        "No line of a container server tells of an object: one that makes writes slow cannot be seen."
+        in others
+    )
+
+
+def test_the_first_device_is_the_one_with_most_evidence() -> None:
+    joined = simulate(3, Cause(devices=(1,), seconds=0.03), Shape(devices=12, nodes=4, requests=600))
+    lines = joined.lines
+    # Another has a few requests only, which took long by chance.
+    other = np.flatnonzero((lines.device == 2) & (lines.of == OBJECT))
+    lines.device[other[2:]] = 6
+    joined.operations.latency[lines.operation[other[:2]]] = 1.0
+    found = attribute(joined)
+    longest = max(found.devices, key=lambda row: row.longer.median if row.longer else -1.0)
+    assert longest.name == "d2 on n2"
+    assert found.devices[0].name == "d1 on n1"
+    assert found.nodes[0].name == "n1"

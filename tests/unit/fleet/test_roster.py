@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ssbench.fleet import events
-from ssbench.fleet.roster import FIRST_NUMBER, MOST_WORKERS, NotReady, Roster
+from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.roster import FIRST_NUMBER, NotReady, Roster
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import WorkerState
 
@@ -32,12 +33,16 @@ class Gate:
         *,
         worker_id: int | None = None,
         answers: bool = True,
+        ping: float | None = None,
         host: str = "h",
         gaps: list[tuple[float, float]] | None = None,
         clock: float = 0.0,
         times_of_day: tuple[float, float] | None = None,
     ) -> WorkerState | None:
-        """Receive a heartbeat; ``times_of_day`` are those of the worker and of the master."""
+        """Receive a heartbeat; ``times_of_day`` are those of the worker and of the master.
+
+        It answers a ping that was sent now, or then.
+        """
         worker_s, *master_s = times_of_day or (0.0,)
         return self.roster.heartbeat(
             Heartbeat(
@@ -55,7 +60,7 @@ class Gate:
                 version="1",
                 gaps=gaps or [],
                 wall=worker_s,
-                **({"master": self.roster.master, "ping": now} if answers else {}),
+                **({"master": self.roster.master, "ping": now if ping is None else ping} if answers else {}),
             ),
             now,
             *filter(None, master_s),
@@ -102,7 +107,7 @@ def test_who_is_pinged_and_when() -> None:
     for instance in (1, 2, 3):
         worker = gate.hear(instance, 0.0)
         assert worker is not None
-        worker.presence.pinged = float(instance)
+        worker.presence.pinged_at(float(instance))
     gate.roster.refuse(3, 3, "h", "why", 0.0)
     due = gate.roster.to_ping(1.0 + HEARTBEAT_SECONDS)
     assert [worker.instance for worker in due] == [1]
@@ -142,6 +147,22 @@ def test_one_that_is_lost_comes_back_when_it_answers_again() -> None:
     gate.hear(1, 31.0)
     assert gate.kinds() == [events.Back]
     assert gate.used == [1, 1]
+
+
+def test_one_that_is_lost_is_used_again_only_when_it_has_heard_of_that() -> None:
+    gate = Gate()
+    worker = gate.hear(1, 0.0)
+    assert worker is not None
+    worker.presence.pinged_at(3.0)
+    gate.roster.tick(0.5)
+    for step in range(1, 10):
+        gate.roster.tick(float(step))
+    assert (worker.presence.ready, worker.presence.lost) == (False, 1)
+    assert gate.kinds() == [events.Joined, events.Lost]
+    # Until then it has the jobs that it had: others may have got them.
+    for ping, told in ((3.0, []), (9.5, [events.Back])):
+        gate.hear(1, 10.0, ping=ping)
+        assert gate.kinds() == told
 
 
 def test_of_two_with_one_id_the_later_one_is_used_when_the_earlier_one_ends() -> None:

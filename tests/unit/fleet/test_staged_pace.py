@@ -77,8 +77,8 @@ def test_it_is_skipped_where_the_next_stage_has_none() -> None:
     assert staged.room(START + 1, 0, 3, 100) == 7
     assert staged.dues(10, 7) == []
     assert (arrivals.taken, arrivals.skipped) == (10, 90)
-    assert staged.room(START + 2, 0, 0, 100) == 3  # of those that are due in the third stage, none earlier
-    assert staged.dues(17, 3) == pytest.approx([START + 2, START + 2.1, START + 2.2])
+    assert staged.room(START + 2, 0, 0, 100) == 4  # of those that are due in the third stage, none earlier
+    assert staged.dues(17, 4) == pytest.approx([START + each for each in (2, 2.1, 2.2, 2.3)])
 
 
 def test_a_rate_that_grows() -> None:

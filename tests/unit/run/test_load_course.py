@@ -10,8 +10,7 @@ import pytest
 
 from ssbench.fleet.wire import LAG_BUCKETS
 from ssbench.fleet.worker_load import Load
-from ssbench.run.load_course import MOST, LoadCourse
-from ssbench.run.own_part import OwnPart
+from ssbench.run.load_course import MOST, LoadCourse, MasterLoad
 
 IDLE = [0] * LAG_BUCKETS
 
@@ -24,7 +23,7 @@ def worker(*, used: bool = True) -> Any:
 
 def test_a_sample_has_the_busiest_worker_and_the_latest_loop() -> None:
     busy, late, foreign = worker(), worker(), worker(used=False)
-    own = OwnPart()
+    own = MasterLoad()
     own.begin(0.0, 0.0)
     course = LoadCourse(lambda: [busy, late, foreign], own)
     course.tick(0.0)
@@ -47,7 +46,7 @@ def test_a_sample_has_the_busiest_worker_and_the_latest_loop() -> None:
 
 
 def test_a_worker_that_is_not_heard_is_no_worker_without_load() -> None:
-    course = LoadCourse(lambda: [worker()], OwnPart())
+    course = LoadCourse(lambda: [worker()], MasterLoad())
     course.tick(0.0)
     course.tick(1.0)
     (sample,) = course.samples(0.0)
@@ -55,7 +54,7 @@ def test_a_worker_that_is_not_heard_is_no_worker_without_load() -> None:
 
 
 def test_a_long_run_has_wider_samples() -> None:
-    one, own = worker(), OwnPart()
+    one, own = worker(), MasterLoad()
     course = LoadCourse(lambda: [one], own)
     own.begin(0.0, 0.0)
     for second in range(4 * MOST):

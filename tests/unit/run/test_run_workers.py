@@ -69,3 +69,12 @@ def test_an_interrupt_ends_the_wait() -> None:
     bench.network.at(2.0, bench.loop.interrupted.set)
     wait_for_workers(bench.loop, lambda: 1, 60.0, "advice")
     assert bench.network.now - bench.began == pytest.approx(2.0, abs=0.2)
+
+
+def test_a_master_that_was_stopped_in_a_tick_looks_at_its_workers_again_at_once() -> None:
+    bench = Bench()
+    stops = iter([20.0])
+    bench.loop.on_tick = lambda _now: bench.network.master_is_busy(next(stops, 0.0))
+    bench.network.at(21.0, lambda: bench.network.worker(1))
+    wait_for_workers(bench.loop, lambda: 1, 60.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(21.0, abs=1.0)

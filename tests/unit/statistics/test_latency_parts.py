@@ -6,7 +6,7 @@ import numpy as np
 from counted import row
 from result_rows import block
 
-from ssbench.statistics.attempts import NONE, Part, Parts, parts_of, sum_of, vanished
+from ssbench.statistics.attempts import NONE, Part, Parts, parts_of, sum_of
 
 
 def test_parts_of_the_rows_that_are_asked_for() -> None:
@@ -22,12 +22,6 @@ def test_a_usual_block_costs_nothing() -> None:
     assert sum_of([NONE, NONE]) is NONE
 
 
-def test_deletes_that_found_nothing() -> None:
-    rows = [(3, 0, 1, 0, 1, 0, 0.0, 1.0, 100.0, status, 0) for status in (404, 204, 404)]
-    assert vanished(block(rows), np.arange(3)).vanished == 2
-    assert vanished(block(rows), np.array([1])) is NONE
-
-
 def test_the_sum_keeps_the_longest() -> None:
-    one, two = Parts(Part(1, 3.0, 3.0), vanished=1), Parts(Part(4, 4.0, 1.5), Part(1, 1.0, 1.0))
-    assert sum_of([one, NONE, two]) == Parts(Part(5, 7.0, 3.0), Part(1, 1.0, 1.0), 1)
+    one, two = Parts(Part(1, 3.0, 3.0)), Parts(Part(4, 4.0, 1.5), Part(1, 1.0, 1.0))
+    assert sum_of([one, NONE, two]) == Parts(Part(5, 7.0, 3.0), Part(1, 1.0, 1.0))

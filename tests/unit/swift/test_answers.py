@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ssbench.store.causes import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE
 from ssbench.store.contract import Request
 from ssbench.swift import answers
-from ssbench.swift.causes import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE
 from ssbench.swift.http_response import Answer
 
 

@@ -14,7 +14,7 @@ from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift import cleanup, containers
 from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
 from ssbench.swift.credentials import Session
-from ssbench.swift.listing import find_containers, parse_listing
+from ssbench.swift.listing import Listing, find_containers, parse_listing
 
 SETTINGS = CleanUpSettings(concurrency=2, connect_timeout=5.0, network_timeout=10.0)
 
@@ -52,7 +52,13 @@ def test_only_containers_with_such_names_are_found_over_all_pages(
     assert [*find_containers(session(server), "x", "gold", SETTINGS.timeouts)] == [("x_000001_gold", 0)]
 
 
-@pytest.mark.parametrize("listing", [b"[]]", b'{"a": 1}', b"[1]", b'[{"name": "x_000000"}]'])
+@pytest.mark.parametrize(
+    "listing",
+    [
+        *(b"[]]", b'{"a": 1}', b"[1]", b'[{"name": "x_000000"}]', b"null", b'[{"name": 5}]', b"[{}]"),
+        *(b'[{"name": null, "count": 1}]', b'[{"name": "x_000000", "count": 1e999}]'),
+    ],
+)
 def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(server: FaultServer, listing: bytes) -> None:
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
     with pytest.raises(ClusterError, match="containers cannot be listed"):
@@ -184,6 +190,22 @@ def test_with_several_storage_urls_a_failure_says_where() -> None:
         both = Session((one.url, other.url), "t")
         result = AccountCleaner(both, SETTINGS).run(["a", "b"])
     assert {failure.rpartition("/")[0] for failure in result.failures} == {one.url, other.url}
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        *(b"null", b'{"a": 1}', b'[{"name": 5, "bytes": 1}]', b'[{"name": "a", "bytes": 1e999}]'),
+        *(b'[{"name": "a", "bytes": -1}]', b'[{"name": "a"}]', b'[{"name": "a", "bytes": "1"}]'),
+        *(b'[{"name": "\\ud800", "bytes": 1}]', b'[{"name": "a", "bytes": 9999999999999999999999}]'),
+    ],
+)
+def test_what_is_no_listing_of_objects_is_refused(server: FaultServer, listing: bytes) -> None:
+    """One of null was the end of the listing, and infinity a traceback."""
+    server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
+    found = Listing(session(server), "c", SETTINGS.timeouts, None)
+    with pytest.raises(ClusterError, match="its listing is no listing of objects"):
+        next(iter(found.objects(lambda _count: None)), None)
 
 
 def test_rows_of_listings() -> None:

@@ -179,3 +179,10 @@ def test_a_run_uses_all_containers_of_its_base_and_policy(
     with caplog.at_level(logging.WARNING):
         assert containers_in_use(session, names[:2], timeouts) == {}
     assert caplog.messages == ["Whether a run uses x_000000 is not known: HTTP 403 Forbidden"]
+
+
+def test_a_moment_that_no_clock_can_show_tells_no_age(server: FaultServer, kept: Kept) -> None:
+    """It was a traceback of a clean-up."""
+    kept.keep(Mark(run="a1"), "x_000000", written="Mon, 01 Jan 99999999999999999999 00:00:00 GMT")
+    used = containers_in_use(Session((server.url,), "t"), ["x_000000"], (5.0, 5.0))
+    assert used["x_000000"].run == "a1"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
-from ssbench.workload.effects import Effects
-from ssbench.workload.objects import Objects
+from ssbench.workload.objects import Effects, Objects
 
 
 def scenario(**weights: float) -> Scenario:

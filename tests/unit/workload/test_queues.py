@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.workload import queues
-from ssbench.workload.queues import Queues
+from ssbench.workload import objects
+from ssbench.workload.objects import Queues
 
 
 def taken(found: Queues, index: int) -> int:
@@ -13,7 +13,7 @@ def taken(found: Queues, index: int) -> int:
 
 
 def test_each_class_has_its_own_order_over_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "_CHUNK", 4)
+    monkeypatch.setattr(objects, "_CHUNK", 4)
     found = Queues(2)
     for number in range(1, 50):
         found.append(0, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.workload.queues import Readers
+from ssbench.workload.objects import Readers
 
 
 def test_an_operation_has_its_object_when_the_last_of_its_readers_has_ended() -> None:

@@ -1,0 +1,187 @@
+"""The parser of the command line of all programs: old spellings, what is set elsewhere, the help.
+
+It imports little, because ``--help`` needs no more; the types of values are in :mod:`ssbench.cli.options`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ssbench.errors import ExitCode
+from ssbench.suggestions import did_you_mean
+
+#: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
+COMPLETES = "completes"
+
+
+def completes(action: argparse.Action, kind: str) -> None:
+    """Let a shell complete the values of an argument: "scenarios", "runs" or "labels"."""
+    setattr(action, COMPLETES, kind)
+
+
+class Preset(list[Any]):
+    """Values of an option that may be repeated, from a file or a variable; the command line replaces them."""
+
+
+class _Append(argparse._AppendAction):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if isinstance(getattr(namespace, self.dest, None), Preset):
+            setattr(namespace, self.dest, [])
+        super().__call__(parser, namespace, values, option_string)
+
+
+class _Extend(_Append, argparse._ExtendAction):
+    pass
+
+
+class _HelpAll(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        parser.brief = ()
+        parser.print_help()
+        parser.exit()
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that also accepts underscores for hyphens in long options.
+
+    Scripts for ssbench 0.x contain ``--zmq-results_port`` and ``--os_username``. The help shows the
+    spelling with hyphens only, and begins with ``example``; where there are ``brief`` options it shows only
+    these, and ``--help-all`` shows the rest. Abbreviated options are refused, because a new option could
+    change their meaning; options and sub-commands that are like an unknown one are offered.
+
+    Options that are set elsewhere are :meth:`preset`. ``alternatives`` are options of which one makes the
+    other meaningless. After parsing, the attribute ``given`` of the namespace holds the names of what the
+    command line has, and ``set_elsewhere`` the default and the source of each value that is preset.
+    """
+
+    def __init__(
+        self, *args: Any, example: str | None = None, brief: Sequence[str] = (), **kwargs: Any
+    ) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+        self.register("action", "append", _Append)
+        self.register("action", "extend", _Extend)
+        self.brief = brief
+        self.alternatives: tuple[tuple[argparse.Action, ...], ...] = ()
+        self.example = example
+        self._given: set[str] = set()
+        #: Of what is preset: the default that it replaces, and how near to the command line it is.
+        self._preset: dict[argparse.Action, tuple[Any, int]] = {}
+        self._sources: dict[argparse.Action, str] = {}
+        if self.add_help:
+            self.add_argument(
+                "--help-all", action=_HelpAll, help="show all options" if brief else argparse.SUPPRESS
+            )
+
+    def preset(self, action: argparse.Action, value: Any, rank: int, source: str) -> None:
+        """Let a value, which is already parsed, be what an option has that is not given."""
+        self._preset[action] = action.default, rank
+        self._sources[action] = source
+        for each in self._actions:  # several may be for one value, as --progress and --live
+            if each.dest == action.dest and each.default != argparse.SUPPRESS:
+                each.default = value
+
+    def builtin(self, action: argparse.Action) -> Any:
+        """Return the default of an option that is not preset."""
+        return self._preset.get(action, (action.default, 0))[0]
+
+    def add_opposites(self) -> None:
+        """Add ``--no-verify`` for ``--verify``, and so on, which the help does not show."""
+        for action in list(self._actions):
+            flag = next((each for each in action.option_strings if each.startswith("--")), "")
+            if not isinstance(action, argparse._StoreTrueAction | argparse._StoreFalseAction) or not flag:
+                continue
+            opposite = f"--{flag[5:]}" if flag.startswith("--no-") else f"--no-{flag[2:]}"
+            if opposite not in self._option_string_actions and action.help != argparse.SUPPRESS:
+                self.add_argument(
+                    opposite,
+                    dest=action.dest,
+                    action="store_const",
+                    const=not action.const,
+                    default=argparse.SUPPRESS,
+                    help=argparse.SUPPRESS,
+                )
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings:
+            self._given.add(action.dest)
+        return super()._get_values(action, arg_strings)
+
+    def parse_known_args(  # type: ignore[override]  # any namespace is an argparse.Namespace here
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse; see :class:`argparse.ArgumentParser`."""
+        self._given = set()
+        found, rest = super().parse_known_args(args, namespace)
+        if not hasattr(found, "given"):  # a sub-command's parser has said it already
+            found.given = frozenset(self._given)
+            found.set_elsewhere = {
+                action.dest: (default, self._sources[action])
+                for action, (default, _) in self._preset.items()
+                if action.dest not in self._given
+            }
+        together = [group._group_actions for group in self._mutually_exclusive_groups]
+        for group in (*together, *self.alternatives):
+            ranks = {each: self._rank(each) for each in group}
+            for action, rank in ranks.items():
+                if action in self._preset and rank < max(ranks.values()):
+                    setattr(found, action.dest, self.builtin(action))
+        return found, rest
+
+    def _rank(self, action: argparse.Action) -> int:
+        """Return how near to the command line the value of an option is; 0 for its default."""
+        return 10 if action.dest in self._given else self._preset.get(action, (None, 0))[1]
+
+    def format_help(self) -> str:
+        """Return the help, with the example before the usage."""
+        text = self._format_brief() if self.brief else super().format_help()
+        return f"example: {self.example}\n\n{text}" if self.example else text
+
+    def _format_brief(self) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        formatter.start_section("the options that people use most")
+        formatter.add_arguments([self._option_string_actions[flag] for flag in self.brief])
+        formatter.end_section()
+        count = sum(action.help != argparse.SUPPRESS for action in self._actions)
+        formatter.add_text(f"All {count} options: {self.prog} --help-all")
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line, without the usage, which can be forty lines."""
+        self.exit(ExitCode.USAGE, f"{self.prog}: error: {message} (see '{self.prog} --help')\n")
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        return []
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        if arg_string.startswith("--") and "_" in arg_string:
+            name, equals, value = arg_string.partition("=")
+            arg_string = name.replace("_", "-") + equals + value
+        self._refuse_unknown(arg_string)
+        return super()._parse_optional(arg_string)
+
+    def _refuse_unknown(self, argument: str) -> None:
+        """End with the options that were meant, before argparse complains that those are missing."""
+        name = argument.partition("=")[0]
+        known = self._option_string_actions
+        if not name.startswith("--") or name == "--" or " " in name or name in known:
+            return
+        if self._subparsers is None:  # a parser with sub-commands is shown their options as well
+            self.error(f"unrecognized arguments: {name}{did_you_mean(name, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = action.choices
+        if choices is not None and value not in choices:
+            names = [str(choice) for choice in choices]
+            raise argparse.ArgumentError(
+                action,
+                f"{value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}",
+            )

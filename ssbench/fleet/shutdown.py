@@ -1,0 +1,163 @@
+"""Tell all workers that connect to exit, and note which did."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+import zmq
+
+from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.fleet import packing, wire
+from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.sockets import MasterSockets
+from ssbench.measures import Count
+from ssbench.record import Head
+
+_log = logging.getLogger(__name__)
+
+#: Seconds without a message after which no worker is left. A worker comes back to a new master within a
+#: second, or two where a packet is lost: where all that came have exited, less is enough, and as much more as
+#: two messages were apart. On a machine with much load they are, and there some worker may not run for long.
+_SILENCE = 5.0
+_SILENCE_AFTER_EXITS = 2.5
+
+#: Seconds in which no worker comes or exits after which those that still send messages are given up.
+_NO_PROGRESS = 10.0
+
+#: Seconds after which a worker that has not exited is asked again.
+_REPEAT = 1.0
+
+#: A turn of the loop that took longer counts as so many seconds: this process was stopped, or got no CPU,
+#: and has received nothing meanwhile.
+_LONGEST_TURN = 1.0
+
+#: Messages that are taken in before anything else is looked at.
+_MESSAGES_A_TURN = 1000
+
+#: More workers than this are counted instead of being named one by one.
+MOST_NAMED = 20
+
+
+class Report(Head, frozen=True, kw_only=True):
+    """Which workers were told to exit and have done so; ``unnamed`` is how many further ones did not."""
+
+    format: Literal["ssbench workers"] = "ssbench workers"
+    version: Literal[1] = 1
+    exited: tuple[str, ...]
+    remaining: tuple[str, ...]
+    unnamed: Count
+
+
+class Shutdown:
+    """Tells every worker that connects to exit, until no worker sends messages any more.
+
+    ``clock`` returns seconds, as time.monotonic does.
+    """
+
+    def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
+        #: The names of the workers that have not exited, by instance.
+        self.remaining: dict[int, str] = {}
+        #: The names of the workers that have exited, by instance.
+        self.exited: dict[int, str] = {}
+        #: The workers that there was no room to take note of; they were not told to exit.
+        self.turned_away: set[int] = set()
+        self._sockets = sockets
+        self._clock = clock
+        self._order = packing.pack_notice(wire.Exit())
+        self._progress = 0.0
+        #: The longest time between two moments at which messages came, in seconds.
+        self._apart = 0.0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Whether all that connected have exited."""
+        return ExitCode.FAILED if self.remaining or self.turned_away else ExitCode.OK
+
+    def report(self) -> Report:
+        """Return what was found."""
+        return Report(
+            exit_code=self.exit_code,
+            exited=tuple(self.exited.values()),
+            remaining=tuple(self.remaining.values()),
+            unnamed=len(self.turned_away),
+        )
+
+    def run(self) -> None:
+        """Tell them; return after some seconds of silence, or when that does not come."""
+        sockets, clock = self._sockets, self._clock
+        heard = told = turned = self._progress = clock()
+        while True:
+            now = clock()
+            stalled = max(0.0, now - turned - _LONGEST_TURN)
+            turned = now
+            heard += stalled
+            self._progress += stalled
+            if now - heard >= self._silence or now - self._progress >= _NO_PROGRESS:
+                return
+            if now - told > _REPEAT:
+                told = now
+                for instance in self.remaining:
+                    self._tell(instance)
+            if (scarce := sockets.look_after_descriptors()) is not None:
+                _log.warning("%s", scarce)
+            if sockets.poller.poll(100):
+                before, heard = heard, clock()
+                if self.exited or self.remaining:
+                    self._apart = max(self._apart, heard - before)
+                self._receive_some()
+
+    @property
+    def _silence(self) -> float:
+        all_exited = self.exited and not self.remaining and not self.turned_away
+        return min(_SILENCE_AFTER_EXITS + self._apart, _SILENCE) if all_exited else _SILENCE
+
+    def _receive_some(self) -> None:
+        with suppress(zmq.Again):
+            for _ in range(_MESSAGES_A_TURN):
+                self._receive(self._sockets.results.recv(zmq.NOBLOCK))
+
+    def _tell(self, instance: int) -> None:
+        # A worker that is not connected at this moment is told the next time.
+        with suppress(zmq.ZMQError):
+            self._sockets.work.send_multipart([wire.work_address(instance), self._order], zmq.NOBLOCK)
+
+    def _receive(self, frame: bytes) -> None:
+        try:
+            message = packing.unpack_from_worker(frame)
+        except ProtocolError as error:
+            # Such a worker exits when it receives the order, because it cannot read it.
+            if error.worker is not None:
+                self._meet(error.worker[1], f"{wire.worker_name(error.worker[0])} (of another version)")
+            return
+        except WireError as error:
+            _log.warning("Dropped an invalid message: %s", str(error)[:200])
+            return
+        if isinstance(message, wire.Heartbeat):
+            name = wire.worker_name(message.worker_id, message.host, message.pid)
+            self._meet(message.instance, name)
+        elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
+            self.turned_away.discard(message.instance)
+            self._progress = self._clock()
+            name = self.remaining.pop(message.instance, wire.worker_name(message.worker_id))
+            self.exited[message.instance] = name
+            if len(self.exited) <= MOST_NAMED:
+                _log.info("%s has exited", name)
+            elif len(self.exited) == MOST_NAMED + 1:
+                _log.info("More than %d have exited: the others are counted", MOST_NAMED)
+
+    def _meet(self, instance: int, name: str) -> None:
+        if instance in self.exited or instance in self.remaining:
+            return
+        if len(self.remaining) >= MOST_WORKERS:
+            # A bound for strangers, who can pretend to be any number.
+            if len(self.turned_away) < MOST_WORKERS:
+                self.turned_away.add(instance)
+            return
+        self.turned_away.discard(instance)
+        self.remaining[instance] = name
+        self._progress = self._clock()
+        self._tell(instance)

@@ -1,0 +1,211 @@
+"""Folders that ssbench makes for itself: for results that were given no place, for sockets, temporary ones.
+
+Results stay in a folder of the user's that outlives a reboot. The temporary folder does not: many machines
+empty it when they start; and everybody may write to it, so that a folder there is only used where it is ours.
+
+The folder for the Unix sockets of a master and its local workers outlives no master. The master holds a lock
+on it, which ends with its process, however that ends; so whoever gets the lock of such a folder, a local
+worker whose master is gone or the next run, may remove it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import shlex
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from ssbench.errors import UsageError
+
+_log = logging.getLogger(__name__)
+
+#: The folder in the temporary folder that versions before 1.0.0 was released used, and where results go when
+#: the user has no folder for them.
+_TEMPORARY = "ssbench-results"
+
+_PREFIX = "ssbench-sockets-"
+
+
+def results_folder() -> Path:
+    """Return the folder for results, and make it: ``$XDG_STATE_HOME/ssbench``, or ``~/.local/state/ssbench``.
+
+    It is used only when it is safely the user's own. Otherwise it is one in the temporary folder
+    (:func:`ssbench.run.folders.own_folder`). Raises UsageError where none can be made there either.
+    """
+    folder = _state_folder()
+    if folder is None:
+        return _temporary("no folder for results: the user has no home")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_own(folder.stat()):
+            return folder
+        why = f"others own it or may write to it (chmod go-w {shlex.quote(str(folder))})"
+    except OSError as error:
+        why = error.strerror or str(error)
+    why = f"{folder} is not used for results: {why}"
+    instead = _temporary(why)
+    _warn_once(f"{why}; {instead} is, where no other place is given")
+    return instead
+
+
+def _temporary(why: str) -> Path:
+    """Return the folder in the temporary folder; the error tells ``why`` it is needed, and the way out."""
+    try:
+        return own_folder(_TEMPORARY)
+    except UsageError as error:
+        raise UsageError(f"{why}, and {error}; --results-dir names one") from None
+
+
+def earlier_folders() -> list[Path]:
+    """Return the folders, besides :func:`results_folder`, in which earlier runs left their results."""
+    found = []
+    with suppress(UsageError):  # without a temporary folder there are none
+        for folder in own_names(temporary(), _TEMPORARY):
+            with suppress(OSError):
+                if is_own(folder.lstat()):
+                    found.append(folder)
+    return found
+
+
+def _state_folder() -> Path | None:
+    """Return the folder of the user's, which may not exist yet; None where the user has no home.
+
+    With sudo, the home may be another user's; root must leave nothing of its own there.
+    """
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME", ""))
+        if not state.is_absolute():  # the specification says to ignore it then
+            home = Path.home()
+            if not home.is_absolute() or home == home.parent or not home.is_dir():
+                return None
+            state = home / ".local" / "state"
+        there = next(each for each in (state, *state.parents) if each.exists())
+        return state / "ssbench" if there.stat().st_uid == os.geteuid() else None
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: no home is known
+        return None
+
+
+@cache
+def _warn_once(text: str) -> None:
+    _log.warning("%s", text)
+
+
+def own_folder(name: str) -> Path:
+    """Return ``/tmp/NAME``, ``/tmp/NAME-UID`` when that is not safely ours, else a folder of a new name.
+
+    A link planted there, or a folder that another user owns or may write to, is left alone. Raises
+    UsageError where none can be made.
+    """
+    found = temporary()
+    try:
+        for folder in own_names(found, name):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+            if is_own(folder.lstat()):
+                return folder
+        return Path(tempfile.mkdtemp(prefix=f"{name}-"))
+    except OSError as error:
+        raise UsageError(
+            f"{found}: no folder can be made there: {error.strerror}; TMPDIR names another"
+        ) from None
+
+
+def temporary() -> Path:
+    """Return the temporary folder; raises UsageError where there is none that can be written to."""
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise UsageError(f"{error.strerror}; TMPDIR names another") from None
+
+
+def own_names(temporary: Path, name: str) -> tuple[Path, Path]:
+    """Return the names that :func:`own_folder` tries in the temporary folder."""
+    return temporary / name, temporary / f"{name}-{os.geteuid()}"
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Return whether this is a folder of the user's that no other user may write to."""
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+@contextmanager
+def socket_folder() -> Iterator[Path]:
+    """Make a folder that no other user has access to, and remove it at the end.
+
+    Those of masters that are gone are removed too.
+    """
+    for left in temporary().glob(_PREFIX + "*"):
+        remove_if_left(left)
+    path, descriptor = _make()
+    try:
+        yield path
+    finally:
+        _remove(path, descriptor)
+        os.close(descriptor)
+
+
+def remove_if_left(path: Path, wait: float = 0.0) -> None:
+    """Remove such a folder when its master is gone; leave alone what is no such folder, or not ours.
+
+    ``wait`` is how many seconds its lock may still be held: of what a killed process had open, the kernel
+    may close a pipe some time before the lock.
+    """
+    if not path.name.startswith(_PREFIX):
+        return
+    with suppress(OSError):
+        descriptor = _open(path)
+        try:
+            found = os.fstat(descriptor)
+            if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700:
+                _lock(descriptor, time.monotonic() + wait)
+                _remove(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, until: float) -> None:
+    """Take the lock, trying until that time; raises BlockingIOError."""
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
+
+
+def _make() -> tuple[Path, int]:
+    while True:
+        try:
+            path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary()))
+        except OSError as error:
+            raise UsageError(f"{temporary()}: no folder can be made there: {error.strerror}") from None
+        with suppress(FileNotFoundError):
+            descriptor = _open(path)
+            with suppress(OSError):  # a file system without locks: no other process can have one either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Between its making and its locking another run may have taken it for one that was left.
+            if path.exists():
+                return path, descriptor
+            os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _remove(path: Path, descriptor: int) -> None:
+    """Remove the sockets in the folder, and the folder unless there is something else in it."""
+    with suppress(OSError):
+        for name in os.listdir(descriptor):
+            if stat.S_ISSOCK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=descriptor)
+        path.rmdir()

@@ -1,0 +1,90 @@
+"""Why a request failed: the short labels that reports count, and the exception that carries one.
+
+An :class:`AttemptError` is raised where an attempt fails and caught where the client of a store counts
+attempts; beyond that a failure is data.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from ssbench.errors import SsbenchError
+
+NAME_RESOLUTION = "name resolution"
+CONNECT_REFUSED = "connect refused"
+CONNECT_TIMEOUT = "connect timeout"
+CONNECT_FAILED = "connect failed"
+READ_TIMEOUT = "read timeout"  # no progress for --network-timeout
+REQUEST_TIMEOUT = "request timeout"  # progress, but too slow for --request-timeout
+RESET = "reset"
+CLOSED = "closed"  # by the server, before the whole head of a response was received
+SHORT_BODY = "short body"
+BAD_RESPONSE = "bad response"
+WRONG_CONTENT = "wrong content"  # with --verify: a whole answer of other bytes than were written
+WRONG_METADATA = "wrong metadata"  # with --verify: other X-Object-Meta-Ssbench-* than were written
+WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent or received
+WRONG_LISTING = "wrong listing"  # a whole answer, but no listing in order, or of too many entries
+WRONG_VERDICT = "wrong verdict"  # a success, but its body does not say that all was done
+NOT_VERSIONED = "not versioned"  # a success, but the store has made no version
+OF_OTHERS = "of another scenario"  # an object that was to be prepared for this one
+WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
+TLS_CERTIFICATE = "TLS certificate"
+TLS_ERROR = "TLS error"
+
+#: Statuses after which a request is retried: overload, time-out or rate limit (498 is Swift's own).
+TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
+
+
+def status_cause(status: int) -> str:
+    """Return the cause of a status that is not 2xx, such as ``HTTP 503``."""
+    return f"HTTP {status}"
+
+
+NOT_FOUND = status_cause(404)
+
+#: Causes after which a retry may succeed. A short body, one of a wrong size, a response that is not HTTP and
+#: one that takes far too long are findings about the cluster that a retry would hide; a wrong certificate
+#: stays wrong.
+TRANSIENT = frozenset(
+    {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
+) | {status_cause(status) for status in TRANSIENT_STATUSES}
+
+
+#: How a request ends that the server may have carried out without our seeing its answer.
+UNANSWERED = frozenset({CLOSED, RESET, READ_TIMEOUT})
+
+
+class AttemptError(SsbenchError):
+    """A failed attempt; ``cause`` is one of the labels above, the text is for the user.
+
+    ``trans_id`` and ``status`` are those of the response, where there was one.
+    """
+
+    def __init__(self, cause: str, detail: str) -> None:
+        super().__init__(detail)
+        self.cause = cause
+        self.trans_id: str | None = None
+        self.status = 0
+
+
+def connect_fault(error: OSError, where: str) -> AttemptError:
+    """Return the failure for an error of connecting to ``where``."""
+    cause = CONNECT_FAILED
+    if isinstance(error, ConnectionRefusedError):
+        cause = CONNECT_REFUSED
+    elif isinstance(error, TimeoutError):
+        cause = CONNECT_TIMEOUT
+    return AttemptError(cause, f"{where}: {error.strerror or error}")
+
+
+def transfer_fault(error: OSError) -> AttemptError:
+    """Return the failure for an error of an established connection."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return AttemptError(TLS_CERTIFICATE, error.verify_message or str(error))
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return AttemptError(CLOSED, "the server closed the connection within TLS")
+    if isinstance(error, ssl.SSLError):
+        return AttemptError(TLS_ERROR, error.reason or str(error))
+    if isinstance(error, TimeoutError):  # ETIMEDOUT: the kernel stopped resending
+        return AttemptError(READ_TIMEOUT, error.strerror or str(error))
+    return AttemptError(RESET, error.strerror or str(error))

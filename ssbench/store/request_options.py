@@ -1,0 +1,98 @@
+"""How requests for objects are made: the options of ``run-scenario`` that a worker's client has to know.
+
+A new one is a field here, and whatever in the store heeds it: the command line, the messages to
+workers, the client's settings and the stat file follow from the field.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ssbench.option import Option, Unit
+
+Time = Annotated[float, Meta(gt=0, le=1e9)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+#: A name or an address, without the port and what else a URL has.
+_HOST = re.compile(r"[^\s:/@\[\]]+\Z")
+
+
+def parse_addresses(text: str) -> dict[str, list[str]]:
+    """Read ``HOST=IP,IP``; raises ValueError."""
+    host, _, listed = text.partition("=")
+    addresses = listed.split(",")
+    try:
+        known = [str(ip_address(each.strip().strip("[]"))) for each in addresses]
+    except ValueError:
+        known = []
+    if not _HOST.match(host) or len({*known}) != len(addresses):
+        raise ValueError(
+            f"{text!r} is not a host and its addresses, as in swift.example.com=10.0.0.1,10.0.0.2"
+        )
+    return {host.lower(): known}
+
+
+def _checked(text: str) -> str:
+    parse_addresses(text)
+    return text
+
+
+class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
+    """The options, in the same order on the wire. Times are in seconds, and end up to a twentieth late.
+
+    ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
+    ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
+    ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
+    faster than 10 kB/s. ``block_size`` is how many bytes are sent or received at once over TLS, and where
+    the system has no way to do it without copying. A request that failed for a transient reason is tried
+    again ``retries`` times; ``retry_404`` is how often, apart from those, a GET or DELETE is tried again that
+    finds no object. ``resolve`` has the addresses of a host (:func:`parse_addresses`), in place of those that
+    are looked up.
+    """
+
+    block_size: Annotated[
+        int,
+        Meta(ge=1, le=2**30),
+        Option(help="bytes that a worker sends or receives at once", unit=Unit.BYTES, letter="-b"),
+    ] = 65536
+    connect_timeout: Annotated[Time, Option(help="seconds to wait for a connection", unit=Unit.SECONDS)] = (
+        10.0
+    )
+    network_timeout: Annotated[
+        Time, Option(help="seconds to wait for progress of a request", unit=Unit.SECONDS)
+    ] = 20.0
+    request_timeout: Annotated[
+        Time | None,
+        Option(
+            help="seconds for a whole attempt of a request; the clock stops while its body moves at 10 kB/s"
+            " or faster",
+            unit=Unit.SECONDS,
+            default="three times --network-timeout",
+        ),
+    ] = None
+    retries: Annotated[
+        Count,
+        Option(
+            help="maximum number of retries of a request that failed for a transient reason", unit=Unit.NUMBER
+        ),
+    ] = 10
+    retry_404: Annotated[
+        Count,
+        Option(help="maximum number of retries of a read or delete that finds no object", unit=Unit.NUMBER),
+    ] = 0
+    resolve: Annotated[
+        Annotated[str, Meta(max_length=10_000)] | None,
+        Option(
+            help="addresses that workers use in turn for the host of the storage URL, in place of those that"
+            " its name is looked up to have",
+            unit=Unit.NUMBER,
+            default="the name is looked up",
+            parse=_checked,
+            metavar="HOST=IP,IP",
+        ),
+    ] = None

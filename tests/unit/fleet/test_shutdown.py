@@ -1,0 +1,82 @@
+"""How long workers that may still come are waited for, once all that came have exited."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+import zmq
+
+from ssbench.errors import ExitCode
+from ssbench.fleet import packing, wire
+from ssbench.fleet.shutdown import Shutdown
+from ssbench.fleet.sockets import MasterSockets
+
+
+class Sockets:
+    """Messages of workers that exit as soon as they have come, each at its second."""
+
+    def __init__(self, moments: list[float]) -> None:
+        self.now = 100.0
+        self.moments = [self.now + moment for moment in moments]
+        self.poller = self.results = self.work = self
+        self.number = 0
+        #: Seconds for which this process is stopped at each poll; it receives nothing meanwhile.
+        self.stops: list[float] = []
+
+    def poll(self, milliseconds: int) -> bool:
+        if self.stops and (stopped := self.stops.pop(0)):
+            self.now += stopped
+            return False
+        until = self.now + milliseconds / 1000
+        there = bool(self.moments) and self.moments[0] <= until
+        self.now = max(self.now, self.moments[0]) if there else until
+        return there
+
+    def recv(self, flags: int) -> bytes:
+        if not self.moments or self.moments[0] > self.now:
+            raise zmq.Again
+        self.moments.pop(0)
+        self.number += 1
+        return packing.pack(wire.Goodbye(self.number, self.number, "it was told to"))
+
+    def look_after_descriptors(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("moments", "seconds"),
+    [
+        ([], 5.0),
+        ([0.5], 0.5 + 2.5),
+        ([0.5, 0.6, 0.7], 0.7 + 2.5 + 0.1),
+        ([0.5, 2.0, 5.5], 5.5 + 5.0),
+        ([0.5, 3.2], 0.5 + 2.5),
+    ],
+    ids=["nobody", "one", "together", "far apart", "too late"],
+)
+def test_the_further_messages_are_apart_the_longer_is_the_wait_for_others(
+    moments: list[float], seconds: float
+) -> None:
+    sockets = Sockets(moments)
+    came = len([moment for moment in moments if moment < seconds])
+    shutdown = Shutdown(cast(MasterSockets, sockets), lambda: sockets.now)
+    shutdown.run()
+    assert sockets.now - 100.0 == pytest.approx(seconds, abs=0.15)
+    assert len(shutdown.exited) == came
+    assert shutdown.exit_code == ExitCode.OK
+
+
+def test_a_time_in_which_it_was_stopped_is_no_silence() -> None:
+    sockets = Sockets([21.0])
+    sockets.stops = [0.0, 20.0]
+    shutdown = Shutdown(cast(MasterSockets, sockets), lambda: sockets.now)
+    shutdown.run()
+    assert len(shutdown.exited) == 1
+
+
+def test_it_ends_on_a_machine_on_which_each_turn_takes_seconds() -> None:
+    sockets = Sockets([])
+    sockets.stops = [20.0] * 10
+    Shutdown(cast(MasterSockets, sockets), lambda: sockets.now).run()
+    assert sockets.stops

@@ -1,0 +1,111 @@
+"""Who may connect: libzmq's questions answered, over real sockets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from ssbench.fleet import key as fleet_key
+from ssbench.fleet.addresses import BindAddress
+from ssbench.fleet.key import FleetKey
+from ssbench.fleet.sockets import MasterSockets
+from ssbench.fleet.zap import Clients, ZapHandler
+
+PATIENCE = 5000
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> FleetKey:
+    fleet_key.write_new(tmp_path / "fleet.key")
+    return fleet_key.read(tmp_path / "fleet.key")
+
+
+@pytest.fixture
+def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
+    found: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    yield found
+    found.term()  # waits for all sockets, that of the handler included
+
+
+def listening(
+    context: zmq.Context[zmq.Socket[bytes]], handler: ZapHandler, key: FleetKey | None
+) -> tuple[zmq.Socket[bytes], int]:
+    socket = context.socket(zmq.PULL)
+    handler.guard(socket, key)
+    socket.rcvtimeo = PATIENCE
+    return socket, socket.bind_to_random_port("tcp://127.0.0.1")
+
+
+def sender(
+    context: zmq.Context[zmq.Socket[bytes]], port: int, key: FleetKey | None, pair: tuple[bytes, bytes] | None
+) -> zmq.Socket[bytes]:
+    socket = context.socket(zmq.PUSH)
+    socket.linger = 0
+    if key is not None and pair is not None:
+        socket.curve_serverkey = key.server_public
+        socket.curve_publickey, socket.curve_secretkey = pair
+    socket.connect(f"tcp://127.0.0.1:{port}")
+    socket.send(b"hello")
+    return socket
+
+
+def test_a_message_of_an_allowed_key_comes_under_that_key(
+    context: zmq.Context[zmq.Socket[bytes]], sealed: FleetKey
+) -> None:
+    clients = Clients(sealed)
+    socket, port = listening(context, ZapHandler(context, clients), sealed)
+    with socket, sender(context, port, sealed, (sealed.client_public, sealed.client_secret)):
+        frame = socket.recv(copy=False)
+    assert frame.bytes == b"hello"
+    assert frame.get("User-Id") == sealed.client_public.decode()
+    assert clients.refused == set()
+
+
+def test_a_key_that_is_not_allowed_is_refused_and_remembered(
+    context: zmq.Context[zmq.Socket[bytes]], sealed: FleetKey
+) -> None:
+    clients = Clients(sealed)
+    socket, port = listening(context, ZapHandler(context, clients), sealed)
+    stranger = zmq.curve_keypair()
+    with socket, context.socket(zmq.PUSH) as peer:
+        peer.linger = 0
+        peer.curve_serverkey = sealed.server_public
+        peer.curve_publickey, peer.curve_secretkey = stranger
+        monitor = peer.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
+        peer.connect(f"tcp://127.0.0.1:{port}")
+        assert monitor.poll(PATIENCE)
+        peer.disable_monitor()
+        monitor.close()
+        assert clients.refused == {stranger[0]}
+        assert not socket.poll(0)
+
+
+def test_without_keys_every_peer_of_the_protocol_is_accepted(
+    context: zmq.Context[zmq.Socket[bytes]],
+) -> None:
+    socket, port = listening(context, ZapHandler(context, None), None)
+    with socket, sender(context, port, None, None):
+        assert socket.recv() == b"hello"
+
+
+def test_its_thread_ends_with_the_context(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    handler = ZapHandler(context, None)
+    context.term()
+    handler.join()
+
+
+def test_where_its_thread_cannot_start_all_is_closed_and_nothing_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none_left(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    opened = len([*Path("/proc/self/fd").iterdir()])
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    with pytest.raises(RuntimeError, match="new thread"):
+        MasterSockets(BindAddress("127.0.0.1", 0, 0))
+    assert len([*Path("/proc/self/fd").iterdir()]) == opened

@@ -1,0 +1,105 @@
+"""Counters of results: each that there is is in statistics, in every report, in conditions and in metrics."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from counted import SCENARIO, Memory, failed, row
+from result_rows import block
+
+from ssbench import conditions
+from ssbench.document import Note
+from ssbench.figures import COUNTED
+from ssbench.metrics.counting import Counting
+from ssbench.metrics.families import METRICS
+from ssbench.metrics.gathering import Source
+from ssbench.record import schema
+from ssbench.reports import ReportOptions, key_figures, report, run_tables
+from ssbench.reports.json_records import Report
+from ssbench.results import COUNTERS, ResultBlock, count_results, sum_counters
+from ssbench.statistics import judge, summarize
+
+#: A number of its own for each counter, so that none is taken for another.
+EXPECTED = {
+    "retries": 5,
+    "resent": 4,
+    "new_connections": 12,
+    "resumed_connections": 6,
+    "on_new": 3,
+    "entries": 17,
+    "vanished": 2,
+}
+
+
+def results() -> ResultBlock:
+    """Return ten reads, the last of which has failed, with what counters count."""
+    rows = [row(completed=100.0 + place, retries=5 * (place == 9)) for place in range(10)]
+    rows = [(*each[:9], 404 if place in {0, 1, 9} else 200, *each[10:]) for place, each in enumerate(rows)]
+    rare = {
+        "attempts": {9: 10},
+        "connections": {0: 3, 1: 4, 9: 5},
+        "resumed": {0: 2, 9: 4},
+        "entries": {3: 17, 9: 100},
+    }
+    return block(rows, failures=failed(9), rare=rare)
+
+
+def test_each_counter_is_a_figure() -> None:
+    assert COUNTERS.keys() == COUNTED.keys() == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("key", COUNTED)
+def test_it_is_in_every_output(key: str) -> None:
+    run = summarize(Memory(results()))
+    value, figure = EXPECTED[key], COUNTED[key]
+    assert (run.total.counted[key], run.sections[1].counted[key]) == (value, value)
+    parts = run_tables.parts(run)
+    (place,) = (place for place, column in enumerate(parts.columns) if column.head == figure.title)
+    assert [each[place] for each in parts.rows if not isinstance(each, Note)] == [str(value)] * 2
+    made = json.loads(report("json", run, ReportOptions()))
+    assert made["operations"][0]["figures"][key] == value
+    assert schema(Report)["$defs"]["Figures"]["properties"][key]["description"] == figure.meaning
+    head, data = csv.reader(io.StringIO(report("csv", run, ReportOptions())))
+    assert float(dict(zip(head, data, strict=True))[f"read_{key}"]) == value
+    (judgment,) = judge(run, [conditions.parse(f"read.{key} > {value - 1}")])
+    assert (judgment.value, judgment.failed) == (value, True)
+    notes = [each.text for each in key_figures.elements(run) if isinstance(each, Note)]
+    assert (f"{figure.meaning}: {value}" in notes) == figure.has_note
+    counting = Counting(SCENARIO, Source(lambda: (1, 1)))
+    counting.take(results())
+    (metric,) = (each for each in METRICS if each.key == key)
+    assert dict(metric.samples(counting.shown))["read", "small"] == value
+
+
+def test_a_table_has_columns_of_what_was_counted_only() -> None:
+    run = summarize(Memory(block([row(retries=1), row()])))
+    parts = run_tables.parts(run)
+    # Nor of connecting and pauses, which files of old versions do not know.
+    assert [each.head for each in parts.columns] == ["operation", "retries"]
+    assert not run_tables.parts(summarize(Memory(block([row()])))).rows
+
+
+def test_they_count_the_rows_that_are_asked_for() -> None:
+    made = results()
+    assert count_results(made, np.array([0]), np.array([0])) == {
+        "retries": 0,
+        "resent": 0,
+        "new_connections": 3,
+        "resumed_connections": 2,
+        "on_new": 1,
+        "entries": 0,
+        "vanished": 1,
+    }
+
+
+def test_a_sum_has_all_counters() -> None:
+    assert sum_counters([]) == dict.fromkeys(COUNTERS, 0)
+    assert sum_counters([{"resent": 1}, {"resent": 2, "entries": 3}]) == {
+        **dict.fromkeys(COUNTERS, 0),
+        "resent": 3,
+        "entries": 3,
+    }
