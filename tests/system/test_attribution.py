@@ -60,11 +60,10 @@ def cluster(swift: LocalSwift) -> Iterator[LocalSwift]:
         swift.repair(target)
 
 
+@pytest.mark.timeout(300)
 def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalSwift, tmp_path: Path) -> None:
-    # By far more than the least that can be found: other tests load the machine.
-    cluster.slow("d3", 0.1, where="request")
-    found = attributed_slow(cluster, tmp_path, 1, "d3", operations=100)
-    assert found["coverage"]["with_proxy"] == found["coverage"]["complete"] == 100
+    found = attributed_slow(cluster, tmp_path, 1, "d3", "request", operations=100)
+    assert found["coverage"]["with_proxy"] == found["coverage"]["complete"] == found["coverage"]["operations"]
     (sentence,) = (each for each in found["answer"] if each.startswith("d3 on object-3 is slow: "))
     # On a busy machine it may have too few requests to tell.
     assert "Its own log: " not in sentence
@@ -72,15 +71,16 @@ def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalS
     cluster.repair("d3")
 
 
+@pytest.mark.timeout(300)
 def test_a_device_slow_at_commit_is_named(cluster: LocalSwift, tmp_path: Path) -> None:
-    cluster.slow("d1", 0.1, where="commit")
     # Mostly writes, of which there have to be many beside each pair of other devices.
-    found = attributed_slow(cluster, tmp_path, 2, "d1", operations=120, crud=(10, 3, 1, 1))
+    found = attributed_slow(cluster, tmp_path, 2, "d1", "commit", operations=120, crud=(10, 3, 1, 1))
     # By its deletes, or by whose replica ends last, or by the client's time, whichever shows it best.
     assert any(each.startswith("d1 on object-1 is slow: ") for each in found["answer"]), found["answer"]
     cluster.repair("d1")
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("devices", "guilty", "where", "crud"),
     [
@@ -94,9 +94,8 @@ def test_on_a_fresh_ring_no_healthy_device_is_named_for_a_slow_one(
 ) -> None:
     # Devices of equal weight make few sets of three: all writes with one are with the same two others.
     with LocalSwift(layout=replace(LAYOUT, devices=devices)) as swift:
-        swift.slow(guilty, 0.1, where=where)
         # Fewer would begin with so few objects that deletes may leave none, and not all would be sent.
-        found = attributed_slow(swift, tmp_path, 4, guilty, operations=200, crud=crud)
+        found = attributed_slow(swift, tmp_path, 4, guilty, where, operations=200, crud=crud)
     assert len([name for name in found["devices"] if "server's" not in name["name"]]) == devices
 
 
@@ -114,17 +113,35 @@ def test_a_device_that_is_not_mounted_is_named(cluster: LocalSwift, tmp_path: Pa
         cluster.repair(target)
 
 
+@pytest.mark.timeout(400)
 def test_the_example_of_the_documentation_finds_the_slow_device(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "doc" / "which-node.rst").read_text().partition("\nAn example\n")[2]
     commands, shown = (textwrap.dedent(each) for each in re.findall(r"::\n\n((?:(?:  .*)?\n)+)", text))
     master = tmp_path / "ssbench-master"
     master.write_text(f'#!/bin/sh\nexec {sys.executable} -m ssbench.cli.master -q "$@"\n')
     master.chmod(0o755)
+    # Whatever the figures are, and whether reads or all requests show it best.
+    named = re.compile(r"^  (d3 on object-3) is slow: its \w+ take [\d.]+ m?s longer ", re.M)
+    # One run of so few operations may not show it on a loaded machine, see attributed_slow().
+    for attempt in range(3):
+        (own := tmp_path / str(attempt)).mkdir()
+        found = _shell(commands, own, master.parent)
+        if (names := named.findall(found)) == ["d3 on object-3"]:
+            break
+    assert names == named.findall(shown) == ["d3 on object-3"], found
+    coverage = re.compile(r"^  ([a-z' ]+): +\d+", re.M)
+    assert coverage.findall(found) == coverage.findall(shown)
+    assert re.search(r"with all object server lines: +150 \(100\.0 %\)", found), found
+    assert not (own / "swift.env").exists()
+
+
+def _shell(commands: str, folder: Path, programs: Path) -> str:
+    """Run commands of the documentation in a folder, and return the report that they write."""
     swift_free = {name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_"))}
     with subprocess.Popen(
         ["sh", "-ec", commands],
-        cwd=tmp_path,
-        env=swift_free | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=folder,
+        env=swift_free | {"PATH": f"{programs}:{os.environ['PATH']}"},
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     ) as shell:
@@ -133,11 +150,4 @@ def test_the_example_of_the_documentation_finds_the_slow_device(tmp_path: Path) 
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGTERM)
-    found = (tmp_path / "found.txt").read_text()
-    # Whatever the figures are, and whether reads or all requests show it best.
-    named = re.compile(r"^  (d3 on object-3) is slow: its \w+ take [\d.]+ m?s longer ", re.M)
-    assert named.findall(found) == named.findall(shown) == ["d3 on object-3"], found
-    coverage = re.compile(r"^  ([a-z' ]+): +\d+", re.M)
-    assert coverage.findall(found) == coverage.findall(shown)
-    assert re.search(r"with all object server lines: +150 \(100\.0 %\)", found), found
-    assert not (tmp_path / "swift.env").exists()
+    return (folder / "found.txt").read_text()
