@@ -149,9 +149,13 @@ def _usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
 
 def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
     """Return why a sweep ends after these steps, None where it goes on."""
-    if not steps or not variable.is_load:
+    if not steps:
         return None
     last = steps[-1]
+    if not last.count and not last.failed:
+        return f"no operation ended at {variable.words(last.value)}"
+    if not variable.is_load:
+        return None
     if last.failed:
         return f"{count(last.failed)} operations failed at {variable.words(last.value)}"
     # The knee is found from some steps on.

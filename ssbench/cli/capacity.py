@@ -132,7 +132,8 @@ class _Sweeping:
             self._ended = why_stop(self.variable, runs.steps)
             if self._ended is not None:
                 break
-        return ExitCode.OK
+        # A run by itself in which no operation succeeds has failed, too.
+        return ExitCode.OK if all(step.count for step in runs.steps) else ExitCode.FAILED
 
     def found(self, runs: Runs, why: str) -> Capacity:
         """Return what is known."""

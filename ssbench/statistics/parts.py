@@ -52,21 +52,24 @@ def _stage(
     else:
         numbers = numbers_of(collector, own, mean_users((load,)), partial(spread, waited=waited[place]))
         begun_at = summary.stages[0].begins
-        numbers = replace(numbers, delivery=delivery(numbers, load, known, begun_at, len(waited[place])))
+        numbers = replace(
+            numbers, delivery=delivery(numbers, load, known, begun_at, collector.due, len(waited[place]))
+        )
     return RunPart(run.stages[place], (load,), numbers, known)
 
 
 def delivery(
-    numbers: RunStatistics, load: Stage, known: StageFacts, begun_at: float, not_begun: int
+    numbers: RunStatistics, load: Stage, known: StageFacts, begun_at: float, begun: int, not_begun: int
 ) -> Delivery | None:
     """Return the delivery of a stage, or of a run without stages.
 
-    ``begun_at`` is when the run began. None in a closed loop.
+    ``begun_at`` is when the run began, ``begun`` how many operations did, those among them that workers had
+    ahead when the run was interrupted and that were due after that. None in a closed loop.
     """
     if known.due is None:
         return None
     late, measured_from = numbers.total.due.late, begun_at + numbers.run.scenario.warmup
-    return Delivery(known.due, not_begun, late, behind(load, known, numbers.total, measured_from))
+    return Delivery(begun + not_begun, not_begun, late, behind(load, known, numbers.total, measured_from))
 
 
 def mean_users(plan: Sequence[Stage]) -> float:

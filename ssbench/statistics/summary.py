@@ -84,7 +84,9 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     if stages:
         found = together(each.numbers.delivery for each in stages if each.numbers.delivery)
     elif known:
-        found = delivery(numbers, facts.run.scenario.plan[0], known[0], known[0].begins, not_begun[0])
+        found = delivery(
+            numbers, facts.run.scenario.plan[0], known[0], known[0].begins, own[0].due, not_begun[0]
+        )
     else:
         found = None
     return replace(numbers, delivery=found, stages=stages, sides=side_statistics(collector, facts))

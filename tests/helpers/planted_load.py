@@ -47,8 +47,13 @@ def play(
     arrivals: str = "even",
     warmup: float = 0.0,
     think_time: float = 0.0,
+    interrupted: float = math.inf,
 ) -> RunStatistics:
-    """Return the numbers of a run through stages; one stage is a run without stages."""
+    """Return the numbers of a run through stages; one stage is a run without stages.
+
+    Operations are due until it is ``interrupted`` (seconds since the start), while workers begin those that
+    they have ahead.
+    """
     users = max(max(stage.users or (1,)) for stage in plan)
     done = np.array([*_operations(store, plan, users, arrivals, think_time)])
     done = done[done[:, 2].argsort()]
@@ -70,7 +75,7 @@ def play(
     for start in range(0, len(done), 1000):
         collector.add(placement.place(_block(done[start : start + 1000])))
     ends = [START + end for end in accumulate(stage.seconds for stage in plan)]
-    dues = due_by_stage(plan, arrivals, SEED, math.inf, None)
+    dues = due_by_stage(plan, arrivals, SEED, interrupted, None)
     facts = tuple(
         StageFacts(end - stage.seconds, end, due if stage.rate else None)
         for stage, end, due in zip(plan, ends, dues, strict=True)

@@ -16,6 +16,7 @@ from json_records import valid
 from processes import Fleet
 from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
+from ssbench.errors import ExitCode
 from ssbench.run import Bench, BenchOptions, RunOptions
 from ssbench.scenario.reading import load
 
@@ -43,6 +44,17 @@ def test_a_sweep_has_a_run_for_each_value(fleet: Fleet, tmp_path: Path) -> None:
     assert run.err.count("Starting the benchmark") == 1
     assert [int(number) for number in re.findall(r"^INFO:Step (\d): \d user", run.err, re.M)] == [1, 2, 3]
     assert f"Results saved to {tmp_path / 's.users-*.stat.gz'}" in run.err
+
+
+def test_a_sweep_in_which_no_operation_succeeds_has_failed(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        rule.fault = lambda request: Reply(503) if request.method == "GET" else None
+        run = fleet.master(
+            *("run-scenario", "-f", write_scenario(tmp_path, **READS), "-s", tmp_path / "s"),
+            *("-o", 8, "--retries", 0, "--workers", 1, "--sweep", "users=1,2", *options),
+        )
+        assert run.end() == ExitCode.FAILED, run.err
+    assert "8 operations failed at 1 user" in run.out
 
 
 def test_ctrl_c_in_a_sweep_reports_what_there_is(fleet: Fleet, tmp_path: Path) -> None:

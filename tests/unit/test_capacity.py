@@ -129,6 +129,11 @@ def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
     assert why_stop(users, [step(4, 100, None), step(8, 90, None)]) is None
     assert why_stop(users, [step(4, 100, failed=2)]) == "2 operations failed at 4 users"
     assert why_stop(Variable.SIZE, [step(4096, 100), step(8192, 50)]) is None
+    for variable in (users, Variable.SIZE):
+        nothing = structs.replace(step(8192, 1, None), rate=0.0, count=0)
+        assert (
+            why_stop(variable, [step(4096, 100), nothing]) == f"no operation ended at {variable.words(8192)}"
+        )
 
 
 def test_what_is_to_be_known_of_a_sweep() -> None:

@@ -12,6 +12,7 @@ from ssbench.reports.key_figures import bounded, latency_table
 from ssbench.scenario.model import Stage
 from ssbench.statistics.due import Censored
 from ssbench.statistics.latencies import merge, plain
+from ssbench.verdict import asked_of, delivered_of
 
 MS = 1e-3
 
@@ -58,6 +59,14 @@ def test_a_rate_that_is_kept_has_figures_without_bounds():
     assert (numbers.not_begun, latency.waited.count, numbers.delivery.behind) == (0, 0, 0.0)
     assert latency.percentile(99) == latency.most(99) == pytest.approx(11.4 * MS, rel=1e-3)
     assert latency.interval(50) is not None
+
+
+def test_what_workers_had_ahead_of_an_interruption_was_due_too():
+    """It was said that 1,000 of 950 operations had ended."""
+    numbers = play(lambda sent: sent + MS, [Stage(10.0, (10, 10), (100.0, 100.0))], interrupted=9.5)
+    assert numbers.total.count == 1000
+    assert (numbers.delivery.due, numbers.delivery.not_begun) == (1000, 0)
+    assert (asked_of(numbers).operations, delivered_of(numbers).operations) == (1000, 1000)
 
 
 def test_the_operations_share_what_never_began():
