@@ -17,8 +17,9 @@ from pathlib import Path
 
 import msgspec
 
+from ssbench.at_once import at_once
 from ssbench.cluster.observation import Observation, Proxy, Record
-from ssbench.cluster.sampler import Sampler, ask_info, make_pool
+from ssbench.cluster.sampler import MOST_THREADS, Sampler, ask_info, make_pool
 from ssbench.cluster.statsd import MAX_DATAGRAM, Aggregator
 
 #: Seconds that servers have to answer before and after the run; who takes longer is left out.
@@ -49,7 +50,7 @@ class Watch:
         self._began = time.time()
         self._start = time.monotonic()
         self._sampler = Sampler(task.recon, task.interval, self._start)
-        self._proxies: tuple[Proxy, ...] = ()
+        self._proxies: dict[str, Proxy] = {}
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()
         self._aggregator = Aggregator(task.interval)
@@ -78,7 +79,7 @@ class Watch:
             if self._socket is not None:
                 lost = dropped(self._socket) - self._dropped_before
                 statsd = self._aggregator.result(self._task.statsd_port, lost)
-        answered = {proxy.url: proxy for proxy in self._proxies}
+        answered = self._proxies.copy()  # those that are late still come
         return Observation(
             began=self._began,
             interval=self._sampler.interval,
@@ -93,8 +94,12 @@ class Watch:
 
     def _ask_proxies(self) -> None:
         pool = make_pool(insecure=self._task.insecure, ca_certificates=self._task.ca_certificates)
-        for url in self._task.proxies:
-            self._proxies += (ask_info(pool, url),)
+
+        def ask(url: str) -> None:
+            self._proxies[url] = ask_info(pool, url)
+
+        # Each at the same time as the others, so that one that is silent does not use up their time.
+        at_once(ask, self._task.proxies, MOST_THREADS, "info")
 
     def _empty(self, listener: socket.socket) -> None:
         listener.setblocking(False)

@@ -161,14 +161,13 @@ class Observer:
     def stop(self) -> None:
         """End watching; :meth:`end` then returns what was seen before the run."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        if process.stdin is not None:
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-        if self._errors is not None:
+        if process is not None:
+            process.kill()
+            process.wait()
+            if process.stdin is not None:
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
+        if self._errors is not None:  # also where no process could be made
             self._errors.close()
             self._errors = None
 

@@ -19,7 +19,8 @@ _READ_SECONDS = 3.0
 _ROUND_SECONDS = 6.0
 #: A larger answer is not Swift's (bytes).
 _MAX_ANSWER = 4 * 1024 * 1024
-_MOST_THREADS = 16
+#: So many are asked at the same time.
+MOST_THREADS = 16
 _KINDS = ("account", "container", "object")
 
 
@@ -35,7 +36,7 @@ def make_pool(*, insecure: bool = False, ca_certificates: str | None = None) -> 
     """Make what requests are sent with."""
     verification = {"cert_reqs": "CERT_NONE"} if insecure else {"ca_certs": ca_certificates}
     return urllib3.PoolManager(
-        num_pools=_MOST_THREADS * 4,
+        num_pools=MOST_THREADS * 4,
         retries=False,
         timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         **verification,
@@ -127,7 +128,7 @@ class Sampler:
         self._ended = threading.Event()
         self._sampled = 0
         self._begun = False
-        for number in range(min(_MOST_THREADS, len(urls))):
+        for number in range(min(MOST_THREADS, len(urls))):
             threading.Thread(target=self._work, name=f"recon {number}", daemon=True).start()
 
     def before(self, patience: float) -> None:
