@@ -1,13 +1,14 @@
-"""Uploads of 1 and 100 MB to a store that is faster than any client: throughput and CPU, next to wrk.
+"""Uploads of 64 kB to 100 MB to a store that is faster than any client: throughput and CPU, next to wrk.
 
-    python bench/uploads.py [--rounds N] [--seconds S] [--only SIZE ...] [--against FOLDER] [--json FILE]
+    python bench/uploads.py [--rounds N] [--seconds S] [--only MB ...] [--users N ...] [--against FOLDER]
+        [--json FILE]
 
 The store is a process that lets the kernel drop what comes, so that it needs a fraction of a client's CPU;
 its own is shown as well. Each round runs the real program (one local worker, master, stat file and all) and
 wrk with as many connections, every other round the other way about. ``--against`` names another checkout,
 whose program takes its turn too. "MB/s" is what ours reports and what wrk does, "worker" and "wrk" are CPU
-milliseconds a megabyte, "master" is CPU microseconds an operation; medians and ranges of rounds. wrk does not
-count uploads that its end cuts off, though they cost: rounds should hold many.
+milliseconds a megabyte, "master" is CPU microseconds an operation; medians and ranges of rounds. The bytes of
+wrk are those that the store took, because wrk does not count uploads that its end cuts off, though they cost.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from whole_worker import Case, scenario
 from yardsticks import require, wrk
 
 HERE = Path(__file__).parents[1]
-CASES = (Case("PUT", 1_000_000, 16), Case("PUT", 100_000_000, 4))
-OBJECTS_A_USER = 16
+MEGABYTES = (0.064, 1, 100)
+USERS = (1, 4, 16)
 
 _LENGTH = re.compile(rb"\ncontent-length: *(\d+)", re.IGNORECASE)
 _ANSWERS = {
@@ -52,11 +53,12 @@ class _Upload:
         self.left = 0
         self.answer = b""
 
-    def take(self, dropped: memoryview) -> bool:
-        """Take what is there; False at the end of the connection."""
+    def take(self, dropped: memoryview, taken: list[int]) -> bool:
+        """Take what is there, and count it in ``taken``; False at the end of the connection."""
         if self.left:
             received = self.connection.recv_into(dropped, min(self.left, _PIECE), socket.MSG_TRUNC)
             self.left -= received
+            taken[0] += received
         else:
             data = self.connection.recv(1 << 14)
             received = len(data)
@@ -66,9 +68,10 @@ class _Upload:
                 return bool(received)
             length = _LENGTH.search(head)
             self.left = (int(length[1]) if length else 0) - len(body)
+            taken[0] += len(body)
             self.answer = _ANSWERS.get(head.split(b" ", 1)[0], _OTHER)
-            if head.startswith(b"GET /cpu "):
-                said = b"%f" % time.process_time()
+            if head.startswith(b"GET /used "):
+                said = b"%f %d" % (time.process_time(), taken[0])
                 self.answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said)
             self.head = b""
         if not self.left and received:
@@ -77,7 +80,8 @@ class _Upload:
 
 
 def _swallow(port: int) -> None:
-    """Be the store; GET of ``/cpu`` says how many CPU seconds that took so far."""
+    """Be the store; GET of ``/used`` says how many CPU seconds and bytes of bodies it took so far."""
+    taken = [0]
     dropped = memoryview(bytearray(_PIECE))
     listener = socket.create_server(("127.0.0.1", port), backlog=256)
     uploads: dict[int, _Upload] = {}
@@ -92,7 +96,7 @@ def _swallow(port: int) -> None:
                     poller.register(connection.fileno(), select.EPOLLIN)
                     continue
                 try:
-                    stays = upload.take(dropped)
+                    stays = upload.take(dropped, taken)
                 except OSError:
                     stays = False
                 if not stays:
@@ -114,41 +118,42 @@ def ours(program: Path, case: Case, seconds: float) -> Uploaded:
     with served(_swallow) as url:
         arguments = [f"--storage-url={url}/v1/a", "--token=t", "--workers=1", f"--run-seconds={seconds:.0f}"]
         # No object is written twice at once: of few objects fewer jobs can be ahead of the users.
-        objects = OBJECTS_A_USER * case.users
+        objects = max(4 * case.users, min(1000, 2_000_000_000 // case.size))
         ran = run(arguments, scenario(case, objects))
-        store = _cpu(url) / (ran.operations + objects)
+        store, taken = _used(url)
     megabytes = case.size / 1e6
     return Uploaded(
-        ran.rate * megabytes, ran.worker_cpu * 1e3 / megabytes, store * 1e3 / megabytes, ran.master_cpu * 1e6
+        ran.rate * megabytes, ran.worker_cpu * 1e3 / megabytes, store / taken * 1e9, ran.master_cpu * 1e6
     )
 
 
 def of_wrk(case: Case, seconds: float) -> Uploaded:
     with served(_swallow) as url:
         one = wrk(f"{url}/v1/a/c/o", "PUT", case.size, case.users, seconds)
-        store = _cpu(url) / one.transferred * 1e9
-    return Uploaded(one.transferred / one.seconds / 1e6, one.cpu_ms_per_mb, store)
+        store, taken = _used(url)
+    return Uploaded(taken / one.seconds / 1e6, one.cpu / taken * 1e9, store / taken * 1e9)
 
 
-def _cpu(url: str) -> float:
-    with urllib.request.urlopen(f"{url}/cpu") as answer:
-        return float(answer.read())
+def _used(url: str) -> tuple[float, int]:
+    with urllib.request.urlopen(f"{url}/used") as answer:
+        cpu, taken = answer.read().split()
+    return float(cpu), int(taken)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--only", type=int, nargs="*", default=[1, 100], metavar="SIZE", help="1, 100: MB")
+    parser.add_argument("--only", type=float, nargs="*", default=MEGABYTES, metavar="MB")
+    parser.add_argument("--users", type=int, nargs="*", default=USERS, metavar="N")
     parser.add_argument("--against", type=Path)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "uploads.json")
     options = parser.parse_args()
     require("wrk")
     programs = [HERE] + ([options.against] if options.against else [])
     results = {}
-    for case in CASES:
-        if case.size // 1_000_000 not in options.only:
-            continue
+    cases = [Case("PUT", round(size * 1e6), users) for size in options.only for users in options.users]
+    for case in cases:
         found: dict[str, list[Uploaded]] = {each: [] for each in ("wrk", *map(str, programs))}
         for number in range(options.rounds):
             for each in list(found)[:: -1 if number % 2 else 1]:

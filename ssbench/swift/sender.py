@@ -38,6 +38,9 @@ READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
+#: Of a large body so many bytes may be under way to a server on this host. Linux doubles it.
+NEAR_BUFFER_BYTES = 1 << 19
+
 
 def same_host(own: str, peer: str) -> bool:
     """Return whether these addresses of a connection are of one host."""
@@ -210,7 +213,13 @@ class Sender:
         """Send the head and the beginning of the body at once; return how much of ``message`` was sent.
 
         A body of 1 MB takes 0.21 ms this way, 0.28 ms with sendfile alone. For more, sendfile is cheaper.
+
+        For a server on this host the kernel lets the send buffer grow to 4 MB and more, of each connection.
+        What is under way then leaves the processor's caches before it is read: 0.26 ms of CPU a MB in place
+        of 0.17, and half of it more in the server. To one that is far a buffer without limit is needed.
         """
+        if self._near and self._left > PIECE_BYTES:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR_BUFFER_BYTES)
         piece = self._shared.payload.piece(self._offset, self._left)
         more = self._more if len(piece) < self._left else 0
         sent = self._sock.sendmsg((message, piece), (), more)

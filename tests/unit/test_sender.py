@@ -12,8 +12,8 @@ from socket_pair import Pair, pair
 
 from ssbench.store import causes
 from ssbench.store.causes import AttemptError
-from ssbench.swift.payload import BLOCK_BYTES, SMALL_BYTES, STAMP_BYTES
-from ssbench.swift.sender import CANCELLED, TIMED_OUT, same_host
+from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, SMALL_BYTES, STAMP_BYTES
+from ssbench.swift.sender import CANCELLED, NEAR_BUFFER_BYTES, TIMED_OUT, same_host
 
 #: More than the buffers of both ends take, so that the client has to wait for its reader.
 LARGE = 24_000_000
@@ -61,6 +61,24 @@ def test_a_body_is_sent_whole_to_servers_near_and_far(both: Pair, size: int, nea
         assert digest.hexdigest() == hashlib.md5(body).hexdigest()
     else:
         assert size > SMALL_BYTES  # of large ones only some are summed up
+
+
+@pytest.mark.parametrize(
+    ("size", "near", "bounded"),
+    [(PIECE_BYTES, True, False), (LARGE, True, True), (LARGE, False, False)],
+)
+def test_only_a_large_body_to_a_server_near_has_a_bounded_buffer(
+    both: Pair, size: int, near: bool, bounded: bool
+) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR_BUFFER_BYTES)
+        bound = other.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    both.near._near = near
+    reading = read_all(both, len(HEAD) + size)
+    reading.link_value(lambda _: both.far.sendall(CREATED + b"\r\n"))
+    assert both.near.exchange(HEAD, "PUT", size).status == 201
+    assert len(reading.get(timeout=60)) == size
+    assert (both.near._sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == bound) is bounded
 
 
 def test_no_two_bodies_are_alike(both: Pair) -> None:
