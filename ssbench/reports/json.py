@@ -196,10 +196,10 @@ class _Maker:
             yield records.Member(name=name, figures=self._figures(each.figures), errors=dict(each.errors))
 
     def error(self, name: str, cause: Cause) -> records.ErrorCause:
-        return records.ErrorCause(
+        return record.taken(
+            records.ErrorCause,
+            cause,
             cause=name,
-            count=cause.count,
-            first_trans_id=cause.trans_id,
             operations={
                 operation.name: count
                 for code, count in sorted(cause.operations.items())
@@ -209,7 +209,7 @@ class _Maker:
                 str(status) if status > 0 else "none": count
                 for status, count in sorted(cause.statuses.items())
             },
-            time_to_fail=self._latency(cause.times),
+            times=self._latency(cause.times),
         )
 
     def _figures(self, figures: Figures) -> records.Figures:
@@ -218,16 +218,13 @@ class _Maker:
         entries = figures.counted["entries"]
         if self._statistics.pooled:
             figures, ops_interval, bytes_interval = without_seconds(figures), None, None
-        return records.Figures(
-            count=figures.count,
-            errors=figures.failed,
-            lost=figures.lost,
-            bytes=figures.moved,
+        return record.taken(
+            records.Figures,
+            figures,
             ops_per_second=operations,
             bytes_per_second=moved if figures.moved else None,
             ops_interval=ops_interval,
             bytes_interval=bytes_interval,
-            window=figures.window_totals,
             first_byte=self._latency(figures.first_byte),
             last_byte=self._latency(figures.last_byte),
             connecting=figures.parts.connecting,
@@ -258,15 +255,14 @@ class _Maker:
     def _slowest(self, slowest: Slowest) -> records.Slowest:
         operation, names = OPERATIONS.get(slowest.operation), self._class_names
         groups = self._statistics.run.scenario.groups
-        return records.Slowest(
-            seconds=slowest.latency,
-            ended=slowest.completed,
+        return record.taken(
+            records.Slowest,
+            slowest,
             operation=operation.name if operation else None,
             size_class=names.get(slowest.size_class),
-            worker_id=None if slowest.worker == NO_WORKER else slowest.worker,
+            worker=None if slowest.worker == NO_WORKER else slowest.worker,
             container=_number_or_name(slowest.container),
             object=_number_or_name(slowest.object),
-            trans_id=slowest.trans_id,
             group=groups[slowest.group].name if slowest.group < len(groups) else None,
         )
 

@@ -73,18 +73,23 @@ class SinceDue(Record, frozen=True, kw_only=True):
     at_least: list[str]
 
 
-class Slowest(Record, frozen=True, kw_only=True):
+class Slowest(
+    Record,
+    frozen=True,
+    kw_only=True,
+    rename={"latency": "seconds", "completed": "ended", "worker": "worker_id"},
+):
     """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
 
     In files of ssbench 0.x they are the names. ``group`` is the group of users that it is of, null without
     groups.
     """
 
-    seconds: Seconds
-    ended: Moment
+    latency: Seconds
+    completed: Moment
     operation: str | None
     size_class: str | None
-    worker_id: int | None
+    worker: int | None
     container: str | None
     object: str | None
     trans_id: str | None
@@ -103,7 +108,12 @@ else:
     )
 
 
-class Figures(_Counters, frozen=True, kw_only=True):
+class Figures(
+    _Counters,
+    frozen=True,
+    kw_only=True,
+    rename={"failed": "errors", "moved": "bytes", "window_totals": "window"},
+):
     """What is counted of some operations. ``window`` is what ended in the window of the run.
 
     ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
@@ -116,14 +126,14 @@ class Figures(_Counters, frozen=True, kw_only=True):
     """
 
     count: Count
-    errors: Count
+    failed: Count
     lost: Count
-    bytes: Bytes
+    moved: Bytes
     ops_per_second: PerhapsPerSecond
     bytes_per_second: PerhapsBytesPerSecond | None
     ops_interval: Interval | None
     bytes_interval: Interval | None
-    window: WindowTotals
+    window_totals: WindowTotals
     first_byte: Latency
     last_byte: Latency
     connecting: Part
@@ -250,15 +260,17 @@ class Side(Record, frozen=True, kw_only=True):
     operations: list[Operation]
 
 
-class ErrorCause(Record, frozen=True, kw_only=True):
+class ErrorCause(
+    Record, frozen=True, kw_only=True, rename={"trans_id": "first_trans_id", "times": "time_to_fail"}
+):
     """Failures with one cause, also by operation and by HTTP status ("none": there was no answer)."""
 
     cause: str
     count: Count
-    first_trans_id: str | None
+    trans_id: str | None
     operations: dict[str, int]
     statuses: dict[str, int]
-    time_to_fail: Latency
+    times: Latency
 
 
 class RetryCause(Record, frozen=True, kw_only=True):
