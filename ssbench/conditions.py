@@ -96,15 +96,15 @@ class Condition:
         if not math.isfinite(value):
             return self.spell(value)
         short = (_significant(value, digits) for digits in range(3, 9))
-        told = (each for each in short if self.relative or self.holds(each) == self.holds(value))
-        return self.spell(next(told, value))
+        enough = (each for each in short if self.relative or self.holds(each) == self.holds(value))
+        return self.spell(next(enough, value))
 
 
 def parse(text: str, *, relative: bool = False, grouped: bool = False) -> Condition:
     """Return a condition; raises ValueError, whose text says in one line what is wrong.
 
     With ``relative`` a limit may be a change. With ``grouped`` it may name a group of users, whatever its
-    name: :func:`unknown_subject` tells whether the run has it.
+    name: :func:`unknown_subject` says whether the run has it.
     """
     parts = _PARTS.match(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if parts is None or not parts["subject"]:

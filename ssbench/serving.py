@@ -1,8 +1,8 @@
 """HTTP servers in a thread: few connections, each for a short time, whoever connects.
 
 A run must not end because others open connections to it. Each connection is closed after some seconds, and
-when there are many the oldest gives way to the next. An answer may become a stream, which goes on for as long
-as its reader reads; of these there are few.
+when there are many the oldest gives way to the next. An answer may become a stream, which continues for as
+long as its reader reads; of these there are few.
 """
 
 from __future__ import annotations

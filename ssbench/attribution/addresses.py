@@ -23,9 +23,9 @@ class Addresses:
 
         ``unlogged`` are addresses of object servers that have no log here.
         """
-        told = by_update.find(joined)
+        updates = by_update.find(joined)
         # An address with a port is looked up before one without.
-        self._nodes = told.hosts | dict(hosts)
+        self._nodes = updates.hosts | dict(hosts)
         self._of_device: dict[tuple[str, str], str] = {}
         by_name: dict[tuple[str, str], set[str]] = {}
         for device in joined.devices:
@@ -40,7 +40,7 @@ class Addresses:
         self._nodes |= {node: node for node in nodes if node not in self._nodes}
         self._logged = {device.name for device in joined.devices if device.server == "object"}
         known = {ip_of(address) for address in self._nodes} | self._nodes.keys()
-        self.unlogged = [ip for ip in told.unlogged if ip not in known]
+        self.unlogged = [ip for ip in updates.unlogged if ip not in known]
         for each in cluster.servers if cluster else ():
             disks = each.last.disks if each.last and each.last.disks else ()
             owners = {self._of_device.get((each.kind, disk.device), "") for disk in disks} - {""}

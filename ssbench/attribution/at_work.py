@@ -58,7 +58,7 @@ class _Span:
 
 
 class AtWork:
-    """Tells what was not of the run, by device and node, between moments of the run."""
+    """Finds what was not of the run, by device and node, between moments of the run."""
 
     def __init__(self, joined: Joined, run: tuple[float, float]) -> None:
         """``run`` is from the first result to the last, in seconds since 1970 by the master's clock."""

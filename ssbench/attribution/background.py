@@ -1,6 +1,6 @@
 """What else the servers of a run did: requests that are not of the run, and passes of background daemons.
 
-Times are those of each node's own clock; :attr:`Background.ahead` tells how far it is ahead of the
+Times are those of each node's own clock; :attr:`Background.ahead` is how far it is ahead of the
 master's, by the lines of the run itself. Local time of syslog is turned into UTC by access lines, which
 have both.
 """

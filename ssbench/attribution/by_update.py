@@ -4,7 +4,7 @@ The line of such an update begins with the IP of the object server that sent it,
 device. (The address in the referer is what the client called the proxy.) That server has a line of the same
 operation. Names of devices repeat on every node, and a ring may put devices of one name together in every
 partition; so an IP is taken for a node's only where no other one may be, and for one without a log only where
-none of its lines can be there. An IP of several nodes tells nothing.
+none of its lines can be there. An IP of several nodes is no evidence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lines of Swift's background daemons: which one, on which device, and for how long it had been at work.
 
-Pure functions of bytes, for messages of Swift 2.1 to 2.38. A message that tells no duration still tells that
+Pure functions of bytes, for messages of Swift 2.1 to 2.38. A message without a duration still shows that
 logs of its daemon are given.
 """
 
@@ -16,7 +16,7 @@ _KINDS = rb"updater|replicator|auditor|reconstructor|expirer|sharder|reaper"
 #: Finds what may be a line of a daemon quickly, since it begins with a fixed character.
 MAY_BE = re.compile(rb"-(?:%b)(?![\w-])" % _KINDS)
 _PROGRAM = re.compile(rb"(?<![\w./-])((?:object|container|account)-(?:%b))(?![\w./-])" % _KINDS)
-#: What a line says that tells how long it took; the unit is that of the second group.
+#: What a line says about how long it took; the unit is that of the second group.
 _LASTED = re.compile(
     rb"(?: completed| progress| in|, Total time|Pass so far|Pass completed in| complete(?: \(once\))?\.) ?"
     rb"(?:on \S+ in |on \S+: |: |\()?(\d{1,9}(?:\.\d{1,9})?) ?(s\b|seconds|minutes|,)"

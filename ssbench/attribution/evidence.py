@@ -2,8 +2,8 @@
 
 ``own``, ``updates``, ``lookups``: a server's own time, by its log. ``own`` is that of object servers in
 reads and in deletes (and whatever else sends no data). For deletes the time of the container server that was
-told is subtracted; those of writes are coupled, because the proxy waits for all, and are no evidence of one
-server (but see :mod:`ssbench.attribution.replicas`). ``updates`` are those of container servers, told by
+updated is subtracted; those of writes are coupled, because the proxy waits for all, and are no evidence of
+one server (but see :mod:`ssbench.attribution.replicas`). ``updates`` are those of container servers, sent by
 object servers; ``lookups`` those of account and container servers that a proxy asked. ``own part`` is a
 proxy's time less the slowest server's, ``way`` the client's less the proxy's. ``total`` is the client's, for
 devices and for proxies.
@@ -115,7 +115,7 @@ def _total(compared: Compared, levels: list[Level], request: float) -> Family:
 def less_updates(joined: Joined) -> Floats:
     """Return the seconds of lines; those of object servers less what the container server took.
 
-    Which told which is not known: the longest is subtracted from the longest, and so on.
+    Which updated which is not known: the longest is subtracted from the longest, and so on.
     """
     lines = joined.lines
     seconds = lines.seconds.copy()
@@ -127,12 +127,12 @@ def less_updates(joined: Joined) -> Floats:
     has[lines.operation[updates]] = True
     written = np.flatnonzero((lines.of == OBJECT) & has[lines.operation])
     objects, place = _by_rank(joined, written)
-    told, told_place = _by_rank(joined, updates)
+    sent, sent_place = _by_rank(joined, updates)
     key = lines.operation[objects].astype(np.int64) << 8 | np.minimum(place, 255)
-    other = lines.operation[told].astype(np.int64) << 8 | np.minimum(told_place, 255)
+    other = lines.operation[sent].astype(np.int64) << 8 | np.minimum(sent_place, 255)
     # Both are in the order of operations, and of ranks within one.
     at = np.minimum(np.searchsorted(other, key), len(other) - 1)
-    less = np.where(other[at] == key, lines.seconds[told[at]], 0.0)
+    less = np.where(other[at] == key, lines.seconds[sent[at]], 0.0)
     seconds[objects] = np.maximum(seconds[objects] - less, 0.0)
     return seconds
 

@@ -94,7 +94,7 @@ class Wanted:
     ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
     not be a result. ``window`` are the seconds since 1970 between which lines of background daemons are
     taken; None for no such lines. With ``marked`` ids of the run have its mark, so that those of others are
-    told from what the run does besides its results, and are counted.
+    distinguished from what the run does besides its results, and are counted.
     """
 
     ids: Ids
@@ -287,7 +287,7 @@ class _Taking:
         )
 
     def _take_sender(self, place: int, address: bytes, referer: bytes) -> None:
-        """Take which object server told a container server of an operation, of some operations for each."""
+        """Take which object server updated a container server for an operation; some operations for each."""
         device = by_update.device_of(referer)
         if device is not None:
             known = self._senders.setdefault((address, device), [])

@@ -336,12 +336,12 @@ class _Conclusions:
     def _incomparable(self, verdict: Verdict, level: str) -> list[int]:
         """Return the candidates of a level that served some requests, though no test could tell of them."""
         served: dict[int, int] = {}
-        told: set[int] = set()
+        tested: set[int] = set()
         for family, tests in zip(self._families, verdict.tests, strict=True):
             for one, test in zip(family.levels, tests, strict=True):
                 if one.name == level:
                     counts = np.bincount(one.who.candidate, minlength=one.who.count)
-                    told.update(np.flatnonzero(~np.isnan(test.z).all(axis=0)).tolist())
+                    tested.update(np.flatnonzero(~np.isnan(test.z).all(axis=0)).tolist())
                     for place, number in enumerate(counts.tolist()):
                         served[place] = max(number, served.get(place, 0))
-        return [place for place, number in served.items() if number >= LEAST and place not in told]
+        return [place for place, number in served.items() if number >= LEAST and place not in tested]

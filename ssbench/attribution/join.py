@@ -174,8 +174,8 @@ class Join:
             self._account_updates[trans_id, self._devices[found.devices[device]], seconds] = None
         policies = np.array([policy for policy, _ in self._partitions], np.int64)
         policy = policies[lines["partition"]] if len(policies) else np.zeros(0, np.int64)
-        told = (lines["of"] == OBJECT) & (policy != NO_POLICY)
-        self._policy[lines["operation"][told]] = policy[told]
+        known = (lines["of"] == OBJECT) & (policy != NO_POLICY)
+        self._policy[lines["operation"][known]] = policy[known]
         self._columns.add(lines)
         for sent, operations in found.senders.items():
             known_of = self._senders.setdefault(sent, [])
@@ -186,8 +186,8 @@ class Join:
         place, proxied = place[longer], proxied[longer]
         self._seconds[place] = proxied["seconds"]
         self._proxy[place] = _places(self._proxies, found.proxies)[proxied["proxy"]]
-        told = proxied["policy"] != NO_POLICY
-        self._policy[place[told]] = proxied["policy"][told]
+        known = proxied["policy"] != NO_POLICY
+        self._policy[place[known]] = proxied["policy"][known]
 
     def joined(self) -> Joined:
         """Return everything as columns; nothing can be added after that."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ssbench.attribution.background import Background
 from ssbench.attribution.ranks import Places
 
-#: What a storage server's line is of: an object server asked by a proxy; a container server told by an
+#: What a storage server's line is of: an object server asked by a proxy; a container server updated by an
 #: object server of its object; any other server asked by a proxy.
 OBJECT, UPDATE, OTHER = 0, 1, 2
 
@@ -117,9 +117,9 @@ class Joined:
     first and the last operation of each of the former. ``trans_ids`` has the ids of
     the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
     node of its file and whether the user named that. ``background`` is what is not of the run.
-    ``senders`` are some of the operations of which an object server, by address and device, told a container
-    server. ``account_updates`` are devices and seconds of account servers' lines of the containers that the
-    run made.
+    ``senders`` are some of the operations of which an object server, by address and device, updated a
+    container server. ``account_updates`` are devices and seconds of account servers' lines of the
+    containers that the run made.
     """
 
     operations: Operations

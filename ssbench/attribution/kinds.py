@@ -20,7 +20,7 @@ from ssbench.attribution.ranks import Pairs, Places, Units, pairs
 from ssbench.operation import MAX_CODE, On
 from ssbench.operations import OPERATIONS
 
-#: Sizes are told apart by this many steps an octave, the most that leaves most kinds enough requests.
+#: Sizes are distinguished by this many steps an octave, the most that leaves most kinds enough requests.
 _STEPS = (4, 2, 1, 0.5)
 _ENOUGH_IN_KIND = 8
 #: An object that is read so often within a kind is a kind of its own.

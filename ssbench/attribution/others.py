@@ -30,7 +30,7 @@ _BITS = 40
 #: So many codes are put together at once.
 _MANY = 1 << 18
 
-#: The path of what a container server is told is that of an object, and so on.
+#: The path of an update that a container server receives is that of an object, and so on.
 _TOLD = {
     (b"object-server", b"object"): b"container",
     (b"object-updater", b"object"): b"container",
@@ -42,7 +42,7 @@ _QUEUE = b".expiring_objects"
 #: Programs that ask for the queue: a proxy inside the expirer, and the expirer itself.
 _ASK_FOR_QUEUE = (b"proxy-server", b"direct-client")
 #: What an internal client of a daemon asks for, as its proxy names it: there is no host. So does what an
-#: object server tells a container server of it.
+#: update that an object server then sends to a container server.
 _INTERNAL_DELETE = b"DELETE http://localhost/"
 _ASK_FOR_INTERNAL = (b"proxy-server", b"object-server")
 

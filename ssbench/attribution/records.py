@@ -54,7 +54,7 @@ class Finding:
 
     ``kind`` is one of
 
-    - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence tells apart;
+    - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence distinguishes;
     - ``together``: all members of a process or node are suspects;
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;

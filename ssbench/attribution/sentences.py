@@ -205,7 +205,7 @@ def _work(finding: Finding) -> str:
 
 
 def _is_several(finding: Finding) -> bool:
-    """Whether it is about one of several, which are not told apart."""
+    """Whether it is about one of several, which cannot be distinguished."""
     return finding.kind == "one of"
 
 

@@ -64,8 +64,8 @@ def columns(joined: Joined, split: Parts) -> Columns:
     """Divide each operation's latency."""
     lines, latency = joined.lines, joined.operations.latency
     longest = np.zeros(len(latency))
-    told = np.flatnonzero(lines.of == UPDATE)
-    np.maximum.at(longest, lines.operation[told], lines.seconds[told])
+    updates = np.flatnonzero(lines.of == UPDATE)
+    np.maximum.at(longest, lines.operation[updates], lines.seconds[updates])
     # A client may have the last byte before the proxy notes the end: every part lies within its time.
     server = np.minimum(split.backend, latency)
     update = np.minimum(longest, server)

@@ -34,8 +34,8 @@ class Coverage:
     """How many operations there are, and how many the logs mention. ``complete`` have all object lines.
 
     ``delayed`` are successes whose worker stalled. ``updates`` counts the lines of container servers that
-    were told of objects. ``results`` are those of the run, of which the operations are a random sample where
-    there are too many.
+    received updates of objects. ``results`` are those of the run, of which the operations are a random
+    sample where there are too many.
     """
 
     results: int

@@ -1,4 +1,4 @@
-"""Each server's own time over the run, beside its peers', whether or not anybody suspects it."""
+"""Each server's own time over the run, beside its peers', whether or not it is a suspect."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _never_begun(missed: float) -> str:
 
 
 def _not_begun(statistics: RunStatistics, line: Line) -> float:
-    """Return how many operations of these were due and never begun, as far as that can be told."""
+    """Return how many operations of these were due and never begun, as far as that is known."""
     everything = statistics.total.count + statistics.total.failed
     return (statistics.not_begun or 0) * (line.count + line.failed) / everything if everything else 0.0
 

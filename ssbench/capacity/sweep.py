@@ -148,7 +148,7 @@ def _usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
 
 
 def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
-    """Return why a sweep ends after these steps, None where it goes on."""
+    """Return why a sweep ends after these steps, None where it continues."""
     if not steps:
         return None
     last = steps[-1]

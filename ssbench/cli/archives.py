@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.cli.options import named_once
 from ssbench.cli.parser import completes
 from ssbench.errors import UsageError
 from ssbench.references import is_reference
@@ -57,16 +58,13 @@ def add_stat_file(parser: argparse.ArgumentParser) -> None:
 
 def stat_file(arguments: argparse.Namespace) -> Path:
     """Return the stat file that was named; raises UsageError where it is not one."""
-    given = [each for each in (arguments.file, arguments.stats_file) if each is not None]
-    if len(given) == 2 and "stats_file" not in arguments.given:
-        given.pop()  # of a file or a variable: what the command line names wins
-    if len(given) != 1:
-        raise UsageError(
-            "a stat file is given twice, as FILE and with -s; one is expected"
-            if given
-            else "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)"
-        )
-    return _one(arguments, str(given[0]))
+    given = named_once(
+        arguments,
+        "stats_file",
+        "a stat file is given twice, as FILE and with -s; one is expected",
+        "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)",
+    )
+    return _one(arguments, str(given))
 
 
 def stat_files(arguments: argparse.Namespace) -> list[Path]:
@@ -96,7 +94,7 @@ def folder(arguments: argparse.Namespace) -> Path | None:
     given: Path | None = arguments.results_dir
     variable = os.environ.get(VARIABLE)
     named = given or (Path(variable) if variable else None)
-    with suppress(OSError):  # which whoever uses the folder tells
+    with suppress(OSError):  # which is reported where the folder is used
         if named is not None and named.exists() and not named.is_dir():
             raise UsageError(f"{named}: is not a folder")
     return named
@@ -140,7 +138,7 @@ def floors(
     """Return the noise floor from equal runs of the folder that was named; None where there is none."""
     if (named := folder(arguments)) is None:
         return None
-    with suppress(OSError):  # which the archive tells
+    with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
     from ssbench.archive.equal import floors_of

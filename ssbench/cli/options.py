@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ssbench import products, quantities
+from ssbench.errors import UsageError
 from ssbench.gates import Undecided
 from ssbench.products import Product
 
@@ -207,3 +208,16 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write (default: standard output)",
     )
+
+
+def named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
+    """Return what FILE or an option that is the same names; raises UsageError unless one of them does.
+
+    ``twice`` and ``none`` are the messages of that error.
+    """
+    given = [each for each in (arguments.file, getattr(arguments, option)) if each is not None]
+    if len(given) == 2 and option not in arguments.given:
+        given.pop()  # of a file or a variable: what the command line names wins
+    if len(given) != 1:
+        raise UsageError(twice if given else none)
+    return given[0]

@@ -49,7 +49,7 @@ class Trouble:
 class ReportPrinter:
     """Prints one report, and writes those for files, slow ones in :meth:`trouble`; raises no errors.
 
-    ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``missing`` are those
+    ``files_written`` is whether these all were; it is complete after :meth:`trouble`. ``missing`` are those
     (report, file) that this has still to write. ``verdict`` is that on the run, None where it cannot be read.
     """
 

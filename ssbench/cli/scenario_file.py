@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.cli.options import named_once
 from ssbench.cli.parser import completes
-from ssbench.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def chosen(arguments: argparse.Namespace) -> str:
     """Return the scenario that was named; raises UsageError where it is not one."""
-    given: list[str] = [each for each in (arguments.file, arguments.scenario_file) if each is not None]
-    if len(given) == 2 and "scenario_file" not in arguments.given:
-        given.pop()  # of a file or a variable: what the command line names wins
-    if len(given) != 1:
-        raise UsageError(
-            "a scenario is given twice, as FILE and with -f; one is expected"
-            if given
-            else "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)"
+    return str(
+        named_once(
+            arguments,
+            "scenario_file",
+            "a scenario is given twice, as FILE and with -f; one is expected",
+            "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)",
         )
-    return given[0]
+    )

@@ -50,7 +50,7 @@ def live_page(arguments: argparse.Namespace) -> Iterator[LivePage | None]:
         yield None
         return
     given: Path | None = arguments.stats_file
-    with suppress(OSError):  # which whoever writes the file tells
+    with suppress(OSError):  # which is reported where the file is written
         if given is not None and given.exists() and not given.is_file():
             raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
     # Only here: a run without it does without an HTTP server.

@@ -123,7 +123,7 @@ class Interval(Record, frozen=True):
 
 
 class Metric(Record, frozen=True):
-    """A metric of statsd by its name; ``timer`` tells timers from counters."""
+    """A metric of statsd by its name; ``timer`` distinguishes timers from counters."""
 
     name: str
     timer: bool = False

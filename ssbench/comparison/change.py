@@ -105,7 +105,7 @@ class Change:
     no word.
     ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
     of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
-    error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` tells whether what
+    error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` is whether what
     differs from run to run is in the interval. ``after_low`` and ``after_high`` are the 95 % interval of
     ``after`` itself, None of a single run.
     """

@@ -50,7 +50,7 @@ class Comparison:
     """The changes of all figures, with verdicts only where what was measured supports them.
 
     ``before`` and ``after`` are the names of the two sides, each of as many ``runs`` (0, 0: the two sides of
-    runs with ``--ab``). ``judgment`` says what the intervals are: ``repeated`` tells that verdicts are given,
+    runs with ``--ab``). ``judgment`` says what the intervals are: ``repeated`` is whether verdicts are given,
     because there were enough runs, or a run with two sides was long enough. ``seconds`` is how long such a
     run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
     have been the same and was not. ``conditions`` are those that were asked for,

@@ -15,7 +15,7 @@ from ssbench.figures.units import extent
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
 
-#: What tells configurations apart: these columns first, then whatever else differs; not what each run draws.
+#: What distinguishes configurations: these columns first, then all else that differs, but not random draws.
 _FACTS = ("sizes", "users", "rate", "policy", "containers", "workers", "storage URL", "ssbench")
 _OF_EACH_RUN = ("scenario", "seed")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-#: Colours that are told apart on white and on black, with most kinds of colour blindness too. None is red,
-#: which is for what failed, grey or slate, which are for what is not of one operation. On a page of a run
-#: each is one operation; size classes, sides, nodes and workers are distinguished by the kind of line.
+#: Colours that can be distinguished on white and on black, with most kinds of colour blindness too. None is
+#: red, which is for what failed, grey or slate, which are for what is not of one operation. On a page of a
+#: run each is one operation; size classes, sides, nodes and workers are distinguished by the kind of line.
 COLOURS = (
     "#3b82c4",
     "#2f9e6e",

@@ -33,7 +33,7 @@ Special = tuple[int, float, History | None]
 _UPLOAD_REQUESTS = 2
 
 
-#: Addresses to which connections failed that are told apart, about.
+#: Addresses to which connections failed that are distinguished, about.
 _MOST_ADDRESSES = 1000
 
 

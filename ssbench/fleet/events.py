@@ -98,7 +98,7 @@ class Dropped(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class Refused(WorkerEvent):
-    """The worker is not used; ``reason`` is what it is told too: "has the id of ..."."""
+    """The worker is not used; ``reason`` is sent to it too: "has the id of ..."."""
 
     reason: str
 

@@ -22,7 +22,7 @@ from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import RunParameters
 from ssbench.fleet.worker_state import WorkerState
 
-#: Refused workers are told so at this interval (seconds) until they are silent; this many at once.
+#: Refused workers are sent the reason at this interval (seconds) until they are silent; this many at once.
 _TELL_SECONDS = 1.0
 _MOST_REFUSED = 32
 
@@ -121,7 +121,7 @@ class Fleet(Crew):
     # -- what comes in ------------------------------------------------------------------------
 
     def receive(self, timeout: float) -> list[Arrival]:
-        """Wait up to ``timeout`` seconds for a message; take in what is there, and return the results."""
+        """Wait up to ``timeout`` seconds for a message; receive what is there, and return the results."""
         results = self._sockets.results
         if timeout != self._receive_timeout:
             # A receive that waits by itself is one call less than a poll before it: 15 % of the

@@ -90,7 +90,7 @@ class Ledger:
     ) -> tuple[int, list[Job]]:
         """Record a batch of tasks as sent now to a worker; return its number and the jobs for the wire.
 
-        The worker is told with it that it may run ``users`` jobs at once.
+        The message says that the worker may run ``users`` jobs at once.
         ``histories`` are those of tasks that are sent again, one for each task, or empty; ``dues`` are when
         they are due.
         """
@@ -257,7 +257,7 @@ class Ledger:
                     self.lost.append((batch.task(number), worker))
                     lost += 1
                 else:
-                    # It told of all that it had begun, but not of what it began after that.
+                    # It reported all that it had begun, but not what it began after that.
                     not_begun.append(_to_send(number, batch, in_doubt=True))
                 place += 1
             self._close(batch)

@@ -112,7 +112,7 @@ CHUNK = 0.05
 class StagedPace:
     """Goes through stages from ``start`` on; a :class:`~ssbench.fleet.pace.Pace`.
 
-    Where a stage has a rate, operations are due at the moments of ``arrivals``, and :meth:`dues` tells the
+    Where a stage has a rate, operations are due at the moments of ``arrivals``, and :meth:`dues` gives the
     loop which. They are asked for in order, so that ``arrivals`` counts what was handed out. What could not
     be begins later, in the next stage too, unless that has no rate: then it is skipped. Of a stage
     with a rate that follows one without, nothing is handed out before it begins, so its first operations

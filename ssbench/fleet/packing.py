@@ -16,7 +16,7 @@ All before the jobs is the *beginning* of a message.
 A notice is an array of two: the version, and one of :data:`~ssbench.fleet.wire.Notice`.
 
 Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of
-:data:`~ssbench.fleet.wire.FromWorker`: an array whose first element tells what it is.
+:data:`~ssbench.fleet.wire.FromWorker`: an array whose first element is its kind.
 
 Decoding checks every type and range in C, so that an invalid message raises a
 :class:`~ssbench.errors.WireError` and nothing else.

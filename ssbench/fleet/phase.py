@@ -11,7 +11,7 @@ from ssbench.fleet.worker_state import Task, WorkerState
 
 
 class Phase(Protocol):
-    """A part of a run: it provides tasks and takes in how each ends.
+    """A part of a run: it provides tasks and receives how each ends.
 
     Times are of the master's monotonic clock.
     """

@@ -43,7 +43,7 @@ MOST_NAMED = 20
 
 
 class Report(Head, frozen=True, kw_only=True):
-    """Which workers were told to exit and have done so; ``unnamed`` is how many further ones did not."""
+    """Which workers were asked to exit and have done so; ``unnamed`` is how many further ones did not."""
 
     format: Literal["ssbench workers"] = "ssbench workers"
     version: Literal[1] = 1
@@ -53,7 +53,7 @@ class Report(Head, frozen=True, kw_only=True):
 
 
 class Shutdown:
-    """Tells every worker that connects to exit, until no worker sends messages any more.
+    """Asks every worker that connects to exit, until no worker sends messages any more.
 
     ``clock`` returns seconds, as time.monotonic does.
     """
@@ -63,7 +63,7 @@ class Shutdown:
         self.remaining: dict[int, str] = {}
         #: The names of the workers that have exited, by instance.
         self.exited: dict[int, str] = {}
-        #: The workers that there was no room to take note of; they were not told to exit.
+        #: The workers that there was no room to take note of; they were not asked to exit.
         self.turned_away: set[int] = set()
         self._sockets = sockets
         self._clock = clock
@@ -87,9 +87,9 @@ class Shutdown:
         )
 
     def run(self) -> None:
-        """Tell them; return after some seconds of silence, or when that does not come."""
+        """Ask them; return after some seconds of silence, or when that does not come."""
         sockets, clock = self._sockets, self._clock
-        heard = told = turned = self._progress = clock()
+        heard = asked = turned = self._progress = clock()
         while True:
             now = clock()
             stalled = max(0.0, now - turned - _LONGEST_TURN)
@@ -98,8 +98,8 @@ class Shutdown:
             self._progress += stalled
             if now - heard >= self._silence or now - self._progress >= _NO_PROGRESS:
                 return
-            if now - told > _REPEAT:
-                told = now
+            if now - asked > _REPEAT:
+                asked = now
                 for instance in self.remaining:
                     self._tell(instance)
             if (scarce := sockets.look_after_descriptors()) is not None:
@@ -121,7 +121,7 @@ class Shutdown:
                 self._receive(self._sockets.results.recv(zmq.NOBLOCK))
 
     def _tell(self, instance: int) -> None:
-        # A worker that is not connected at this moment is told the next time.
+        # A worker that is not connected at this moment is asked the next time.
         with suppress(zmq.ZMQError):
             self._sockets.work.send_multipart([wire.work_address(instance), self._order], zmq.NOBLOCK)
 

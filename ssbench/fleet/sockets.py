@@ -21,7 +21,7 @@ from ssbench.fleet.zap import Clients, ZapHandler
 #: ZMTP heartbeats: the connection of a peer that is stopped or cut off is dropped after this long.
 #: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. Who is lost says
 #: :data:`~ssbench.fleet.wire.LOST_AFTER`; a connection lasts longer, because with it goes what is on its way,
-#: also where both ends stood still for a while and nobody is lost.
+#: also where both ends stalled for a while and no worker is lost.
 _PING_MILLISECONDS = 500
 _DROP_MILLISECONDS = 4 * int(LOST_AFTER * 1000)
 

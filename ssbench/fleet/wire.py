@@ -50,9 +50,9 @@ UNASKED_HEARTBEAT_SECONDS = 1.5
 #: (:mod:`ssbench.fleet.sockets`).
 LOST_AFTER = 5.0
 
-#: For so many seconds a worker gathers results that are not urgent, unless it is told another time, or until
+#: For so many seconds a worker gathers results that are not urgent, unless it is given another time, or until
 #: there are so many. At low rates each message is a turn of two sleeping processes, which costs more than
-#: the operations that it tells of.
+#: the operations that it describes.
 GATHERING_SECONDS = 0.025
 GATHERED_RESULTS = 128
 
@@ -102,7 +102,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
     sample. ``zeros`` is the share of bodies that is zeros, ``files`` are what bodies are of in place of
     random bytes. ``object_names`` is the template of names of objects, None for the usual one. With several
-    ``accounts`` the number of a job's container tells which of them it is in
+    ``accounts`` the number of a job's container says which of them it is in
     (:func:`ssbench.names.in_account`). ``metadata`` is how many items of metadata uploads have, and the bytes
     of each. A share of jobs has ``new_connections``, which is drawn by the ``seed``; with ``tls_resume`` such
     a connection continues an earlier TLS session.
@@ -284,7 +284,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stalled.
     ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
     ``label`` is what an engine calls it, ``site`` where it is, both empty where that is not known.
-    ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not told.
+    ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not known.
     ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
     :class:`Ping` it received, 0 where there was none.
     """
@@ -316,7 +316,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
     was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
     came, ``held`` seconds before this was sent. All are of one ``group``. ``gaps`` are as in a
-    :class:`Heartbeat`, none of them told before: a run may end with these results and await no heartbeat.
+    :class:`Heartbeat`, none of them reported before: a run may end with these results and await no heartbeat.
     """
 
     run_id: Count

@@ -54,7 +54,7 @@ class Load:
         """Keep a time in which it stalled, of the master's clock, if there is ``room`` for one.
 
         ``began`` is its beginning by the worker's clock: one that begins with the last one is the same, and
-        went on after it was told. Returns how many more are kept now.
+        continued after it was reported. Returns how many more are kept now.
         """
         if self.gaps and began == self._last_gap:
             self.gaps[-1] = gap

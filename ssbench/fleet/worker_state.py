@@ -139,7 +139,7 @@ class Presence:
     def lose(self) -> None:
         """It counts as lost."""
         self.lost += 1
-        # It drops its jobs when a ping tells it so. The answer to an earlier one is no sign of that.
+        # It drops its jobs when a ping says so. The answer to an earlier one is no sign of that.
         self.echo = max(self.echo, self.pinged)
 
     def forgive(self, seconds: float) -> None:
@@ -172,7 +172,7 @@ class Allowance:
 class Holding:
     """The jobs of a worker; kept by :class:`~ssbench.fleet.ledger.Ledger`.
 
-    ``users_told`` is how many it was told that it may run at once. ``outstanding`` have not ended,
+    ``users_told`` is how many users it was last sent as its limit. ``outstanding`` have not ended,
     ``completed`` ended in this run, the last of them at ``progressed_at``. ``begun`` is the number of the
     last one that has begun, ``begun_then`` what that was at ``looked_at``, when jobs that never end were last
     looked for. ``batches`` are those that it has claimed, ``unacknowledged`` those that it has not said to

@@ -164,8 +164,8 @@ def _parts(changes: list[Change]) -> Iterator[str]:
             change for change in changes if change.part == part != "client" and change.verdict != NOTHING
         ]
         if shown:
-            told = ", ".join(f"{change.name} {_by(change.difference.seconds)}" for change in shown)
-            yield f"Of that, {words}: {told}."
+            listed = ", ".join(f"{change.name} {_by(change.difference.seconds)}" for change in shown)
+            yield f"Of that, {words}: {listed}."
 
 
 def _server(change: Change) -> str:

@@ -1,6 +1,6 @@
 """The report as JSON: every number of a run under a name that stays.
 
-:mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` tells how to read them, and their
+:mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` says how to read them, and their
 schema is ``doc/report-schema.json``. Fields are added without a change of the version; it rises when one is
 renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
 """

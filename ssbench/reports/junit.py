@@ -1,6 +1,6 @@
 """The report as JUnit XML, for CI: a test case for each condition under which a run fails.
 
-Besides, one case tells whether the run went on to its end, one whether operations succeeded, and in an open
+Besides, one case says whether the run went on to its end, one whether operations succeeded, and in an open
 loop one whether the rate was delivered. A case fails where the verdict has a reason of its kind with an exit
 code; it is skipped where the reason is a warning, or was allowed, or a condition is undecided.
 """

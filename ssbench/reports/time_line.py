@@ -110,7 +110,7 @@ def _asked(statistics: RunStatistics, over_time: OverTime) -> Iterator[Curve]:
 
 
 def _failures(over_time: OverTime) -> Iterator[Curve]:
-    """Yield failures a second by cause; all are red, and told apart by their lines."""
+    """Yield failures a second by cause; all are red, and distinguished by their lines."""
     x, seconds = middles(over_time), np.maximum(over_time.seconds, 1e-9)
     causes = sorted(over_time.causes.items(), key=lambda item: -int(item[1].sum()))
     for place, (cause, counts) in enumerate(causes):

@@ -210,7 +210,7 @@ class RunSummary:
     is what was seen of the cluster, None where it was not observed; a stat file has it in its own record.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
-    the exit code of that. ``trouble`` tells that something besides the operations failed until then.
+    the exit code of that. ``trouble`` is whether something besides the operations failed until then.
     ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
     is how busy the load generator was over time, in order. ``addresses`` are those of hosts with several,
     which results refer to by their place.

@@ -58,7 +58,7 @@ class Field:
 
     ``number`` is the field's in the stat file, and is never used again; ``since`` the version of
     the file that it came with. ``text_number`` is a second number, of the characters of a text.
-    ``packed`` is the :mod:`struct` code of one value in a packed row; ``in_row`` tells whether
+    ``packed`` is the :mod:`struct` code of one value in a packed row; ``in_row`` is whether
     every row has the field, or only those of runs that ask for it. ``default`` is the value where
     none was given. ``derive`` computes what the value nearly always is from other fields: stat
     files keep the difference from that, and it is the default where ``default`` is None.

@@ -57,7 +57,7 @@ def results_folder() -> Path:
 
 
 def _temporary(why: str) -> Path:
-    """Return the folder in the temporary folder; the error tells ``why`` it is needed, and the way out."""
+    """Return the folder in the temporary folder; the error says ``why`` it is needed, and the way out."""
     try:
         return own_folder(_TEMPORARY)
     except UsageError as error:

@@ -61,7 +61,7 @@ def seldom_searched() -> Iterator[None]:
 class Loop:
     """Carries phases through.
 
-    ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewals`` get new
+    ``pace`` says how many jobs may be sent, ``news`` reports to the user what happens, ``renewals`` get new
     tokens: for each group of users one for each of its accounts, or one for all of them; the same for groups
     of one account. A phase in which nothing succeeds
     for ``give_up_after`` seconds is abandoned; 0: none is. ``clock`` is the fleet's.

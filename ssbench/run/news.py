@@ -1,4 +1,4 @@
-"""Tells the user what happens to workers: each by name while they are few, hundreds in one line.
+"""Messages to the user about workers: each by name while they are few, hundreds in one line.
 
 Warnings are kept for the report.
 """
@@ -24,7 +24,7 @@ _MOST_WARNINGS = 200
 
 #: Kinds of events that are no warnings.
 _GOOD = (events.Joined, events.Back)
-#: Kinds that the report tells at its end, with their counts.
+#: Kinds that the report has at its end, with their counts.
 _COUNTED = (events.Foreign, events.Invalid, events.InvalidMessage)
 
 

@@ -1,6 +1,6 @@
 """The three phases of a run: initial uploads, the benchmark, clean-up.
 
-Each provides tasks and takes in how they end; :mod:`ssbench.run.loop` does the rest.
+Each provides tasks and receives how they end; :mod:`ssbench.run.loop` does the rest.
 """
 
 # ruff: noqa: D102 - the methods of a phase are documented in Phase

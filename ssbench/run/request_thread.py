@@ -55,7 +55,7 @@ class RequestThread:
         def answer() -> bool:
             try:
                 answers.put((call(), None))
-            except Exception as error:  # noqa: BLE001 - the thread that asks tells of it
+            except Exception as error:  # noqa: BLE001 - the thread that asks reports it
                 answers.put((None, error))
             return True
 

@@ -27,7 +27,7 @@ class Sinks:
         self._each(lambda sink: sink.tick(now))
 
     def end(self, summary: RunSummary) -> None:
-        # Ctrl-C while one of them waits for somebody else leaves none of the others open.
+        # Ctrl-C while one of them waits for another process leaves none of the others open.
         with ExitStack() as ending:
             for sink in reversed(self._sinks):
                 ending.callback(self._ask, sink, lambda sink: sink.end(summary))

@@ -1,6 +1,6 @@
 """The token of all runs of a bench, and renewing it in the middle of a run.
 
-A renewal takes place on a thread, so that the master's loop goes on. The clock is passed in; only the
+A renewal takes place on a thread, so that the master's loop keeps running. The clock is passed in; only the
 request itself takes real time.
 """
 

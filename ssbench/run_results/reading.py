@@ -63,7 +63,7 @@ class RunResults(ABC):
         return type(self)(Stream(self.path))
 
     def close(self) -> None:
-        """Close the file; :meth:`blocks` does it too when it has come to its end."""
+        """Close the file; :meth:`blocks` does so too at its end."""
         self._stream.close()
 
     def blocks(self) -> Iterator[ResultBlock]:

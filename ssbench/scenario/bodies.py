@@ -25,7 +25,7 @@ class Body:
 
     @property
     def identity(self) -> str:
-        """What tells objects with such bodies from others; empty for random ones."""
+        """What distinguishes objects with such bodies from others; empty for random ones."""
         if self.files is not None:
             return f"files {self.files.digest}"
         return f"Body(zeros={self.zeros!r})" if self.zeros else ""

@@ -147,7 +147,7 @@ class Scenario:
     One of ``run_seconds`` and ``operation_count`` is set, the other is None. With ``stages``, which have
     users and rates of their own, ``run_seconds`` is their sum and ``user_count`` the most users of any.
     ``rate`` operations a second make an open loop, in which operations are due at moments that ``arrivals``
-    tells the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
+    is the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads

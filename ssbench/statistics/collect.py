@@ -68,7 +68,7 @@ class Collector:
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
     numbers (stage, worker, storage_url, ...); raises ValueError for others. Results of the
     warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``due`` counts
-    those that were due in an open loop, in the warm-up too. ``current`` tells that
+    those that were due in an open loop, in the warm-up too. ``current`` is whether
     the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the
     successes of each second since 1970. With ``over_time`` they are counted over the time of the run too,
     and the slowest are kept.

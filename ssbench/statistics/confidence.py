@@ -2,7 +2,7 @@
 
 What a store does in one second is much like what it did in the second before, so that a hundred
 seconds say less than a hundred measurements would. All intervals here count *effective* seconds: the
-fewest of what three estimates say (:func:`effective_size`). ``doc/numbers.rst`` tells what that was
+fewest of what three estimates say (:func:`effective_size`). ``doc/numbers.rst`` says what that was
 measured to be worth. Nothing here knows of operations or files.
 """
 
@@ -207,7 +207,7 @@ def percentile_ranks(share: float, below: Series, every: Series) -> Interval | N
 
     ``below`` counts, for each second, the values up to the percentile, ``every`` all of them. Were they
     independent, the number below would be binomial; how much more it changes from second to second
-    tells how many values they are worth. The values at both ends are the interval of the percentile
+    says how many values they are worth. The values at both ends are the interval of the percentile
     (order statistics).
     """
     total = float(every.sum())

@@ -42,7 +42,7 @@ class Delivery(msgspec.Struct, frozen=True):
     """How many operations were due and begun, in an open loop or in the stages of a run with a rate.
 
     ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that
-    began over 1 ms late. ``behind`` tells that in the second half of some stage fewer operations ended than
+    began over 1 ms late. ``behind`` is whether in the second half of some stage fewer operations ended than
     were due, by how large a share; 0 where that is within what chance does, or not known.
     """
 

@@ -1,6 +1,6 @@
 """Whether the load generator, rather than the store, limited what was measured, or stalled meanwhile.
 
-``doc/numbers.rst`` defines the figures. All is judged from what a run's summary tells of its workers and
+``doc/numbers.rst`` defines the figures. All is judged from what a run's summary says about its workers and
 its master, so that a report of a file says the same as the report at the end of its run.
 """
 

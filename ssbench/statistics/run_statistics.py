@@ -71,8 +71,8 @@ class RunStatistics:
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
     ``cluster`` is what was seen of the cluster, None where it was not observed.
-    ``current`` tells that the file is of today's format, which knows more than the older ones.
-    ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
+    ``current`` is whether the file is of today's format, which knows more than the older ones.
+    ``fleet`` are the workers that were used, none in older formats. ``interrupted`` is whether the run was
     ended before its time by a signal, ``ended_early`` that it ended itself, with ``error_code`` as its exit
     code, ``trouble`` that something besides operations failed, ``complete`` that it has written
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
@@ -81,7 +81,7 @@ class RunStatistics:
     ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
-    users, ``sides`` the two of a run with ``--ab``. ``pooled`` tells that it is of several stages together,
+    users, ``sides`` the two of a run with ``--ab``. ``pooled`` is whether it is of several stages together,
     whose intervals would be of what was asked for.
     """
 

@@ -57,7 +57,7 @@ class _Gap(msgspec.Struct, frozen=True):
     """A time without a completion, in seconds since 1970.
 
     ``sent`` are the moments at which operations that it delayed were sent, of the first to end; ``delayed``
-    is how many there were, about; ``unknown`` tells that there were some of which the moment is not known.
+    is how many there were, about; ``unknown`` is whether there were some of which the moment is not known.
     """
 
     start: float

@@ -32,7 +32,7 @@ class Steadiness(msgspec.Struct, frozen=True):
 
     ``drift`` is the change of the rate a minute as a share of the mean, None where the run was too short.
     ``warm_up`` is how many seconds to leave out at the beginning, 0 where that would not change a figure by
-    more than its interval tells, None where it is not known: the run was shorter than a minute, or not
+    more than its interval says, None where it is not known: the run was shorter than a minute, or not
     steady by its half.
     """
 
@@ -124,7 +124,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"
 def course_of(timeline: Timeline, window: Window, total: Figures, users: float, *, idle: bool) -> Course:
     """Return the course of a run that had this many users; ``total`` is all of its results.
 
-    ``idle`` tells that users are idle at times by intention.
+    ``idle`` is whether users are idle at times by intention.
     """
     each = timeline.each_second(window)
     of_all_users = users * window.seconds

@@ -28,7 +28,7 @@ _BEFORE_COUNTING = 1 << 18
 class Window:
     """What rates are counted in: from the first send to the last moment of sending, since 1970.
 
-    ``whole`` tells that it reaches to the last completion instead, because no operation ended
+    ``whole`` is whether it reaches to the last completion instead, because no operation ended
     while others were still sent.
     """
 

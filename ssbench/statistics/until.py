@@ -26,7 +26,7 @@ LOOKS_IN_A_ROW = 2
 class StoppingRule:
     """Judges a growing series of whole seconds. ``target`` is the half width as a share of the mean.
 
-    ``reached`` tells that it was narrow enough; ``width`` is the half width at the last look.
+    ``reached`` is whether it was narrow enough; ``width`` is the half width at the last look.
     """
 
     def __init__(self, target: float) -> None:
@@ -59,7 +59,7 @@ _ON_THEIR_WAY = 2
 class Until:
     """A sink that counts the successes of each second and looks at them now and then.
 
-    ``target`` is the half width of the interval as a share of the rate; ``reached`` tells that it was there.
+    ``target`` is the half width of the interval as a share of the rate; ``reached`` is whether it was there.
     Seconds count from the first whole one; those of a warm-up do not.
     """
 
@@ -92,7 +92,7 @@ class Until:
             self._rule.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
 
     def end(self, summary: RunSummary) -> None:
-        """Do nothing; :meth:`sentence` tells what came of it."""
+        """Do nothing; :meth:`sentence` returns the result."""
 
     def sentence(self) -> str:
         """Say how narrow the interval was at the last look."""

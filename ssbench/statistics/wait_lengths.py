@@ -14,7 +14,7 @@ class Length(msgspec.Struct, frozen=True):
     """A wait of ``seconds``, of at most ``jitter`` more, in ``connecting`` or in the request after that.
 
     ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where
-    every request waits and nothing faster tells how long they take without: no round trip is that long.
+    every request waits and nothing faster shows how long they take without: no round trip is that long.
     With ``shared`` all that begin during it wait for its end, those that begin later for less.
     """
 

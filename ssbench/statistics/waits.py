@@ -1,9 +1,9 @@
 """Waits that are as long as a constant of the system: a second crowd of requests, that long later.
 
-A wait of q seconds moves requests to q plus what they take without it, or less where other work goes on
+A wait of q seconds moves requests to q plus what they take without it, or less where other work is running
 meanwhile, as that of the other replicas of a write. So the requests below q/2 tell where the others of the
 same operation and size class have to be: in a window from q to q plus their 95th percentile and the timer's
-jitter. Where they spread widely it is a lower percentile, so that the window tells more of each. A wait is
+jitter. Where they spread widely it is a lower percentile, so that the window says more of each. A wait is
 named where this window
 
 - has four times as many requests as one as wide just below it, and twice as many as one above;
@@ -45,7 +45,7 @@ _FAST = 10
 _STEP, _PEAK = 4, 2
 #: Shares of the requests that wait of which the window may be.
 _RANKS = (0.95, 0.8, 0.65, 0.5)
-#: What requests take without the wait is less than this share of it; else the two cannot be told apart.
+#: What requests take without the wait is less than this share of it; else the two cannot be distinguished.
 _SHARE = 0.25
 #: Where all requests wait, most lie within this share of the length.
 _NARROW = 0.15
@@ -79,8 +79,8 @@ class Wait(msgspec.Struct, frozen=True):
 class _Usual(msgspec.Struct, frozen=True):
     """What requests take without a wait (s).
 
-    Up to ``most`` takes the share of them by which they are best told from others, up to ``tail`` the
-    most of which that can be said.
+    Up to ``most`` takes the share of them by which they are best distinguished from others, up to ``tail``
+    the most of which that can be said.
     """
 
     most: float
@@ -280,7 +280,7 @@ def _leaf(
     others: Callable[[], Latencies],
     later: float = 0.0,
 ) -> _Leaf | None:
-    """Count what is near a length in one size class; None where nothing can be told of it.
+    """Count what is near a length in one size class; None where nothing can be concluded.
 
     ``others`` returns the latencies that tell what a request takes where none here is fast. Some wait for
     less, as they began up to ``later`` seconds after it did.
@@ -324,7 +324,7 @@ def _whole(
 def _usual(latencies: Latencies, length: Length) -> _Usual | None:
     """Return what requests take without a wait.
 
-    None where half of them take so long that those that wait cannot be told from them.
+    None where half of them take so long that those that wait cannot be distinguished.
     """
     fast = latencies.between(0.0, length.seconds / 2)
     if fast < _FAST:
@@ -343,7 +343,7 @@ def _chance(length: Length, width: float) -> float:
 
 
 def _information(share: float, chance: float) -> float:
-    """Return how much each request tells of a window that has this share of them, in place of the other."""
+    """Return how much each request says about a window that has this share of them, in place of the other."""
     if share <= chance:
         return 0.0
     rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0

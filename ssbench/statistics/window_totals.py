@@ -31,7 +31,7 @@ class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
 
 
 class WindowTotalsCollector:
-    """Sums up what ended, and tells apart what ended after a moment that becomes known later."""
+    """Sums up what ended, and separates what ended after a moment that becomes known later."""
 
     def __init__(self) -> None:
         #: Successes, failures, bytes that successes moved, seconds.

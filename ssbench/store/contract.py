@@ -1,4 +1,4 @@
-"""What ssbench expects of a store, and what a store tells ssbench.
+"""What ssbench expects of a store, and what a store returns.
 
 A store has two sides. The master's (:class:`Store`) authenticates, says what the store can do and prepares
 the places of a run. The workers' (:class:`Client`) carries out requests, thousands a second. What passes from
@@ -51,7 +51,7 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     and the last byte of the object that are asked for, which sets the header for that. ``content`` is the
     name of the object whose content is returned, where that is another one; empty where it is not that of one
     object, and is not checked. ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer
-    one is a failure. ``anonymous``: without credentials. ``etag``: the store is told the MD5 of the body that
+    one is a failure. ``anonymous``: without credentials. ``etag``: the store is sent the MD5 of the body that
     the client makes up, and is to refuse another one.
     """
 

@@ -1,4 +1,4 @@
-"""When bytes arrived, as the kernel tells it (SO_TIMESTAMPNS): before the event loop came round to them.
+"""When bytes arrived, by the kernel's time stamp (SO_TIMESTAMPNS): before the event loop came round to them.
 
 Between the arrival of an answer and the moment at which its greenlet reads it lies what the loop was doing
 for others, which grows with the number of users. The kernel's time is that of the wall clock, which can be

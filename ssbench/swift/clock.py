@@ -10,7 +10,7 @@ import requests
 
 from ssbench.store.contract import Bounds
 
-#: Samples are taken at this distance (seconds), which tells where the seconds of the store begin, until
+#: Samples are taken at this distance (seconds), which shows where the seconds of the store begin, until
 #: the difference is known this well, or there are so many.
 _APART = 0.09
 _ENOUGH = 0.15

@@ -2,7 +2,7 @@
 
 A request is one ``send``, one switch to the hub and one ``recv_into`` a buffer that all connections share,
 on a plain non-blocking socket: 15 to 17 µs of CPU for a GET of 4 kB, where wrk takes 11 to 12, of which the
-kernel takes 7 to 9. Between requests the io watcher of the socket tells when the server closes it.
+kernel takes 7 to 9. Between requests the io watcher of the socket reports when the server closes it.
 
 Waiting and sending are in :mod:`ssbench.swift.sender`; here are receiving, and the exchange as a whole.
 """

@@ -43,7 +43,7 @@ _SAY_SECONDS = 5.0
 #: Seconds between two looks at whether to wait on.
 _TICK = 0.1
 
-#: How many failures an error's text tells in full.
+#: How many failures an error's text has in full.
 _TOLD = 3
 
 
@@ -307,9 +307,9 @@ def _tell(failures: Iterable[tuple[str, str]]) -> str:
     places: dict[str, list[str]] = {}
     for place, cause in failures:
         places.setdefault(cause, []).append(place)
-    told = [
+    shown = [
         f"{first}{f' and {len(others)} more' if others else ''}: {cause}"
         for cause, (first, *others) in list(places.items())[:_TOLD]
     ]
     more = f"; and {len(places) - _TOLD} other reasons" if len(places) > _TOLD else ""
-    return f"containers could not be made: {'; '.join(told)}{more}"
+    return f"containers could not be made: {'; '.join(shown)}{more}"

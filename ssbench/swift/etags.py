@@ -1,4 +1,4 @@
-"""ETags: Swift's is the MD5 of an object's bytes, so it tells whether they arrived as they were sent.
+"""ETags: Swift's is the MD5 of an object's bytes, so it shows whether they arrived as they were sent.
 
 The ETag in the answer to an upload is checked against the MD5 of what was sent, that of a read against the
 MD5 of what came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not

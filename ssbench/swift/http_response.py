@@ -203,7 +203,7 @@ class CarefulReader:
             self._reader.receive_data(data)
             whole = self._drain()
         except h11.RemoteProtocolError as error:
-            # h11 finds an end that came too early only when it is told of the end.
+            # h11 finds an end that came too early only when the end is passed to it.
             raise AttemptError(SHORT_BODY if self.status and not data else BAD_RESPONSE, str(error)) from None
         self._fed += len(data)
         if not self.status and self._fed > HEAD_LIMIT:

@@ -233,7 +233,7 @@ def _shown(name: str) -> str:
 
 @cache
 def this_process() -> str:
-    """Return what tells this process from every other one of any host; empty where that cannot be known."""
+    """Return what distinguishes this process from all others of all hosts; empty where that is not known."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         space = Path("/proc/self/ns/pid").stat().st_ino

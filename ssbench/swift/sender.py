@@ -88,7 +88,7 @@ class Sender:
         self.sent_at = self.received_at = 0.0
         #: The address, where its host has several.
         self.address = ""
-        #: Whether the kernel tells when bytes arrive; how far the wall clock was ahead at ``sent_at``.
+        #: Whether the kernel reports when bytes arrive; how far the wall clock was ahead at ``sent_at``.
         self.stamped = False
         #: With --verify: the name of the object.
         self.name = b""

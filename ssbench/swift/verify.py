@@ -52,7 +52,7 @@ class Verifier:
 
 
 class Check:
-    """Compares a body, piece by piece, with what was written. ``wrong`` tells where it differed first.
+    """Compares a body, piece by piece, with what was written. ``wrong`` is where it differed first.
 
     Until then ``md5`` is that of what came.
     """

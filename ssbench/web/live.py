@@ -36,7 +36,7 @@ WAITING = Document(
 class Live:
     """Follows the stat files of runs, one after another.
 
-    ``ended`` tells that the run of :meth:`tell` has ended, and that :meth:`look` has returned all of it.
+    ``ended`` is whether the run of :meth:`tell` has ended, and that :meth:`look` has returned all of it.
     The sides of a run are compared by what is known of ``earlier`` ones.
     """
 

@@ -1,4 +1,4 @@
-"""What the master tells the process that serves the page."""
+"""Messages of the master to the process that serves the page."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _COMMON = [
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What the page shows: ``number`` tells one state from the next; nothing follows the ``last``."""
+    """What the page shows: ``number`` differs from one state to the next; nothing follows the ``last``."""
 
     number: int
     title: str

@@ -135,7 +135,7 @@ def ask(target: Target) -> Outcome:
 
 
 def look(target: Target) -> Outcome:
-    """HEAD the object. The size that the answer tells is not counted: no body was moved."""
+    """HEAD the object. The size in the answer is not counted: no body was moved."""
     return structs.replace(ask(target), size=0)
 
 

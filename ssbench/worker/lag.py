@@ -133,7 +133,7 @@ class LagMeter:
         began = ended - (took or 0.0)
         if began >= self._gaps[-1][1]:
             return result
-        # Of an answer that came during a gap the kernel has told when: it was not delayed. One that was read
+        # The kernel has said when an answer came during a gap: that one was not delayed. One that was read
         # right after it ends a little before the end that is known of the gap.
         held = sum(
             min(ended, end) - max(began, begin)

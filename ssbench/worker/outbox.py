@@ -138,7 +138,7 @@ class Outbox:
             return
         engine = self._engine
         if engine is None or (waiting := engine.waiting) <= self._tell_at:
-            # Until more jobs come the master is told again when half of them are left.
+            # Until more jobs come the master hears again when half of them are left.
             if self._tell_at < _AT_ALL_TIMES:
                 self._tell_at = waiting // 2
             self._flush_soon()

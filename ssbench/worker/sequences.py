@@ -75,7 +75,7 @@ class Sequence:
             for place, request in enumerate(requests)
         ]
         outcomes = [each.get() for each in begun]
-        # The last one tells how it ended: one that failed, else the one that took longest.
+        # The last one is how it ended: one that failed, else the one that took longest.
         self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))
         return outcomes
 

@@ -1,4 +1,4 @@
-"""The worker: receives jobs on one socket, sends results on another, and tells that it lives.
+"""The worker: receives jobs on one socket, sends results on another, and heartbeats.
 
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
 without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
@@ -8,7 +8,7 @@ none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
 arrive, when the connection to the master ends, and when a ping says that the master has counted it as lost.
 Where it was itself stopped or starved for so long that this may be so, it hands back what has not begun: the
-rest may still be its own, because the master stood still as well. It ends only when it is told to.
+rest may still be its own, because the master stalled as well. It ends only on request.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class WorkerOptions:
 
 
 class Worker:
-    """The state of a worker process; :meth:`run` serves masters until it is told to end.
+    """The state of a worker process; :meth:`run` serves masters until it is asked to end.
 
     ``make_engine`` makes the engine of each run. ``after_jobs`` is (a number of jobs, what to call when
     this many have ended).
@@ -144,7 +144,7 @@ class Worker:
             code: ExitCode = self._done.get()
         finally:
             heart.kill()
-            self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
+            self.stop("something went wrong", ExitCode.FAILED)  # unless it has been asked to end
             self._services.flush()
             self._receive()
             self._forget_run()

@@ -148,7 +148,7 @@ class Readers:
 
 
 class Effects:
-    """The effects of operations as a population tells them apart.
+    """The effects of operations as a population distinguishes them.
 
     ``by_code`` is a list, which is faster than a dict. In it a change is a rewrite, with its code in
     ``same_data``; a copy needs no object, so that the usual operations need not look for it, with its code in

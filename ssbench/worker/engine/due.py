@@ -50,7 +50,7 @@ class Alarm:
         self._descriptor = -1
         self._at = math.inf
         self._early = 0.0
-        #: Whether the moment was ahead when it was set, so that the timer tells how long waking up takes.
+        #: Whether the moment was ahead when it was set, so that the timer shows how long waking up takes.
         self._ahead = False
         if hasattr(library, "timerfd_create"):
             self._descriptor = library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
