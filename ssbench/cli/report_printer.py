@@ -19,12 +19,10 @@ from ssbench import printable
 from ssbench.cli import output_file
 from ssbench.cli.report_files import ReportFiles
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, groups_for, write_report
+from ssbench.reports import ReportOptions, write_report
 from ssbench.reports.verdict import judged
-from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
-from ssbench.statistics import summarize
 from ssbench.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -63,15 +61,22 @@ class ReportPrinter:
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
 
-    def print(self, path: Path, name: str | None, options: ReportOptions, command: str | None) -> None:
-        """Print the report of that name (None: none) on a stat file, and wait a little for its reader.
+    def print(
+        self,
+        statistics_of: Callable[[], RunStatistics],
+        name: str | None,
+        options: ReportOptions,
+        command: str | None,
+    ) -> None:
+        """Print the report of that name (None: none), and wait a little for its reader.
+
+        ``statistics_of`` returns what it is on, and raises StatFileError.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
         ``command`` is as in :func:`~ssbench.cli.report_printer.fitting`.
         """
         try:
-            by = (*self._files.by, *groups_for(options))
-            statistics = summarize(open_results(path), by, over_time=self._files.over_time)
+            statistics = statistics_of()
         except StatFileError as error:
             self._unreadable = error
             return

@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,10 @@ from ssbench.gates import worst
 from ssbench.run import RunOutcome
 
 if TYPE_CHECKING:
+    from ssbench.cli.during_run import DuringRun
     from ssbench.cli.report_printer import ReportPrinter
+    from ssbench.results import Sink
+    from ssbench.web.sink import SoFar
 
 _log = logging.getLogger(__name__)
 
@@ -34,13 +38,15 @@ class RunReport:
         self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
         self._printer: ReportPrinter | None = None
         self._print: Callable[[Path], None] | None = None
+        self._during_run: DuringRun | None = None
         self._path: Path | None = None
         self._last_in = archives.folder_of_last(arguments)
         percentiles = chosen_percentiles(arguments)
         if self._name or self._files.wanted or judges:
             with loading():
+                from ssbench.cli.during_run import DuringRun
                 from ssbench.cli.report_printer import ReportPrinter
-                from ssbench.reports import ReportOptions
+                from ssbench.reports import ReportOptions, groups_for
 
                 for name_, _ in self._files.wanted:
                     products.find(products.Product.RUN, name_)
@@ -48,14 +54,30 @@ class RunReport:
                 if arguments.ab:
                     sides.load()
 
+            options = ReportOptions(*percentiles, verbose=verbose)
+            counted = self._during_run = DuringRun(
+                (*self._files.by, *groups_for(options)), over_time=self._files.over_time
+            )
+
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
                 compare = partial(sides.compare, arguments, [path]) if arguments.ab else None
-                options = ReportOptions(*percentiles, verbose=verbose, compare_sides=compare)
                 command = None if arguments.report else _report_command(path, self._last_in)
-                self._printer.print(path, self._name, options, command)
+                self._printer.print(
+                    partial(counted.statistics, path),
+                    self._name,
+                    replace(options, compare_sides=compare),
+                    command,
+                )
 
             self._print = print_on
+
+    def sinks(self, so_far: SoFar) -> list[Sink]:
+        """Return what is to be given to the run, so that its report is ready when it ends."""
+        if self._during_run is None:
+            return []
+        self._during_run.so_far = so_far
+        return [self._during_run]
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -72,6 +94,9 @@ class RunReport:
                     report_files.spell(missing),
                 )
             raise
+        finally:
+            if self._during_run is not None:
+                self._during_run.close()
 
     def print(self, outcome: RunOutcome) -> None:
         """Say where a complete stat file is, and print its report, which is to remain on the screen."""

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             outcome = bench.run(
                 scenario,
                 options,
-                sinks=[*_progress(arguments, own, bench), *shown],
+                sinks=[*_progress(arguments, own, bench), *shown, *report.sinks(bench.so_far)],
                 on_measured=report.print,
                 observer=observer,
                 goal=_goal(arguments, scenario),

@@ -158,9 +158,9 @@ FORMAT = Format("ssbench 1", lambda head: head.startswith(MAGIC), CurrentResults
 class Following:
     """Reads on in a stat file of this version of ssbench, which its master is writing.
 
-    ``run`` is None until it is there, ``summary`` until the run has ended. Raises OSError where the file
-    cannot be opened. The writer may take back what it wrote where a disk is full: :meth:`blocks` raises
-    DamageError then, and the file is to be read as a whole when it is complete.
+    ``run`` is None until it is there, ``summary`` until the run has ended; ``results`` is how many were read.
+    Raises OSError where the file cannot be opened. The writer may take back what it wrote where a disk is
+    full: :meth:`blocks` raises DamageError then, and the file is to be read as a whole when it is complete.
     """
 
     def __init__(self, path: Path) -> None:
@@ -173,7 +173,7 @@ class Following:
         self._read = 0
         self._data = bytearray()
         self._begun = False
-        self._results = 0
+        self.results = 0
         self._cluster: Observation | None = None
         self._codes: dict[int, int] = {}
 
@@ -237,13 +237,13 @@ class Following:
             self._codes = codes_of_defined(self.run)
         elif kind == ROWS and self.run is not None:
             block = columns.decode(payload, len(self.run.scenario.size_classes), self._codes)
-            self._results += len(block)
+            self.results += len(block)
             yield block
         elif kind == CLUSTER:
             self._cluster = decode_cluster(payload)
         elif kind == END and self.run is not None:
             closing = decode_closing(payload)
-            if closing.results != self._results:
+            if closing.results != self.results:
                 raise DamageError("results were taken back")
             self.summary = replace(closing.summary, cluster=self._cluster)
-            self.warnings += warnings_of(closing, self.run, self._results)
+            self.warnings += warnings_of(closing, self.run, self.results)

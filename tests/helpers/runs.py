@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import os
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from fault_server import FaultServer, Reply, Request
 from ssbench.errors import StatFileError
 from ssbench.names import MARK_PREFIX
 from ssbench.operations import OPERATIONS
-from ssbench.results import UNFINISHED
+from ssbench.results import UNFINISHED, ResultBlock
 from ssbench.run_results import RunSummary, open_results
 
 #: A result of a run, but for failures, in a row of characters: however long it took.
@@ -33,8 +34,8 @@ TOKEN = "AUTH_tk0123456789abcdefsecret"
 INITIAL = 60
 
 
-def write_scenario(folder: Path, **changes: object) -> Path:
-    """A small scenario of one size class, with these changes."""
+def write_scenario(folder: Path, without: Sequence[str] = (), **changes: object) -> Path:
+    """A small scenario of one size class, with these changes, and without some keys."""
     scenario: dict[str, object] = {
         "name": "fleet",
         "sizes": [{"name": "tiny", "size_min": 100, "size_max": 200}],
@@ -47,7 +48,9 @@ def write_scenario(folder: Path, **changes: object) -> Path:
         "container_concurrency": 2,
     }
     path = folder / "scenario.yaml"
-    path.write_text(yaml.safe_dump(scenario | changes))
+    path.write_text(
+        yaml.safe_dump({key: value for key, value in (scenario | changes).items() if key not in without})
+    )
     return path
 
 
@@ -223,3 +226,31 @@ def listens(port: int) -> bool:
     """Whether somebody listens on a port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class After:
+    """A sink that calls a function once, when so many results have come."""
+
+    def __init__(self, count: int, call: Callable[[], object]) -> None:
+        self._left = count
+        self._call = call
+
+    def add(self, block: ResultBlock) -> None:
+        self._left -= len(block)
+        if self._left <= 0 < self._left + len(block):
+            self._call()
+
+    def tick(self, now: float) -> None:
+        pass
+
+    def end(self, summary: RunSummary) -> None:
+        pass
+
+
+def worker_pids() -> set[int]:
+    """The process ids of the local workers of this process."""
+    return {
+        pid
+        for pid in children(os.getpid())
+        if b"ssbench.cli.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    }

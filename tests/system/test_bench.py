@@ -6,20 +6,19 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from runs import INITIAL, TOKEN, Store, children, outcome, write_scenario
+from runs import INITIAL, TOKEN, After, Store, children, outcome, worker_pids, write_scenario
 
 from ssbench.cluster.observation import Observation
 from ssbench.cluster.observer import Observer
 from ssbench.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results import UNFINISHED, ResultBlock, RunDescription, RunSummary
+from ssbench.results import UNFINISHED, RunDescription
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
@@ -29,25 +28,6 @@ from ssbench.swift.credentials import Credentials
 
 #: Creates and reads only, so that no operation has to wait for another one.
 GROWS = {"crud_profile": [1, 1, 0, 0]}
-
-
-class After:
-    """A sink that calls a function once, when so many results have come."""
-
-    def __init__(self, count: int, call: Callable[[], object]) -> None:
-        self._left = count
-        self._call = call
-
-    def add(self, block: ResultBlock) -> None:
-        self._left -= len(block)
-        if self._left <= 0 < self._left + len(block):
-            self._call()
-
-    def tick(self, now: float) -> None:
-        pass
-
-    def end(self, summary: RunSummary) -> None:
-        pass
 
 
 def scenario(folder: Path, **changes: object) -> Scenario:
@@ -98,7 +78,7 @@ def programs() -> dict[int, str]:
 
 
 def local_workers() -> set[int]:
-    return {pid for pid, command in programs().items() if "ssbench.cli.worker" in command}
+    return worker_pids() - _others
 
 
 def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.reports import ReportOptions
 from ssbench.run import RunOutcome
+from ssbench.run_results import open_results
+from ssbench.statistics import summarize
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
 
 def printed(*wanted: tuple[str, Path]) -> ReportPrinter:
     printer = ReportPrinter(ReportFiles(wanted, force=False))
-    printer.print(KNOWN, None, ReportOptions(), None)
+    printer.print(lambda: summarize(open_results(KNOWN)), None, ReportOptions(), None)
     return printer
 
 
