@@ -33,8 +33,8 @@ class _RefusedError(_NoAnswerError):
 
 
 def make_pool(*, insecure: bool = False, ca_certificates: str | None = None) -> urllib3.PoolManager:
-    """Make what requests are sent with."""
-    verification = {"cert_reqs": "CERT_NONE"} if insecure else {"ca_certs": ca_certificates}
+    """Make what requests are sent with; ``ca_certificates`` is a PEM text."""
+    verification = {"cert_reqs": "CERT_NONE"} if insecure else {"ca_cert_data": ca_certificates}
     return urllib3.PoolManager(
         num_pools=MOST_THREADS * 4,
         retries=False,

@@ -75,11 +75,14 @@ class Session:
 
     @property
     def ca_certificates(self) -> str | None:
-        """Return the PEM text of ``ca_file``; raises UsageError when it cannot be read."""
+        """Return the PEM text of ``ca_file``; raises UsageError when it cannot be read.
+
+        It is ASCII, which OpenSSL requires: bundles have names in other characters between certificates.
+        """
         if self.ca_file is None:
             return None
         try:
-            return Path(self.ca_file).read_text()
+            return Path(self.ca_file).read_text("utf-8").encode("ascii", "ignore").decode()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
 

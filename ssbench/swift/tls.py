@@ -27,9 +27,11 @@ def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
 
     Raises UsageError if the text holds no certificates.
     """
+    # Without the line break an empty text would be no text, and what the system trusts be trusted.
+    text = None if ca_certificates is None else f"{ca_certificates}\n"
     try:
-        context = ssl.create_default_context(cadata=ca_certificates)
-    except (ssl.SSLError, ValueError) as error:
+        context = ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError, TypeError) as error:
         raise UsageError(f"CA certificates: expected PEM text, {error}") from None
     if insecure:
         context.check_hostname = False

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from fault_server import FaultServer, Reply, Request
+from fault_server import Certificates, FaultServer, Reply, Request
 from runs import wait_until
 
 from ssbench.cluster import sampler as module
@@ -97,6 +97,17 @@ def test_what_is_no_answer(reply: Reply, failure: str, monkeypatch: pytest.Monke
     assert proxy.failure.startswith(failure.partition(":")[0])
 
 
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
+def test_info_through_tls(certificates: Certificates) -> None:
+    """The text of the authority was taken for the name of a file, so that no proxy was ever asked."""
+    info = Reply(200, body=b'{"swift": {"version": "2.35.0"}}')
+    with FaultServer(default=info, tls=certificates.server()) as server:
+        for pool in (make_pool(ca_certificates=certificates.pem), make_pool(insecure=True)):
+            assert ask_info(pool, root(server)).version == "2.35.0"
+        for pool in (make_pool(ca_certificates=Certificates().pem), make_pool()):
+            assert "certificate verify failed" in (ask_info(pool, root(server)).failure or "")
+
+
 def test_who_cannot_be_reached() -> None:
     assert before("http://no-such-host.invalid:6200")[0].failure == "unknown host"
     with FaultServer() as gone:
@@ -123,7 +134,8 @@ def test_samples_go_on_until_the_end(server: FaultServer) -> None:
     made.after(PATIENCE)
     (found,) = made.servers()
     assert found.after is not None
-    assert found.asked == 2 + len(found.during)
+    # One that was under way when the end came is not kept.
+    assert found.asked - len(found.during) in {2, 3}
     moments = [found.before.at if found.before else 0.0, *(each.at for each in found.during), found.after.at]
     assert moments == sorted(moments)
 
