@@ -33,6 +33,15 @@ class Unit(Enum):
     FLAG = auto()
 
 
+class Group(Enum):
+    """Where the help of the command line has an option; the value is the heading."""
+
+    LOAD = "load"
+    REQUESTS = "requests"
+    RESULTS = "results"
+    FLEET = "fleet"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """What is said of an option, besides its default and its bounds, which are those of the field.
@@ -40,7 +49,8 @@ class Option:
     ``letter`` is its short spelling. ``flag`` is its long one where that is not the name of the field; one of
     ``--no-`` turns off what the field turns on. ``default`` says in the help what no value means, or how the
     default is spelt. ``parse`` reads a value that no unit describes; it raises ValueError. ``kept`` says that
-    the stat file keeps it, ``metavar`` how the help names a value where its unit does not say it.
+    the stat file keeps it, ``metavar`` how the help names a value where its unit does not say it, ``group``
+    under which heading the help has it.
     """
 
     help: str
@@ -51,6 +61,7 @@ class Option:
     parse: Callable[[str], Any] | None = None
     kept: bool = True
     metavar: str | None = None
+    group: Group = Group.REQUESTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ssbench.cli.options import (
     warm_up,
     whole_seconds_or_0,
 )
+from ssbench.option import Group
 from ssbench.run.options import RunOptions
 
 
@@ -123,7 +124,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
         help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
-    option_table.add(group, RunOptions, "seed", "noop", "keep_objects", "prepared")
+    option_table.add(group, RunOptions, Group.LOAD)
     group.add_argument(
         "--existing",
         metavar="CONTAINER",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Container
 from typing import Any
 
 from ssbench.cli import options
 from ssbench.cli.parser import completes
-from ssbench.option import Row, Unit, table
+from ssbench.option import Group, Row, Unit, table
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
 _METAVARS = {Unit.SECONDS: "SECONDS", Unit.BYTES: "BYTES", Unit.NUMBER: "N", Unit.LABEL: "LABEL"}
 
 
-def add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, record: type, *names: str) -> None:
-    """Add options of a record by the names of their fields; all of them where none is named."""
-    rows = table(record)
-    for name in names or rows:
-        _add(parser, rows[name])
+def add(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, record: type, which: Group | Container[str]
+) -> None:
+    """Add the options of a record that are in a group, or those of some names, in the order of its fields."""
+    for name, row in table(record).items():
+        if row.option.group is which if isinstance(which, Group) else name in which:
+            _add(parser, row)
 
 
 def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) -> None:
@@ -74,5 +77,5 @@ def table_of(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
 def add_request_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``run-scenario`` for requests: timeouts, retries, checks, how many may fail."""
     group = parser.add_argument_group("requests")
-    add(group, RequestOptions)
-    add(group, RunOptions, "verify", "mark_transactions", "max_errors", "give_up_after")
+    for record in (RequestOptions, RunOptions):
+        add(group, record, Group.REQUESTS)

@@ -8,6 +8,7 @@ from ssbench.cli import auth_options, option_table, scenario_file, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import positive_int
 from ssbench.errors import ExitCode
+from ssbench.option import Group
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
@@ -33,12 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--accounts", metavar="N", type=positive_int, help="number of accounts")
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
     requests = parser.add_argument_group("requests")
-    option_table.add(requests, RequestOptions)
-    option_table.add(requests, RunOptions, "mark_transactions", "give_up_after")
+    option_table.add(requests, RequestOptions, Group.REQUESTS)
+    option_table.add(requests, RunOptions, ("mark_transactions", "give_up_after"))
     zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
     fleet.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers")
-    option_table.add(fleet, RunOptions, "batch_size", "expect_workers", "worker_timeout")
+    option_table.add(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
     auth_options.add_arguments(parser)
 
 

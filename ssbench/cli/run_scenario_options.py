@@ -38,6 +38,7 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.parser import completes
 from ssbench.errors import ExitCode
+from ssbench.option import Group
 from ssbench.run.options import RunOptions
 
 USAGE = "%(prog)s -f FILE [option ...]"
@@ -127,7 +128,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         help=f"file for the results; .gz is appended (default: a new file in {archives.USUAL})",
     )
     archives.add_argument(group, "folder for a new stat file, in which ssbench-master list finds it")
-    option_table.add(group, RunOptions, "label")
+    option_table.add(group, RunOptions, Group.RESULTS)
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     add_report(group)
@@ -205,7 +206,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    option_table.add(group, RunOptions, "batch_size", "expect_workers", "worker_timeout", "part", "start_at")
+    option_table.add(group, RunOptions, Group.FLEET)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -16,7 +16,7 @@ from ssbench.figures.units import given
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
 from ssbench.names import LONGEST_CONTAINER
-from ssbench.option import Option, Unit
+from ssbench.option import Group, Option, Unit
 from ssbench.run import moment
 from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
@@ -176,56 +176,39 @@ class RunOptions:
         int | None,
         Meta(ge=0),
         Option(
+            group=Group.LOAD,
             help="seed of the random draws; the same seed draws the same operations",
             unit=Unit.NUMBER,
             default="random",
             kept=False,  # the stat file has the one that was drawn
         ),
     ] = None
-    noop: Annotated[bool, Option(help="do everything except send requests to Swift", unit=Unit.FLAG)] = False
-    keep_objects: Annotated[
-        bool, Option(help="do not delete the objects that the run created", unit=Unit.FLAG, letter="-k")
+    noop: Annotated[
+        bool, Option(group=Group.LOAD, help="do everything except send requests to Swift", unit=Unit.FLAG)
     ] = False
-    batch_size: Annotated[
-        int | None,
-        Meta(ge=1),
-        Option(
-            help="most jobs in one message to a worker, or 'auto': as many as it needs",
-            unit=Unit.NUMBER,
-            default="auto",
-            parse=_batch_size,
-        ),
-    ] = None
-    give_up_after: Annotated[
-        float,
-        Meta(ge=0),
-        Option(
-            help="end the run when nothing has succeeded for this many seconds; 0 means never",
-            unit=Unit.SECONDS,
-        ),
-    ] = 60.0
-    max_errors: Annotated[
-        ErrorLimit | None,
-        Option(
-            help="end the run when more than N operations have failed, or more than N%% of those that ended",
-            unit=Unit.NUMBER,
-            default="never",
-            parse=parse_limit,
-        ),
-    ] = None
-    verify: Annotated[
+    keep_objects: Annotated[
         bool,
         Option(
-            help="check each read against what was written: length and every byte; initial objects that are"
-            " there already are written again",
+            group=Group.LOAD,
+            help="do not delete the objects that the run created",
             unit=Unit.FLAG,
+            letter="-k",
         ),
     ] = False
     prepared: Annotated[
         bool,
         Option(
+            group=Group.LOAD,
             help="check only a sample of 1,000 of the initial objects, which 'ssbench-master prepare' has"
             " uploaded, instead of each of them",
+            unit=Unit.FLAG,
+        ),
+    ] = False
+    verify: Annotated[
+        bool,
+        Option(
+            help="check each read against what was written: length and every byte; initial objects that are"
+            " there already are written again",
             unit=Unit.FLAG,
         ),
     ] = False
@@ -239,10 +222,47 @@ class RunOptions:
             kept=False,  # the stat file has the mark
         ),
     ] = True
+    max_errors: Annotated[
+        ErrorLimit | None,
+        Option(
+            help="end the run when more than N operations have failed, or more than N%% of those that ended",
+            unit=Unit.NUMBER,
+            default="never",
+            parse=parse_limit,
+        ),
+    ] = None
+    give_up_after: Annotated[
+        float,
+        Meta(ge=0),
+        Option(
+            help="end the run when nothing has succeeded for this many seconds; 0 means never",
+            unit=Unit.SECONDS,
+        ),
+    ] = 60.0
+    label: Annotated[
+        str | None,
+        Option(
+            group=Group.RESULTS,
+            help="a word by which list and compare find this run, as in 'compare @old --to @new'",
+            unit=Unit.LABEL,
+        ),
+    ] = None
+    batch_size: Annotated[
+        int | None,
+        Meta(ge=1),
+        Option(
+            group=Group.FLEET,
+            help="most jobs in one message to a worker, or 'auto': as many as it needs",
+            unit=Unit.NUMBER,
+            default="auto",
+            parse=_batch_size,
+        ),
+    ] = None
     expect_workers: Annotated[
         int | None,
         Meta(ge=1),
         Option(
+            group=Group.FLEET,
             help="number of workers to wait for before the run starts",
             unit=Unit.NUMBER,
             default="the number of --workers, or 1",
@@ -252,18 +272,14 @@ class RunOptions:
     worker_timeout: Annotated[
         float,
         Meta(gt=0),
-        Option(help="seconds to wait for the expected workers", unit=Unit.SECONDS, kept=False),
-    ] = 60.0
-    label: Annotated[
-        str | None,
         Option(
-            help="a word by which list and compare find this run, as in 'compare @old --to @new'",
-            unit=Unit.LABEL,
+            group=Group.FLEET, help="seconds to wait for the expected workers", unit=Unit.SECONDS, kept=False
         ),
-    ] = None
+    ] = 60.0
     part: Annotated[
         Portion | None,
         Option(
+            group=Group.FLEET,
             help="carry out the first of four parts of the scenario, each by a master of its own: a share of"
             " its users, rate, operations and initial objects; 'merge' makes one stat file of all",
             unit=Unit.NUMBER,
@@ -275,6 +291,7 @@ class RunOptions:
     start_at: Annotated[
         float | None,
         Option(
+            group=Group.FLEET,
             help="begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that several"
             " masters begin together",
             unit=Unit.NUMBER,

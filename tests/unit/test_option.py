@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, structs
 from ssbench.cli import master, option_table
 from ssbench.errors import UsageError
 from ssbench.fleet.wire import RunParameters
-from ssbench.option import Option, Unit, check, recorded, table
+from ssbench.option import Group, Option, Unit, check, recorded, table
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.options import recorded as recorded_of_run
 from ssbench.run.parameters import run_parameters
@@ -50,7 +50,7 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
 
 def parsed(*words: str) -> Example:
     parser = argparse.ArgumentParser()
-    option_table.add(parser, Example)
+    option_table.add(parser, Example, Group.REQUESTS)
     return Example(**option_table.values(Example, parser.parse_args(words)))
 
 
@@ -72,7 +72,7 @@ def test_bounds_follow_from_the_fields(wrong: str, capsys: pytest.CaptureFixture
 
 def test_the_help_follows_from_the_fields() -> None:
     parser = argparse.ArgumentParser()
-    option_table.add(parser, Example, "wait", "whole", "most", "limit", "mark")
+    option_table.add(parser, Example, ("wait", "whole", "most", "limit", "mark"))
     text = " ".join(parser.format_help().split())
     for line in (
         "-w SECONDS, --wait SECONDS time to wait (default: 2.5)",
@@ -83,6 +83,17 @@ def test_the_help_follows_from_the_fields() -> None:
     ):
         assert line in text
     assert "--pause" not in text
+
+
+def test_each_option_of_a_run_is_on_the_command_line_under_its_heading() -> None:
+    """A field without an argument would end each run with an AttributeError."""
+    parser = master.parser(["run-scenario"])
+    (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    groups = {each.title: each for each in commands.choices["run-scenario"]._action_groups}
+    for record in (RequestOptions, RunOptions):
+        for row in table(record).values():
+            shown = [action.dest for action in groups[row.option.group.value]._group_actions]
+            assert row.name in shown
 
 
 def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> None:
