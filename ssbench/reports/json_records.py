@@ -73,12 +73,10 @@ class SinceDue(Record, frozen=True, kw_only=True):
     at_least: list[str]
 
 
-class Slowest(
-    Record,
-    frozen=True,
-    kw_only=True,
-    rename={"latency": "seconds", "completed": "ended", "worker": "worker_id"},
-):
+_SLOWEST = {"latency": "seconds", "completed": "ended", "worker": "worker_id"}
+
+
+class Slowest(Record, frozen=True, kw_only=True, rename=_SLOWEST):
     """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
 
     In files of ssbench 0.x they are the names. ``group`` is the group of users that it is of, null without
@@ -108,12 +106,10 @@ else:
     )
 
 
-class Figures(
-    _Counters,
-    frozen=True,
-    kw_only=True,
-    rename={"failed": "errors", "moved": "bytes", "window_totals": "window"},
-):
+_FIGURES = {"failed": "errors", "moved": "bytes", "window_totals": "window"}
+
+
+class Figures(_Counters, frozen=True, kw_only=True, rename=_FIGURES):
     """What is counted of some operations. ``window`` is what ended in the window of the run.
 
     ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
