@@ -13,7 +13,7 @@ from ssbench.results.block import (
     TextColumn,
     join,
 )
-from ssbench.results.counters import COUNTERS, count_results, sum_counters
+from ssbench.results.counters import COUNTERS, count_results, counted_rows, sum_counters
 from ssbench.results.description import (
     EXISTING,
     OBJECT_TAG,
@@ -65,6 +65,7 @@ __all__ = [
     "TextColumn",
     "WorkerFacts",
     "count_results",
+    "counted_rows",
     "join",
     "sum_counters",
 ]

@@ -7,8 +7,9 @@ Statistics and metrics keep all that there are; reports show all that are figure
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,39 +23,36 @@ _NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """``count`` returns how many there are in some rows of a block.
+    """``of`` returns how many there are in each of some rows of a block.
 
     There are none in a block with none of the fields ``given``: most blocks cost nothing.
     """
 
     given: frozenset[str]
-    count: Callable[[ResultBlock, _Rows], int]
+    of: Callable[[ResultBlock, _Rows], npt.NDArray[Any]]
     of_successes: bool = False
 
 
-def _on_new(block: ResultBlock, rows: _Rows) -> int:
-    return int(np.count_nonzero((block.connections[rows] > 0) | (block.connecting[rows] > 0)))
+def _on_new(block: ResultBlock, rows: _Rows) -> npt.NDArray[np.bool_]:
+    new: npt.NDArray[np.bool_] = (block.connections[rows] > 0) | (block.connecting[rows] > 0)
+    return new
 
 
 COUNTERS = {
-    "retries": _Counter(frozenset({"retries"}), lambda block, rows: int(block.retries[rows].sum())),
+    "retries": _Counter(frozenset({"retries"}), lambda block, rows: block.retries[rows]),
     "resent": _Counter(
         frozenset({"attempts"}),
-        lambda block, rows: int((block.attempts[rows] - block.retries[rows] - 1).sum()),
+        lambda block, rows: block.attempts[rows] - block.retries[rows] - 1,
     ),
     "new_connections": _Counter(
-        frozenset({"connecting", "connections"}), lambda block, rows: int(block.connections[rows].sum())
+        frozenset({"connecting", "connections"}), lambda block, rows: block.connections[rows]
     ),
-    "resumed_connections": _Counter(
-        frozenset({"resumed"}), lambda block, rows: int(block.resumed[rows].sum())
-    ),
+    "resumed_connections": _Counter(frozenset({"resumed"}), lambda block, rows: block.resumed[rows]),
     "on_new": _Counter(frozenset({"connecting", "connections"}), _on_new),
-    "entries": _Counter(
-        frozenset({"entries"}), lambda block, rows: int(block.entries[rows].sum()), of_successes=True
-    ),
+    "entries": _Counter(frozenset({"entries"}), lambda block, rows: block.entries[rows], of_successes=True),
     "vanished": _Counter(
         frozenset({"status"}),
-        lambda block, rows: int(np.count_nonzero(block.status[rows] == _NOT_FOUND)),
+        lambda block, rows: block.status[rows] == _NOT_FOUND,
         of_successes=True,
     ),
 }
@@ -62,12 +60,20 @@ COUNTERS = {
 
 def count_results(block: ResultBlock, rows: _Rows, successes: _Rows) -> dict[str, int]:
     """Return what some rows of a block add to counters; those to which they add nothing may be left out."""
+    return {key: int(found.sum()) for key, _, found in counted_rows(block, rows, successes)}
+
+
+def counted_rows(
+    block: ResultBlock, rows: _Rows, successes: _Rows
+) -> Iterator[tuple[str, bool, npt.NDArray[Any]]]:
+    """Yield counters to which a block may add, with what each row adds.
+
+    Those that are of successes only, which is the second item, have it of the rows ``successes``.
+    """
     given = block.given
-    return {
-        key: counter.count(block, successes if counter.of_successes else rows)
-        for key, counter in COUNTERS.items()
-        if not counter.given.isdisjoint(given)
-    }
+    for key, counter in COUNTERS.items():
+        if not counter.given.isdisjoint(given):
+            yield key, counter.of_successes, counter.of(block, successes if counter.of_successes else rows)
 
 
 def sum_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

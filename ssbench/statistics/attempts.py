@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from ssbench.measures import Count, Seconds
 from ssbench.results import ResultBlock
-from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.latencies import Latencies, merge
+from ssbench.statistics.latency_collector import LatencyCollector
+from ssbench.statistics.tally import add_up, grown
 
 #: What a block has given in which an operation was more than its last attempt.
 _MORE = frozenset({"connecting", "pausing", "last_attempt"})
@@ -32,7 +34,7 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class TimesCollector:
-    """Collects the three times of an operation and a size class."""
+    """Collects the three times of operations, by the number of their group."""
 
     def __init__(self) -> None:
         self._same = LatencyCollector()
@@ -44,31 +46,36 @@ class TimesCollector:
         self,
         block: ResultBlock,
         rows: npt.NDArray[np.intp],
+        groups: npt.NDArray[np.intp],
         latencies: npt.NDArray[np.float64],
         before: int,
     ) -> None:
-        """Take the last-byte latencies of some rows of a block that has ``before`` results before it."""
+        """Take the last-byte latencies of some rows of a block that has ``before`` results before it.
+
+        ``groups`` and ``latencies`` are those of these rows.
+        """
         if not block.given & _MORE:
-            self._same.add(block, rows, latencies, before)
+            self._same.add(block, rows, groups, latencies, before)
             return
         last_attempt = block.last_attempt[rows]
         more = (last_attempt != latencies) & (latencies > 0)
-        self._same.add(block, rows[~more], latencies[~more], before)
-        rows, latencies = rows[more], latencies[more]
-        self._whole.add(block, rows, latencies, before)
-        self._last_attempt.add(block, rows, np.fmax(last_attempt[more], _LEAST), before)
+        self._same.add(block, rows[~more], groups[~more], latencies[~more], before)
+        rows, groups, latencies = rows[more], groups[more], latencies[more]
+        self._whole.add(block, rows, groups, latencies, before)
+        self._last_attempt.add(block, rows, groups, np.fmax(last_attempt[more], _LEAST), before)
         connecting = block.connecting[rows]
         connected = connecting > 0
-        self._connecting.add(block, rows[connected], connecting[connected], before)
+        self._connecting.add(block, rows[connected], groups[connected], connecting[connected], before)
 
-    def finish(self) -> Times:
-        """Return all that was collected; what both have in common is there once."""
-        same = self._same.finish()
-        return Times(
-            merge([same, self._whole.finish()]),
-            merge([same, self._last_attempt.finish()]),
-            self._connecting.finish(),
-        )
+    def finish(self, count: int = 1) -> list[Times]:
+        """Return all that was collected of the groups 0 to ``count`` - 1; what times share is there once."""
+        collectors = (self._same, self._whole, self._last_attempt, self._connecting)
+        return [
+            Times(merge([same, whole]), merge([same, last_attempt]), connecting)
+            for same, whole, last_attempt, connecting in zip(
+                *(each.finish(count) for each in collectors), strict=True
+            )
+        ]
 
 
 class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
@@ -94,22 +101,53 @@ class Parts(msgspec.Struct, frozen=True):
         return Parts(self.connecting + other.connecting, self.pausing + other.pausing)
 
 
-def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
-    """Return the parts of the time of some successes of a block, of those whose latencies count."""
-    given = block.given
-    connecting = _part(block.connecting[rows]) if "connecting" in given else _NO_PART
-    pausing = _part(block.pausing[rows]) if "pausing" in given else _NO_PART
-    return NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
+class PartsCollector:
+    """Sums up the parts of the time of successes, by the number of their group."""
+
+    def __init__(self) -> None:
+        self._connecting = _PartCollector()
+        self._pausing = _PartCollector()
+
+    def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], groups: npt.NDArray[np.intp]) -> None:
+        """Count some rows of a block, which are of these groups, of successes whose latencies count."""
+        if "connecting" in block.given:
+            self._connecting.add(block.connecting[rows], groups)
+        if "pausing" in block.given:
+            self._pausing.add(block.pausing[rows], groups)
+
+    def finish(self, count: int = 1) -> list[Parts]:
+        """Return what was counted of the groups 0 to ``count`` - 1."""
+        both = zip(self._connecting.finish(count), self._pausing.finish(count), strict=True)
+        return [
+            NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
+            for connecting, pausing in both
+        ]
+
+
+class _PartCollector:
+    def __init__(self) -> None:
+        self._counts = self._seconds = self._longest = np.empty(0)
+
+    def add(self, seconds: npt.NDArray[np.float64], groups: npt.NDArray[np.intp]) -> None:
+        some = seconds > 0
+        seconds, groups = seconds[some], groups[some]
+        if len(groups):
+            self._counts = add_up(self._counts, groups)
+            self._seconds = add_up(self._seconds, groups, seconds)
+            self._longest = grown(self._longest, len(self._counts))
+            np.maximum.at(self._longest, groups, seconds)
+
+    def finish(self, count: int) -> list[Part]:
+        columns = (grown(each, count)[:count] for each in (self._counts, self._seconds, self._longest))
+        return [
+            Part(int(count), seconds, longest) if count else _NO_PART
+            for count, seconds, longest in zip(*(each.tolist() for each in columns), strict=True)
+        ]
 
 
 def sum_of(parts: Iterable[Parts]) -> Parts:
     """Return several together."""
     return sum((each for each in parts if each is not NONE), NONE)
-
-
-def _part(seconds: npt.NDArray[np.float64]) -> Part:
-    some = seconds[seconds > 0]
-    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else _NO_PART
 
 
 _NO_PART = Part()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,7 +18,7 @@ import numpy.typing as npt
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks
-from ssbench.statistics.tally import tally
+from ssbench.statistics.tally import numbered, starts_of, tally
 
 #: The upper bits of a float: sign, exponent and 6 bits that divide an octave.
 _BUCKET_BITS = 18
@@ -51,10 +53,6 @@ class BySecond(msgspec.Struct):
         tally(self.counts, seconds)
         tally(self.moved, seconds, np.maximum(block.size[rows], 0))
 
-    def add_failures(self, completed: npt.NDArray[np.float64]) -> None:
-        """Count the moments at which operations failed."""
-        tally(self.failed, np.floor(completed).astype(np.int64))
-
     def ended(self, first: int, last: int) -> int:
         """Return how many operations ended, failures too, from a second to another, without that."""
         return sum(
@@ -84,12 +82,57 @@ def _is_run(span: int, ends: int) -> bool:
 
 def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
     """Return several groups together."""
-    merged = BySecond()
-    for part in parts:
-        merged.counts.update(part.counts)
-        merged.moved.update(part.moved)
-        merged.failed.update(part.failed)
-    return merged
+    parts = list(parts)
+    return BySecond(
+        _merged([part.counts for part in parts]),
+        _merged([part.moved for part in parts]),
+        _merged([part.failed for part in parts]),
+    )
+
+
+def _merged(parts: Sequence[Counter[int]]) -> Counter[int]:
+    """Return counters together, of which there may be thousands."""
+    found: Counter[int] = Counter()
+    seconds = np.fromiter(chain.from_iterable(parts), np.int64)
+    tally(found, seconds, np.fromiter(chain.from_iterable(part.values() for part in parts), np.int64))
+    return found
+
+
+class BySecondCollector:
+    """Counts what ended in each second, by the number of its group."""
+
+    def __init__(self) -> None:
+        self._groups: list[BySecond] = []
+
+    def add(
+        self,
+        groups: npt.NDArray[np.intp],
+        completed: npt.NDArray[np.float64],
+        moved: npt.NDArray[Any],
+        succeeded: npt.NDArray[np.bool_],
+    ) -> None:
+        """Count operations by when they ended, and the bytes that they moved, 0 of failures."""
+        self._groups += [BySecond() for _ in range(int(groups.max()) + 1 - len(self._groups))]
+        seconds, names = numbered(np.floor(completed).astype(np.int64))
+        places, keys = numbered(groups * len(names) + seconds)
+        every, successes = np.bincount(places), np.bincount(places, succeeded)
+        sums = np.bincount(places, moved)
+        some = np.flatnonzero(every)
+        own, seconds = np.divmod(keys[some], len(names))
+        columns = (own, names[seconds], successes[some], sums[some], every[some] - successes[some])
+        for group, second, count, size, failed in zip(
+            *(column.astype(np.int64).tolist() for column in columns), strict=True
+        ):
+            found = self._groups[group]
+            if count:  # get() is much faster than a missing key of a Counter
+                found.counts[second] = found.counts.get(second, 0) + count
+                found.moved[second] = found.moved.get(second, 0) + size
+            if failed:
+                found.failed[second] = found.failed.get(second, 0) + failed
+
+    def finish(self, count: int) -> list[BySecond]:
+        """Return what was counted of the groups 0 to ``count`` - 1."""
+        return [*self._groups, *(BySecond() for _ in range(count - len(self._groups)))]
 
 
 def _dense(counts: Counter[int], first: int, last: int) -> Series:
@@ -116,6 +159,26 @@ class LatencyTable:
         seconds = np.clip(completed, 0, _LAST_SECOND).astype(np.int64)
         buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
         return cls([_count((seconds << _BUCKET_BITS) | buckets)])
+
+    @classmethod
+    def by_group(
+        cls,
+        groups: npt.NDArray[np.intp],
+        completed: npt.NDArray[np.float64],
+        latencies: npt.NDArray[np.float64],
+    ) -> dict[int, LatencyTable]:
+        """Make a table for each of some groups, of latencies above 0 and of when they ended."""
+        seconds, values = numbered(np.clip(completed, 0, _LAST_SECOND).astype(np.int64))
+        buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
+        keys, counts = _count(((groups * len(values) + seconds) << _BUCKET_BITS) | buckets)
+        groups, seconds = np.divmod(keys >> _BUCKET_BITS, len(values))
+        keys = (values[seconds] << _BUCKET_BITS) | (keys & _BUCKET_MASK)
+        starts = starts_of(groups)
+        ends = [*starts[1:].tolist(), len(keys)]
+        return {
+            group: cls([(keys[start:end], counts[start:end])])
+            for group, start, end in zip(groups[starts].tolist(), starts.tolist(), ends, strict=True)
+        }
 
     @classmethod
     def merged(cls, tables: Iterable[LatencyTable]) -> LatencyTable:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
-from ssbench.statistics.latencies import Latencies, LatencyCollector
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.latency_collector import LatencyCollector
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -43,10 +44,11 @@ class CauseCollector(msgspec.Struct):
         self.trans_id = self.trans_id or next(filter(None, (block.trans_id[row] for row in rows)), None)
         self.statuses.update(block.status[rows].tolist())
         self.operations.update(block.operation[rows].tolist())
-        self.times.add(block, np.array(rows, np.intp), block.completed[rows] - started[rows], before)
+        one = np.zeros(len(rows), np.intp)
+        self.times.add(block, np.array(rows, np.intp), one, block.completed[rows] - started[rows], before)
 
     def finish(self) -> Cause:
         """Return what was counted so far."""
         return Cause(
-            self.count, self.trans_id, dict(self.statuses), self.times.finish(), dict(self.operations)
+            self.count, self.trans_id, dict(self.statuses), self.times.finish()[0], dict(self.operations)
         )

@@ -1,8 +1,8 @@
 """Counts results, block by block, in groups of equal operation, size class and so on; finds the slowest.
 
 Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
-which there are hundreds in a second with thousands of results. Everything else is folded in as it comes:
-some blocks at a time, because each group of a block costs as much as hundreds of results do.
+which there are hundreds in a second with thousands of results. Everything else is folded in as it comes,
+some blocks at a time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock, join
 from ssbench.statistics.causes import Cause, CauseCollector
-from ssbench.statistics.figures import FiguresCollector
-from ssbench.statistics.groups import Groups, split
+from ssbench.statistics.figures_collector import FiguresCollector
+from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Slowest, measured, slowest
 from ssbench.statistics.members import MembersCollector
 from ssbench.statistics.over_time import OverTimeCollector
@@ -27,10 +27,8 @@ from ssbench.statistics.timeline import Timeline, Window
 #: How many are kept.
 MOST = 20
 
-#: So many results are folded in together: this many for each group that there is, within these limits.
-_IN_A_GROUP = 256
-_LEAST_TOGETHER = 1 << 16
-_MOST_TOGETHER = 1 << 20
+#: So many results are folded in together.
+_TOGETHER = 1 << 15
 
 #: What results are always kept apart by.
 ALWAYS = ("operation", "size_class")
@@ -52,8 +50,7 @@ class SlowestCollector:
         rows = np.flatnonzero(latencies > least)
         if len(rows) > MOST:
             rows = np.sort(rows[np.argpartition(-latencies[rows], MOST)[:MOST]])
-        for row in rows.tolist():
-            self._kept.append(slowest(block, row, float(latencies[row]), before))
+        self._kept += slowest(block, rows, latencies[rows], before)
         self._kept.sort(key=lambda each: (-each.latency, each.arrival))
         del self._kept[MOST:]
 
@@ -98,7 +95,6 @@ class Collector:
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
-        self._mixed = mixed
         self.results = 0
         self.due = 0
         self.warmed_up = 0
@@ -110,10 +106,10 @@ class Collector:
         self.over_time = OverTimeCollector() if over_time else None
         self.slowest = SlowestCollector() if over_time else None
         #: Accounts and addresses, of the run as a whole.
-        self.members = MembersCollector() if whole else None
+        self.members = MembersCollector(mixed=mixed) if whole else None
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, CauseCollector] = {}
-        self._groups: dict[tuple[int, ...], FiguresCollector] = {}
+        self._figures = FiguresCollector(self.keys, mixed=mixed)
         self._pending: list[ResultBlock] = []
         self._waiting = 0
 
@@ -129,7 +125,7 @@ class Collector:
             self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
         self._pending.append(block)
         self._waiting += len(block)
-        if self._waiting >= min(max(_IN_A_GROUP * len(self._groups), _LEAST_TOGETHER), _MOST_TOGETHER):
+        if self._waiting >= _TOGETHER:
             self.settle()
 
     def settle(self) -> None:
@@ -147,15 +143,10 @@ class Collector:
         started = block.started
         if self.timeline:
             self.timeline.add(block, started)
-        for values, rows in split([getattr(block, key) for key in self.keys]):
-            group = self._groups.setdefault(values, FiguresCollector())
-            group.add(block, rows, self.results)
-            if "due" in block.given or self._mixed:
-                group.due.add(block, rows, started, self.results, mixed=self._mixed)
-            if self.timeline:
-                group.window_totals.add(block, rows, started, self.timeline.last_sent)
+        last_sent = self.timeline.last_sent if self.timeline else None
+        groups = self._figures.add(block, started, self.results, last_sent)
         if self.members:
-            self.members.add(block, started, self.timeline, self.results, mixed=self._mixed)
+            self.members.add(block, started, self.results, last_sent)
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
         tally(self.workers, block.worker[known], succeeded[known])
@@ -164,7 +155,7 @@ class Collector:
         if self.over_time and self.slowest:
             self.over_time.add(block)
             self.slowest.add(block, self.results)
-        self._add_failures(block, started)
+        self._add_failures(block, started, groups)
         self.results += len(block)
 
     def _without_warm_up(self, block: ResultBlock) -> ResultBlock:
@@ -176,7 +167,9 @@ class Collector:
         self.warmed_up += int(warm_up.sum())
         return block.select(np.flatnonzero(~warm_up)) if warm_up.any() else block
 
-    def _add_failures(self, block: ResultBlock, started: npt.NDArray[np.float64]) -> None:
+    def _add_failures(
+        self, block: ResultBlock, started: npt.NDArray[np.float64], groups: npt.NDArray[np.intp]
+    ) -> None:
         causes: dict[str, list[int]] = {}
         for row, failure in block.failures.items():
             if failure.cause is not None:
@@ -184,9 +177,8 @@ class Collector:
             self.retries.update(failure.retried)
         for name, rows in causes.items():
             self._errors.setdefault(name, CauseCollector()).add(block, rows, started, self.results)
-        for row in causes.get(LOST, ()):
-            group = self._groups[tuple(int(getattr(block, key)[row]) for key in self.keys)]
-            group.lost += 1
+        if LOST in causes:
+            self._figures.add_lost(groups[causes[LOST]])
 
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""
@@ -196,4 +188,4 @@ class Collector:
     def groups(self, window: Window | None = None) -> Groups:
         """Return the figures of what was counted so far; rates need a window of the timeline's."""
         self.settle()
-        return Groups(self.keys, {values: group.finish(window) for values, group in self._groups.items()})
+        return Groups(self.keys, self._figures.finish(window))

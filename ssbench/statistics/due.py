@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.latencies import Latencies, LatencyCollector, measured, merge
+from ssbench.statistics.latencies import Latencies, measured, merge
+from ssbench.statistics.latency_collector import LatencyCollector
+from ssbench.statistics.tally import add_up, grown
 
 #: Bounds that differ by no more than this share are one figure.
 _SAME = 0.01
@@ -132,38 +134,45 @@ def merge_due(parts: Iterable[Due]) -> Due:
 
 
 class DueCollector:
-    """Counts operations that were due; others are passed over."""
+    """Counts operations that were due, by the number of their group; others are passed over."""
 
     def __init__(self) -> None:
         self._response = LatencyCollector()
         self._lateness = LatencyCollector()
         self._undue = LatencyCollector()
-        self._late = 0
+        self._late = np.empty(0, np.int64)
 
     def add(
         self,
         block: ResultBlock,
-        rows: npt.NDArray[np.intp],
+        groups: npt.NDArray[np.intp],
         started: npt.NDArray[np.float64],
         before: int,
         *,
         mixed: bool = False,
     ) -> None:
-        """Count some rows of a block that has ``before`` results before it; ``started`` is of the block.
+        """Count a block that has ``before`` results before it; ``groups`` and ``started`` are of its rows.
 
         With ``mixed`` those that were not due are kept too.
         """
         if mixed:
-            others = rows[np.isnan(block.due[rows])]
-            self._undue.add(block, others, measured(block)[others], before)
-        rows = rows[~np.isnan(block.due[rows] + started[rows])]
+            others = np.flatnonzero(np.isnan(block.due))
+            self._undue.add(block, others, groups[others], measured(block)[others], before)
+        rows = np.flatnonzero(~np.isnan(block.due + started))
         lateness = np.maximum(started[rows] - block.due[rows], _LEAST)
-        self._late += int((lateness > LATE).sum())
-        self._lateness.add(block, rows, lateness, before)
+        self._late = add_up(self._late, groups[rows[lateness > LATE]])
+        self._lateness.add(block, rows, groups[rows], lateness, before)
         rows = rows[~block.failed[rows]]
         response = np.maximum(block.completed[rows] - block.due[rows], _LEAST)
-        self._response.add(block, rows, response, before)
+        self._response.add(block, rows, groups[rows], response, before)
 
-    def finish(self) -> Due:
-        """Return all that was counted."""
-        return Due(self._response.finish(), self._lateness.finish(), self._late, undue=self._undue.finish())
+    def finish(self, count: int = 1) -> list[Due]:
+        """Return all that was counted of the groups 0 to ``count`` - 1."""
+        collectors = (self._response, self._lateness, self._undue)
+        late = grown(self._late, count).tolist()
+        return [
+            Due(response, lateness, late[group], undue=undue)
+            for group, (response, lateness, undue) in enumerate(
+                zip(*(each.finish(count) for each in collectors), strict=True)
+            )
+        ]

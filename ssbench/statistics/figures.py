@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
-from ssbench.results import STEPS, Mark, ResultBlock, count_results, sum_counters
-from ssbench.statistics.attempts import (
-    NONE,
-    Parts,
-    TimesCollector,
-    parts_of,
-    sum_of,
-)
+from ssbench.results import sum_counters
+from ssbench.statistics.attempts import Parts, sum_of
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.due import Censored, Due, DueCollector, merge_due
-from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.due import Censored, Due, merge_due
+from ssbench.statistics.latencies import Latencies, merge
 from ssbench.statistics.timeline import Window
-from ssbench.statistics.window_totals import WindowTotals, WindowTotalsCollector, merge_totals
+from ssbench.statistics.window_totals import WindowTotals, merge_totals
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -95,93 +86,6 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         connecting=merge(part.connecting for part in parts),
         steps=tuple(map(merge, zip_longest(*(part.steps for part in parts), fillvalue=merge(())))),
     )
-
-
-class FiguresCollector(msgspec.Struct):
-    """Counts results that are kept together."""
-
-    count: int = 0
-    failed: int = 0
-    lost: int = 0
-    counted: Counter[str] = msgspec.field(default_factory=Counter)
-    moved: int = 0
-    parts: Parts = NONE
-    start: float = math.inf
-    end: float = -math.inf
-    first_byte: LatencyCollector = msgspec.field(default_factory=LatencyCollector)
-    last_byte: TimesCollector = msgspec.field(default_factory=TimesCollector)
-    delayed: LatencyCollector = msgspec.field(default_factory=LatencyCollector)
-    window_totals: WindowTotalsCollector = msgspec.field(default_factory=WindowTotalsCollector)
-    by_second: BySecond = msgspec.field(default_factory=BySecond)
-    due: DueCollector = msgspec.field(default_factory=DueCollector)
-    steps: tuple[LatencyCollector, ...] = ()
-
-    def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
-        """Count some rows of a block that has ``before`` results before it."""
-        completed = block.completed[rows]
-        self.end = max(self.end, float(completed.max()))
-        every = rows
-        if block.failures:
-            failed = block.failed[rows]
-            self.failed += int(failed.sum())
-            self.by_second.add_failures(completed[failed])
-            rows, completed = rows[~failed], completed[~failed]
-        self.counted.update(count_results(block, every, rows))
-        if not len(rows):
-            return
-        self.count += len(rows)
-        self.by_second.add(block, rows)
-        self.moved += int(np.maximum(block.size[rows], 0).sum())
-        last_byte = block.last_byte[rows]
-        self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
-        if "marks" in block.given:
-            delayed = block.marks[rows] & Mark.DELAYED != 0
-            self.delayed.add(block, rows[delayed], last_byte[delayed], before)
-            rows, last_byte = rows[~delayed], last_byte[~delayed]
-        if (found := parts_of(block, rows)) is not NONE:
-            self.parts += found
-        for place, name in enumerate(STEPS):
-            if name in block.given:
-                self._add_step(place, block, rows, getattr(block, name)[rows], before)
-        self.first_byte.add(block, rows, block.first_byte[rows], before)
-        self.last_byte.add(block, rows, last_byte, before)
-
-    def _add_step(
-        self,
-        place: int,
-        block: ResultBlock,
-        rows: npt.NDArray[np.intp],
-        seconds: npt.NDArray[np.float64],
-        before: int,
-    ) -> None:
-        some = np.flatnonzero(~np.isnan(seconds))
-        if len(some):
-            while len(self.steps) <= place:
-                self.steps += (LatencyCollector(),)
-            self.steps[place].add(block, rows[some], seconds[some], before)
-
-    def finish(self, window: Window | None) -> Figures:
-        """Return what was counted so far; what ended within a window is known only with one."""
-        times = self.last_byte.finish()
-        return Figures(
-            self.count,
-            self.failed,
-            self.lost,
-            sum_counters([self.counted]),
-            self.start,
-            self.end,
-            self.first_byte.finish(),
-            times.whole,
-            WindowTotals() if window is None else self.window_totals.finish(window),
-            self.moved,
-            self.by_second,
-            self.parts,
-            self.due.finish(),
-            self.delayed.finish(),
-            times.last_attempt,
-            times.connecting,
-            tuple(each.finish() for each in self.steps),
-        )
 
 
 def rates(figures: Figures, window: Window | None) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from ssbench.results.block import is_constant
 from ssbench.statistics.figures import Figures, merge_figures
-
-#: Values of a key that lie further apart are numbered before they are put in order.
-_MAX_SPAN = 1 << 16
+from ssbench.statistics.tally import numbered
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -39,34 +37,52 @@ class Groups(msgspec.Struct, frozen=True):
         return {name: merge_figures(parts[name]) for name in sorted(parts)}
 
 
-def split(
-    columns: Sequence[npt.NDArray[np.int64]],
-) -> Iterable[tuple[tuple[int, ...], npt.NDArray[np.intp]]]:
-    """Yield the values that occur together in the rows of several columns, and the rows of each."""
-    code: npt.NDArray[Any] = np.zeros(len(columns[0]), np.uint32)
+class Numbering:
+    """Numbers what occurs together in several columns, from 0, in the order in which it comes."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[int, ...], int] = {}
+
+    def of(self, columns: Sequence[npt.NDArray[np.int64]], rows: int) -> npt.NDArray[np.intp]:
+        """Return the number of the values of each of so many rows, at least one."""
+        code = _code(columns)
+        if code is None:
+            return np.full(rows, self._numbers(columns, np.zeros(1, np.intp))[0])
+        if code.dtype == np.uint16:
+            row_of = np.full(1 << 16, -1, np.intp)
+            row_of[code] = np.arange(rows)
+            found = np.flatnonzero(row_of >= 0)
+            number_of = np.empty(1 << 16, np.intp)
+            number_of[found] = self._numbers(columns, row_of[found])
+            numbers: npt.NDArray[np.intp] = number_of[code]
+            return numbers
+        _, firsts, places = np.unique(code, return_index=True, return_inverse=True)
+        return self._numbers(columns, firsts)[places]
+
+    def _numbers(
+        self, columns: Sequence[npt.NDArray[np.int64]], rows: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.intp]:
+        """Return the numbers of the values in some rows, which are given to new values."""
+        found = zip(*(column[rows].tolist() for column in columns), strict=True) if columns else [()]
+        numbers = self.numbers
+        return np.array([numbers.setdefault(values, len(numbers)) for values in found], np.intp)
+
+
+def _code(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any] | None:
+    """Return a number for each row, the same where the values of all columns are; None where all rows are."""
+    code: npt.NDArray[Any] | None = None
     most = 1
     for column in columns:
         if is_constant(column):
             continue
-        numbers, span = _numbered(column)
+        numbers, values = numbered(column)
+        span = len(values)
+        if code is None:
+            code, most = numbers.astype(np.uint32), span
+            continue
         if most * span > 1 << 32:  # more than the product of both can tell apart
-            code, most = _numbered(code)
-            code = code.astype(np.uint64)
+            code, codes = numbered(code)
+            code, most = code.astype(np.uint64), len(codes)
         code = code * np.asarray(span, code.dtype) + numbers.astype(code.dtype)
         most *= span
-    if most <= 1 << 16:
-        code = code.astype(np.uint16)  # which numpy sorts by radix
-    order = np.argsort(code, kind="stable")
-    ordered = code[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] + 1))
-    for rows in np.split(order, starts[1:]):
-        yield tuple(int(column[rows[0]]) for column in columns), rows
-
-
-def _numbered(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return small numbers, equal where the values of a column are, and what they are all less than."""
-    lowest, highest = int(column.min()), int(column.max())
-    if highest - lowest < _MAX_SPAN:
-        return column - np.asarray(lowest, column.dtype), highest - lowest + 1
-    values, numbers = np.unique(column, return_inverse=True)
-    return numbers, len(values)
+    return code.astype(np.uint16) if code is not None and most <= 1 << 16 else code

@@ -7,16 +7,17 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from ssbench.figures import MIN_BEYOND, by_rule
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
+from ssbench.statistics.tally import order_of
 
 #: Parts of so many latencies are sorted whole: of thousands of groups each is one, and looked into often.
 _SMALL_PART = 4096
@@ -24,8 +25,6 @@ _SMALL_PART = 4096
 #: costs more than a copy.
 _MANY_PARTS = 64
 
-#: How many latencies are sorted together.
-_PART_SIZE = 1 << 18
 #: More than these are not sorted for a few percentiles.
 _SORTED_AT_ONCE = 1 << 21
 
@@ -194,7 +193,7 @@ class Latencies(msgspec.Struct, frozen=True):
         return [int(part.searchsorted(least)) for part in self._parts]
 
 
-def _ordered(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def in_order(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return values ordered by their upper 16 bits, which are sorted by radix, fast; a few by all bits."""
     if len(values) <= _SMALL_PART:
         return np.sort(values)
@@ -219,34 +218,25 @@ def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
     return latencies
 
 
-def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:
-    """Return the record of an operation in a block that has ``before`` results before it."""
-    completed = float(block.completed[row])
-    # Where it is derived, it is derived for all rows of a block.
-    known = "started" in block.given
-    container, name = (
-        int(value) if isinstance(value, np.integer) else value
-        for value in (block.container[row], block.object[row])
-    )
-    return Slowest(
-        latency,
-        before + row,
-        block.trans_id[row],
-        completed,
-        int(block.worker[row]),
-        int(block.operation[row]),
-        int(block.size_class[row]),
-        container,
-        name,
-        first_byte=float(block.first_byte[row]),
-        started=float(block.started[row]) if known else completed - float(block.last_byte[row]),
-        size=int(block.size[row]),
-        retries=int(block.retries[row]),
-        storage_url=int(block.storage_url[row]),
-        group=int(block.group[row]),
-        master=int(block.master[row]),
-        account=int(block.account[row]),
-    )
+def slowest(
+    block: ResultBlock, rows: npt.NDArray[np.intp], latencies: npt.NDArray[np.float64], before: int
+) -> list[Slowest]:
+    """Return the records of operations with these latencies, of a block with ``before`` results before it."""
+    columns = (_of_rows(block, name, rows) for name in Slowest.__struct_fields__[2:])
+    return [
+        Slowest(*each) for each in zip(latencies.tolist(), (before + rows).tolist(), *columns, strict=True)
+    ]
+
+
+def _of_rows(block: ResultBlock, name: str, rows: npt.NDArray[np.intp]) -> Sequence[Any]:
+    if name == "started" and name not in block.given:  # what is derived is derived for all rows of a block
+        column = block.completed[rows] - block.last_byte[rows]
+        return [*column.tolist()]
+    column = getattr(block, name)
+    if isinstance(column, np.ndarray):
+        found: list[Any] = column[rows].tolist()
+        return found
+    return [column[row] for row in rows.tolist()]
 
 
 def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None = None) -> Latencies:
@@ -254,7 +244,7 @@ def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None
     if not len(values):
         return merge(())
     table = LatencyTable() if ended is None else LatencyTable.of(ended, values)
-    values = _ordered(values)
+    values = in_order(values)
     return Latencies(
         len(values),
         float(values.min()),
@@ -267,52 +257,37 @@ def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None
     )
 
 
-class LatencyCollector:
-    """Collects the first-byte or the last-byte latencies of an operation and a size class."""
-
-    def __init__(self) -> None:
-        #: Latencies, and when their operations ended.
-        self._pending: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
-        self._pending_count = 0
-        self._parts: list[Latencies] = []
-        self._slowest: Slowest | None = None
-
-    def add(
-        self,
-        block: ResultBlock,
-        rows: npt.NDArray[np.intp],
-        latencies: npt.NDArray[np.float64],
-        before: int,
-    ) -> None:
-        """Take the latencies of some rows of a block that has ``before`` results before it."""
-        reported = np.flatnonzero(latencies >= 0)
-        if not len(reported):
-            return
-        values = latencies[reported]
-        place = int(values.argmax())
-        if self._slowest is None or values[place] > self._slowest.latency:
-            self._slowest = slowest(block, int(rows[reported[place]]), float(values[place]), before)
-        above = values > 0
-        values = values[above]
-        self._pending.append((values, block.completed[rows[reported[above]]]))
-        self._pending_count += len(values)
-        if self._pending_count >= _PART_SIZE:
-            self._make_part()
-
-    def finish(self) -> Latencies:
-        """Return all that was collected."""
-        self._make_part()
-        found = merge(self._parts)
-        return found if self._slowest is None else replace(found, slowest=self._slowest)
-
-    def _make_part(self) -> None:
-        """Make a part of what is pending, so that only little is ever there twice."""
-        if not self._pending_count:
-            return
-        values, ended = (np.concatenate(each) for each in zip(*self._pending, strict=True))
-        self._pending.clear()
-        self._pending_count = 0
-        self._parts.append(plain(values, ended))
+def plain_by_group(
+    groups: npt.NDArray[np.intp], values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64]
+) -> dict[int, Latencies]:
+    """Return for each of some groups what :func:`plain` does: of latencies above 0, and of their groups."""
+    counts = np.bincount(groups)
+    numbers = np.flatnonzero(counts)
+    if len(numbers) == 1:
+        return {int(numbers[0]): plain(values, ended)}
+    tables = LatencyTable.by_group(groups, ended, values)
+    values = values[order_of(groups)]
+    counts = counts[numbers]
+    starts = np.cumsum(counts) - counts
+    means = np.add.reduceat(values, starts) / counts
+    squares = np.add.reduceat((values - np.repeat(means, counts)) ** 2, starts)
+    minima, maxima = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    columns = (numbers, starts, counts, minima, maxima, means, np.sqrt(squares / counts))
+    return {
+        group: Latencies(
+            count,
+            minimum,
+            maximum,
+            mean,
+            deviation,
+            None,
+            (in_order(values[start : start + count]),),
+            tables[group],
+        )
+        for group, start, count, minimum, maximum, mean, deviation in zip(
+            *(each.tolist() for each in columns), strict=True
+        )
+    }
 
 
 def merge(parts: Iterable[Latencies]) -> Latencies:
@@ -337,7 +312,7 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
     arrays = tuple(array for part in parts for array in part._parts)
     if len(arrays) > _MANY_PARTS and count < _SMALL_PART * len(arrays):
-        arrays = (_ordered(np.concatenate(arrays)),)
+        arrays = (in_order(np.concatenate(arrays)),)
     return Latencies(
         count,
         min(part.minimum for part in parts),

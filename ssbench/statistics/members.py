@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import LOST, ResultBlock
-from ssbench.statistics.figures import Figures, FiguresCollector
-from ssbench.statistics.groups import split
-from ssbench.statistics.timeline import Timeline, Window
+from ssbench.statistics.figures import Figures
+from ssbench.statistics.figures_collector import FiguresCollector
+from ssbench.statistics.timeline import Window
 
 #: The fields by which figures are kept apart.
 KEPT_APART = ("account", "address")
@@ -33,48 +33,39 @@ class Member(msgspec.Struct, frozen=True):
     errors: Mapping[str, int]
 
 
-class _Counts(msgspec.Struct):
-    figures: FiguresCollector = msgspec.field(default_factory=FiguresCollector)
-    errors: Counter[str] = msgspec.field(default_factory=Counter)
-
-
 class MembersCollector:
-    """Counts results by each of :data:`KEPT_APART` that they have."""
+    """Counts results by each of :data:`KEPT_APART` that they have; ``mixed`` as of the figures."""
 
-    def __init__(self) -> None:
-        self._counts: dict[str, dict[int, _Counts]] = {}
+    def __init__(self, *, mixed: bool = False) -> None:
+        self._mixed = mixed
+        self._figures: dict[str, FiguresCollector] = {}
+        self._errors: dict[str, dict[int, Counter[str]]] = {}
 
     def add(
-        self,
-        block: ResultBlock,
-        started: npt.NDArray[np.float64],
-        timeline: Timeline | None,
-        before: int,
-        *,
-        mixed: bool,
+        self, block: ResultBlock, started: npt.NDArray[np.float64], before: int, last_sent: float | None
     ) -> None:
-        """Count the results of a block that has ``before`` results before it."""
+        """Count the results of a block; what is given is as of the figures."""
         for name in KEPT_APART:
             if name not in block.given:
                 continue
-            column = getattr(block, name)
-            counts = self._counts.setdefault(name, {})
-            for (number,), rows in split([column]):
-                own = counts.setdefault(number, _Counts()).figures
-                own.add(block, rows, before)
-                if "due" in block.given or mixed:
-                    own.due.add(block, rows, started, before, mixed=mixed)
-                if timeline:
-                    own.window_totals.add(block, rows, started, timeline.last_sent)
+            if name not in self._figures:
+                self._figures[name] = FiguresCollector([name], mixed=self._mixed)
+            groups = self._figures[name].add(block, started, before, last_sent)
+            errors, column = self._errors.setdefault(name, {}), getattr(block, name)
+            lost = []
             for row, failure in block.failures.items():
                 if failure.cause is not None:
-                    counted = counts[int(column[row])]
-                    counted.errors[failure.cause] += 1
-                    counted.figures.lost += failure.cause == LOST
+                    errors.setdefault(int(column[row]), Counter())[failure.cause] += 1
+                    if failure.cause == LOST:
+                        lost.append(row)
+            self._figures[name].add_lost(groups[lost])
 
     def finish(self, name: str, window: Window | None) -> tuple[Member, ...]:
         """Return the members by one of :data:`KEPT_APART`, in order; none where results lack that."""
+        if name not in self._figures:
+            return ()
+        figures, errors = self._figures[name].finish(window), self._errors[name]
         return tuple(
-            Member(number, own.figures.finish(window), dict(own.errors.most_common()))
-            for number, own in sorted(self._counts.get(name, {}).items())
+            Member(number, figures[(number,)], dict(errors.get(number, Counter()).most_common()))
+            for (number,) in sorted(figures)
         )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.measures import Bytes, Count, Seconds
-from ssbench.results import ResultBlock
+from ssbench.statistics.tally import add_up, grown
 from ssbench.statistics.timeline import Window
 
 
@@ -31,46 +32,50 @@ class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
 
 
 class WindowTotalsCollector:
-    """Sums up what ended, and separates what ended after a moment that becomes known later."""
+    """Sums up what ended, by the number of its group; separates what ended after a moment known later."""
 
     def __init__(self) -> None:
-        #: Successes, failures, bytes that successes moved, seconds.
-        self._sums = np.zeros(4)
-        #: A row for each operation that may have ended after the moment: its end, then the same.
-        self._late = np.empty((0, 5))
+        #: Of each group: successes, failures, bytes that successes moved, seconds.
+        self._sums = [np.empty(0)] * 4
+        #: A row for each operation that may have ended after the moment: its group, its end, then the same.
+        self._late = np.empty((0, 6))
 
     def add(
         self,
-        block: ResultBlock,
-        rows: npt.NDArray[np.intp],
+        groups: npt.NDArray[np.intp],
+        completed: npt.NDArray[np.float64],
+        moved: npt.NDArray[Any],
+        succeeded: npt.NDArray[np.bool_],
         started: npt.NDArray[np.float64],
         last_sent: float,
     ) -> None:
-        """Count some rows of a block; ``last_sent`` is the moment so far."""
-        completed, moved = block.completed[rows], np.maximum(block.size[rows], 0)
-        seconds = completed - started[rows]
-        failed = block.failed[rows] if block.failures else np.zeros(len(rows), np.bool_)
-        failures = 0
-        if block.failures:
-            moved[failed] = 0
-            failures = int(failed.sum())
-        busy = float(seconds.sum())
-        if math.isnan(busy):  # of failures it may not be known when they were sent
-            busy = float(np.nansum(seconds))
-        self._sums += (len(rows) - failures, failures, int(moved.sum()), busy)
-        if len(self._late):
-            self._late = self._late[self._late[:, 0] > last_sent]
+        """Count operations; ``last_sent`` is the moment so far. Of failures ``started`` may be NaN."""
+        seconds = completed - started
+        known = ~np.isnan(seconds)
+        columns = (succeeded, ~succeeded, moved, np.where(known, seconds, 0.0))
+        self._sums = [add_up(sums, groups, column) for sums, column in zip(self._sums, columns, strict=True)]
+        self._late = self._late[self._late[:, 1] > last_sent]
         late = np.flatnonzero(completed > last_sent)
         if len(late):
-            columns = (completed, ~failed, failed, moved, ~np.isnan(seconds))
-            self._late = np.concatenate([self._late, np.column_stack([column[late] for column in columns])])
+            rows = (groups, completed, succeeded, ~succeeded, moved, known)
+            self._late = np.concatenate([self._late, np.column_stack([column[late] for column in rows])])
 
-    def finish(self, window: Window) -> WindowTotals:
-        """Return what ended within a window whose end is no earlier than any ``last_sent``."""
-        late = self._late[self._late[:, 0] > window.end]
-        late[:, 4] *= late[:, 0] - window.end
-        count, failed, moved, busy = (self._sums - late[:, 1:].sum(axis=0)).tolist()
-        return WindowTotals(round(count), round(failed), round(moved), busy)
+    def finish(self, window: Window, count: int = 1) -> list[WindowTotals]:
+        """Return what ended within a window whose end is no earlier than any ``last_sent``.
+
+        They are those of the groups 0 to ``count`` - 1.
+        """
+        late = self._late[self._late[:, 1] > window.end]
+        groups = late[:, 0].astype(np.intp)
+        beyond = (late[:, 2], late[:, 3], late[:, 4], late[:, 5] * (late[:, 1] - window.end))
+        columns = (
+            grown(sums, count) - np.bincount(groups, each, max(count, len(sums)))
+            for sums, each in zip(self._sums, beyond, strict=True)
+        )
+        return [
+            WindowTotals(round(succeeded), round(failed), round(moved), busy)
+            for succeeded, failed, moved, busy in zip(*(each.tolist() for each in columns), strict=True)
+        ][:count]
 
 
 def merge_totals(parts: Iterable[WindowTotals]) -> WindowTotals:

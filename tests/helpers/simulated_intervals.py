@@ -11,7 +11,8 @@ import numpy as np
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.confidence import mean_interval
-from ssbench.statistics.latencies import Latencies, LatencyCollector
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.latency_collector import LatencyCollector
 from ssbench.statistics.steadiness import steadiness
 
 #: Standard deviations of the logarithm of what a second has in common, and of each request.
@@ -61,5 +62,7 @@ def _latencies(random: np.random.Generator, level: np.ndarray, counts: np.ndarra
     values = MEDIAN * np.repeat(level, counts) * random.lognormal(0, EACH_REQUEST, int(counts.sum()))
     completed = _START + 0.5 + np.repeat(np.arange(len(counts)), counts)
     collector = LatencyCollector()
-    collector.add(ResultBlock(len(values), {"completed": completed}), np.arange(len(values)), values, 0)
-    return collector.finish()
+    every, one = np.arange(len(values)), np.zeros(len(values), np.intp)
+    collector.add(ResultBlock(len(values), {"completed": completed}), every, one, values, 0)
+    (found,) = collector.finish()
+    return found

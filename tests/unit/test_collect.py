@@ -136,16 +136,14 @@ def test_how_many_blocks_are_counted_together_changes_nothing(seed: int, sizes: 
             assert everything(stage) == everything(other)
 
 
-def test_blocks_wait_until_there_are_enough_for_each_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "_LEAST_TOGETHER", 4)
-    monkeypatch.setattr(collect, "_IN_A_GROUP", 3)
+def test_blocks_wait_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "_TOGETHER", 6)
     collector = Collector()
     settled = []
     for part in blocks(3, [2] * 20):
         collector.add(part)
         settled.append(collector._waiting == 0)
-    assert settled[:2] == [False, True]
-    assert not all(settled[2::2])  # three for each of the groups that there are now
+    assert settled == [False, False, True] * 6 + [False, False]
     collector.settle()
     assert collector.results + collector.warmed_up == 40
 

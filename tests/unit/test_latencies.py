@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.statistics import latencies
+from ssbench.statistics import latency_collector
+from ssbench.statistics.latency_collector import LatencyCollector
 
 
 def percentile_by_the_rule(values: Sequence[float], rank: float) -> float:
@@ -53,7 +54,7 @@ NANOSECONDS = st.integers(0, 2**33) | st.integers(0, 40)
 )
 def test_figures_of_any_latencies(drawn: list[tuple[int, int, int]], rank: float, part_size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(latencies, "_PART_SIZE", part_size)
+        patch.setattr(latency_collector, "_PART_SIZE", part_size)
         rows = [row(op, class_, ns / 1e9, 100.0 + place) for place, (op, class_, ns) in enumerate(drawn)]
         numbers = count(rows)
     for section in numbers.sections:
@@ -82,7 +83,7 @@ def test_figures_of_any_latencies(drawn: list[tuple[int, int, int]], rank: float
 
 
 def test_many_latencies_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latencies, "_PART_SIZE", 5000)
+    monkeypatch.setattr(latency_collector, "_PART_SIZE", 5000)
     values = np.rint(np.random.default_rng(1).lognormal(-5, 1, 100_000) * 1e9) / 1e9
     figures = count([row(last=value) for value in values.tolist()]).total.lines[0].last_byte
     for rank in (1, 50, 95, 99.99, 100):
@@ -110,11 +111,11 @@ def test_a_percentile_needs_ten_results_beyond_it() -> None:
     st.floats(1e-6, 1e3),
 )
 def test_histograms_and_shares_are_exact(values: list[float], per_octave: int, limit: float) -> None:
-    collector = latencies.LatencyCollector()
+    collector = LatencyCollector()
     for value in values:
         one = block([row(last=value)])
-        collector.add(one, np.array([0]), one.last_byte, 0)
-    found = collector.finish()
+        collector.add(one, np.zeros(1, np.intp), np.zeros(1, np.intp), one.last_byte, 0)
+    (found,) = collector.finish()
     edges, counts = found.histogram(per_octave)
     expected, _ = np.histogram(values, np.append(edges[:-1], np.nextafter(edges[-1], 0)))
     assert counts.tolist() == expected.tolist()

@@ -10,7 +10,8 @@ from counted import failed, row
 from result_rows import block
 
 from ssbench.operations import OPERATIONS
-from ssbench.statistics.figures import Figures, FiguresCollector, merge_figures
+from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.sections import sections_of
 from ssbench.statistics.timeline import Window
 
@@ -22,10 +23,10 @@ def figures(latencies: Sequence[float], *, failures: int = 0, retries: int = 0) 
     rows = [row(last=last, completed=101.0 + n, retries=retries) for n, last in enumerate(latencies)]
     rows += [row(completed=150.0)] * failures
     made = block(rows, failures=failed(*range(len(latencies), len(rows))))
-    collector, every = FiguresCollector(), np.arange(len(rows))
-    collector.add(made, every, 0)
-    collector.window_totals.add(made, every, made.completed - made.last_byte, 100.0)
-    return collector.finish(Window(100.0, 200.0))
+    collector = FiguresCollector()
+    collector.add(made, made.completed - made.last_byte, 0, 100.0)
+    (found,) = collector.finish(Window(100.0, 200.0)).values()
+    return found
 
 
 LEAVES = {

@@ -16,8 +16,9 @@ def collected(*, mixed: bool = False) -> Due:
     rows = [row(last=1.0, completed=at) for at in (101.0, 103.5, 104.0, 106.0)]
     made = block(rows, failures=failed(3), rare={"due": {0: 100.0, 1: 102.0, 3: 104.9}})
     collector = DueCollector()
-    collector.add(made, np.arange(4), made.completed - 1.0, 0, mixed=mixed)
-    return collector.finish()
+    collector.add(made, np.zeros(4, np.intp), made.completed - 1.0, 0, mixed=mixed)
+    (found,) = collector.finish()
+    return found
 
 
 def test_responses_are_of_successes_since_they_were_due_and_lateness_of_all() -> None:
@@ -39,8 +40,8 @@ def test_what_was_not_due_is_kept_in_a_mixed_run_only() -> None:
 def test_in_time_is_up_to_a_millisecond() -> None:
     made = block([row()] * 3, rare={"due": dict.fromkeys(range(3), 100.0)})
     collector = DueCollector()
-    collector.add(made, np.arange(3), 100.0 + np.array([0.0, 0.9 * LATE, 1.1 * LATE]), 0)
-    due = collector.finish()
+    collector.add(made, np.zeros(3, np.intp), 100.0 + np.array([0.0, 0.9 * LATE, 1.1 * LATE]), 0)
+    (due,) = collector.finish()
     assert due.late == 1
     assert due.lateness.count == 3  # that which began in the moment in which it was due is measured too
 

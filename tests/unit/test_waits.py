@@ -12,7 +12,8 @@ from ssbench import products
 from ssbench.products import Product
 from ssbench.reports import ReportOptions, json, text
 from ssbench.statistics import waits
-from ssbench.statistics.latencies import LatencyCollector, merge, plain
+from ssbench.statistics.latencies import merge, plain
+from ssbench.statistics.latency_collector import LatencyCollector
 from ssbench.statistics.wait_lengths import LENGTHS
 from ssbench.statistics.waits import TITLE, sentence, waits_in
 
@@ -181,7 +182,7 @@ def test_latencies_are_counted_exactly():
             if low <= high:
                 assert latencies.between(low, high) == ((values >= low) & (values < high)).sum()
     assert latencies.smallest(1) == values.min()
-    assert LatencyCollector().finish().between(0.0, 1.0) == 0
+    assert LatencyCollector().finish()[0].between(0.0, 1.0) == 0
 
 
 def test_a_stall_of_that_length_is_no_wait() -> None:

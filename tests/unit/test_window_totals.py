@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from counted import failed, row
 from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
+from ssbench.results import ResultBlock
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.window_totals import WindowTotals, WindowTotalsCollector, merge_totals
 
@@ -30,6 +32,15 @@ def operations(count: int, seed: int) -> list[tuple[float, float, int, bool]]:
     return sorted(made, key=lambda each: each[1])
 
 
+def add(
+    collector: WindowTotalsCollector, made: ResultBlock, started: npt.NDArray[np.float64], last_sent: float
+) -> None:
+    """Count the results of a block as those of one group."""
+    moved = np.where(made.failed, 0, made.size)
+    one = np.zeros(len(made), np.intp)
+    collector.add(one, made.completed, moved, ~made.failed, started, last_sent)
+
+
 @given(seed=st.integers(0, 1000), part=st.integers(1, 40), after=st.floats(0, 3))
 def test_it_is_the_same_as_counting_at_the_end(seed: int, part: int, after: float) -> None:
     every = operations(60, seed)
@@ -41,8 +52,8 @@ def test_it_is_the_same_as_counting_at_the_end(seed: int, part: int, after: floa
         made = block(rows, failures=failed(*(place for place, each in enumerate(own) if each[3])))
         started = np.array([sent for sent, *_ in own])
         last_sent = max(last_sent, float(started.max()))
-        collector.add(made, np.arange(len(own)), started, last_sent)
-    found = collector.finish(Window(100.0, end))
+        add(collector, made, started, last_sent)
+    (found,) = collector.finish(Window(100.0, end))
     inside = [each for each in every if each[1] <= end]
     assert found.count == sum(not fails for *_, fails in inside)
     assert found.failed == sum(fails for *_, fails in inside)
@@ -53,9 +64,9 @@ def test_it_is_the_same_as_counting_at_the_end(seed: int, part: int, after: floa
 def test_a_failure_whose_start_is_not_known_takes_no_time() -> None:
     made = block([row(last=1.0, completed=102.0), row(completed=103.0)], failures=failed(1))
     collector = WindowTotalsCollector()
-    collector.add(made, np.arange(2), np.array([101.0, np.nan]), 101.0)
-    assert collector.finish(Window(100.0, 102.5)) == WindowTotals(1, 0, 1, 1.0)
-    assert collector.finish(Window(100.0, 103.0)) == WindowTotals(1, 1, 1, 1.0)
+    add(collector, made, np.array([101.0, np.nan]), 101.0)
+    assert collector.finish(Window(100.0, 102.5)) == [WindowTotals(1, 0, 1, 1.0)]
+    assert collector.finish(Window(100.0, 103.0)) == [WindowTotals(1, 1, 1, 1.0)]
 
 
 def test_groups_add_up() -> None:

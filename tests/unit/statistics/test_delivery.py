@@ -10,10 +10,11 @@ import pytest
 from counted import SCENARIO, failed, row
 from result_rows import block
 
-from ssbench.results import RunDescription, StageFacts
+from ssbench.results import ResultBlock, RunDescription, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.delivery import Delivery, behind, spread, together, waits
-from ssbench.statistics.figures import Figures, FiguresCollector
+from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.figures_collector import FiguresCollector
 
 RATE = Stage(20.0, (1, 1), (100.0, 100.0))
 WENT = StageFacts(1000.0, 1020.0, due=2000)
@@ -21,13 +22,16 @@ WENT = StageFacts(1000.0, 1020.0, due=2000)
 
 def figures(ends: list[float], failures: int = 0) -> Figures:
     """The figures of operations that ended then, the last ones of which failed."""
-    made = FiguresCollector()
     places = range(len(ends) - failures, len(ends))
-    if ends:
-        made.add(
-            block([row(completed=end) for end in ends], failures=failed(*places)), np.arange(len(ends)), 0
-        )
-    return made.finish(None)
+    return counted(block([row(completed=end) for end in ends], failures=failed(*places)) if ends else None)
+
+
+def counted(results: ResultBlock | None) -> Figures:
+    """The figures of results, or of none."""
+    made = FiguresCollector()
+    if results is not None:
+        made.add(results, results.started, 0)
+    return merge_figures(made.finish().values())
 
 
 def each_second(counts: dict[int, int]) -> list[float]:
@@ -128,13 +132,10 @@ def test_failures_end_too() -> None:
     # Each ends when it does, wherever most failures were.
     slow = figures(each_second({second: 100 if second < 1010 else 25 for second in range(1000, 1020)}), 200)
     assert behind(RATE, WENT, slow, 1000.0) == 0.75
-    mixed = FiguresCollector()
     both = block([row(completed=end) for end in ends] * 2, failures=failed(*range(len(ends), 2 * len(ends))))
-    mixed.add(both, np.arange(len(both)), 0)
-    assert behind(Stage(20.0, (1, 1), (200.0, 200.0)), WENT, mixed.finish(None), 1000.0) == 0.0
-    none = FiguresCollector()
-    none.add(block([row(completed=1001.0)], failures=failed(0)), np.arange(1), 0)
-    assert behind(RATE, WENT, none.finish(None), 1000.0) == 1.0
+    assert behind(Stage(20.0, (1, 1), (200.0, 200.0)), WENT, counted(both), 1000.0) == 0.0
+    none = counted(block([row(completed=1001.0)], failures=failed(0)))
+    assert behind(RATE, WENT, none, 1000.0) == 1.0
 
 
 @pytest.mark.parametrize("stage", [Stage(20.0, (5, 5)), Stage(20.0, (5, 5), (100.0, 200.0))])

@@ -13,7 +13,9 @@ from result_rows import block
 
 from ssbench.results import Mark
 from ssbench.statistics import latencies as module
-from ssbench.statistics.latencies import Latencies, LatencyCollector, measured, merge, plain
+from ssbench.statistics import latency_collector
+from ssbench.statistics.latencies import Latencies, measured, merge, plain
+from ssbench.statistics.latency_collector import LatencyCollector
 
 values = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
 
@@ -90,9 +92,10 @@ def collected(*columns: tuple[list[float], list[float]], before: int = 0) -> Lat
             [row(last=each, completed=end) for each, end in zip(seconds, ends, strict=True)],
             [f"tx{before + place}" for place in range(len(seconds))],
         )
-        collector.add(made, np.arange(len(seconds)), made.last_byte, before)
+        collector.add(made, np.arange(len(seconds)), np.zeros(len(seconds), np.intp), made.last_byte, before)
         before += len(seconds)
-    return collector.finish()
+    (found,) = collector.finish()
+    return found
 
 
 def test_zeros_and_what_was_not_measured_do_not_count_but_a_zero_may_be_the_slowest() -> None:
@@ -118,7 +121,7 @@ def test_of_equally_slow_ones_the_first_is_kept() -> None:
 
 
 def test_parts_are_made_of_many_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PART_SIZE", 3)
+    monkeypatch.setattr(latency_collector, "_PART_SIZE", 3)
     made = collected(([0.1, 0.2], [1.0, 1.5]), ([0.3, 0.4], [2.0, 2.5]), ([0.5], [3.0]))
     assert len(made._parts) == 2
     assert (made.count, made.maximum) == (5, 0.5)
@@ -138,7 +141,7 @@ def test_failures_and_what_was_held_up_are_not_measured() -> None:
 def test_when_the_slowest_began_is_what_its_worker_says_where_it_does() -> None:
     made = block([row(last=0.5, completed=9.0)], rare={"started": {0: 7.0}})
     collector = LatencyCollector()
-    collector.add(made, np.arange(1), made.last_byte, 0)
-    found = collector.finish().slowest
+    collector.add(made, np.arange(1), np.zeros(1, np.intp), made.last_byte, 0)
+    found = collector.finish()[0].slowest
     assert found is not None
     assert (found.started, found.completed) == (7.0, 9.0)

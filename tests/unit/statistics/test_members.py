@@ -22,7 +22,7 @@ def results(accounts: list[int], failures: dict[int, str | None], retried: dict[
 def collect(*blocks: ResultBlock) -> MembersCollector:
     made, before = MembersCollector(), 0
     for each in blocks:
-        made.add(each, np.zeros(len(each)), None, before, mixed=False)
+        made.add(each, np.zeros(len(each)), before, None)
         before += len(each)
     return made
 

@@ -1,0 +1,140 @@
+"""Groups that are counted together have the figures that each has by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from counted import failed, row
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from result_rows import block
+
+from ssbench.results import Mark, ResultBlock
+from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.figures_collector import FiguresCollector
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.timeline import Window
+
+WINDOW = Window(90.0, 103.5)
+
+#: An operation: size class, latency in eighths of a second, when it ended after 100 s, bytes, and what
+#: else is known of it.
+OPERATIONS = st.tuples(
+    st.integers(0, 4),
+    st.integers(0, 40),
+    st.integers(0, 40),
+    st.integers(0, 1000),
+    st.sets(st.sampled_from(["failed", "lost", "delayed", "due", "connecting", "pausing", "step", "retry"])),
+)
+_Operation = tuple[int, int, int, int, set[str]]
+
+
+def made_of(operations: Sequence[_Operation]) -> ResultBlock:
+    rows = [
+        row(last=last / 8, first=last / 16, completed=100 + ended / 8, retries="retry" in more)
+        for _, last, ended, _, more in operations
+    ]
+    rare = {
+        name: {place: value for place, each in enumerate(operations) if key in each[4]}
+        for name, key, value in (
+            ("marks", "delayed", int(Mark.DELAYED)),
+            ("due", "due", 99.0),
+            ("connecting", "connecting", 0.125),
+            ("pausing", "pausing", 0.25),
+            ("step_2", "step", 0.5),
+        )
+    }
+    failures = failed(*(place for place, each in enumerate(operations) if "failed" in each[4]))
+    made = block(rows, failures=failures, rare={name: own for name, own in rare.items() if own})
+    size_class, _, _, size, _ = zip(*operations, strict=True)
+    return made.having(size_class=np.array(size_class), size=np.array(size))
+
+
+def collected(parts: Sequence[Sequence[_Operation]], *keys: str) -> dict[tuple[int, ...], Figures]:
+    collector, before = FiguresCollector(keys, mixed=True), 0
+    for operations in filter(None, parts):
+        made = made_of(operations)
+        groups = collector.add(made, made.completed - made.last_byte, before, 102.0)
+        collector.add_lost(groups[[place for place, each in enumerate(operations) if "lost" in each[4]]])
+        before += len(made)
+    return collector.finish(WINDOW)
+
+
+def latencies_of(figures: Figures) -> dict[str, Latencies]:
+    return {
+        "first": figures.first_byte,
+        "last": figures.last_byte,
+        "delayed": figures.delayed,
+        "attempt": figures.last_attempt,
+        "connecting": figures.connecting,
+        "response": figures.due.response,
+        "lateness": figures.due.lateness,
+        "undue": figures.due.undue,
+        **{f"step {place}": each for place, each in enumerate(figures.steps)},
+    }
+
+
+def averages(figures: Figures) -> list[float]:
+    return [value for each in latencies_of(figures).values() for value in (each.mean, each.deviation)]
+
+
+def shown(figures: Figures) -> dict[str, object]:
+    """What is compared: the latencies themselves, in order; arrivals differ where others are left out."""
+    return {
+        "counts": (figures.count, figures.failed, figures.lost, figures.counted, figures.moved),
+        "moments": (figures.start, figures.end),
+        "window": figures.window_totals,
+        "seconds": figures.by_second,
+        "parts": figures.parts,
+        "late": figures.due.late,
+        **{
+            name: (
+                [each.smallest(place) for place in range(1, each.count + 1)],
+                [each.minimum, each.maximum] if each.count else [],
+                each.slowest and (each.slowest.latency, each.slowest.completed, each.slowest.size),
+                [column.tolist() for column in each.by_second._rows()],
+            )
+            for name, each in latencies_of(figures).items()
+        },
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(OPERATIONS, max_size=12), min_size=1, max_size=3))
+def test_each_group_has_the_figures_that_it_has_alone(parts: list[list[_Operation]]) -> None:
+    together = collected(parts, "size_class")
+    assert set(together) == {(each[0],) for part in parts for each in part}
+    for (size_class,), figures in together.items():
+        alone = collected([[each for each in part if each[0] == size_class] for part in parts])
+        assert shown(figures) == shown(alone[()])
+        assert averages(figures) == pytest.approx(averages(alone[()]), rel=1e-12, abs=1e-9, nan_ok=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(OPERATIONS, min_size=1, max_size=12), min_size=1, max_size=3))
+def test_groups_add_up_to_all_of_them(parts: list[list[_Operation]]) -> None:
+    found = shown(merge_figures(collected(parts, "size_class").values()))
+    every = shown(collected(parts)[()])
+    for name in ("counts", "moments", "window", "seconds", "late"):
+        assert found[name] == every[name]
+    for name in ("first", "last", "delayed", "response"):
+        assert found[name][0] == every[name][0]  # type: ignore[index]
+
+
+def test_a_group_that_has_only_failures_has_no_start() -> None:
+    together = collected([[(3, 8, 8, 10, {"failed", "lost"}), (1, 8, 8, 10, set())]], "size_class")
+    figures = together[(3,)]
+    assert (figures.count, figures.failed, figures.lost, figures.moved) == (0, 1, 1, 0)
+    assert (figures.start, figures.end) == (math.inf, 101.0)
+    assert figures.last_byte.slowest is None
+
+
+def test_thousands_of_groups_of_one_result_each() -> None:
+    operations: list[_Operation] = [(place, 8, place % 40, 1, set()) for place in range(20_000)]
+    found = collected([operations], "size_class")
+    assert len(found) == 20_000
+    assert found[(19_999,)].last_byte.percentile(50) == 1.0
+    assert {each.count for each in found.values()} == {1}
