@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 from processes import Fleet
 
 from ssbench.local_swift import LocalSwift
+from ssbench.operations import OPERATIONS
 
 # A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
 # its children.
@@ -79,6 +80,14 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def operations_as_before() -> Iterator[None]:
+    """Forget the operations that scenarios of the test define, which its process keeps."""
+    rows, drawn = {**OPERATIONS._by_code}, OPERATIONS.drawn
+    yield
+    OPERATIONS._by_code, OPERATIONS.drawn = rows, drawn
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -153,6 +153,13 @@ class GroupReader:
             self._fault(("groups",), f"groups: expected {expected}, not {brief(groups)}")
             return []
         found: list[GroupEntry] = []
+        operations = data.get("operations")
+        # Those of other scenarios that were read do not matter.
+        defined = {
+            each.get("name")
+            for each in (operations if isinstance(operations, list) else ())
+            if isinstance(each, dict)
+        }
         for index, entry in enumerate(groups):
             path: KeyPath = ("groups", index)
             if not isinstance(entry, dict):
@@ -161,6 +168,9 @@ class GroupReader:
             group = self._group(entry, path)
             if group.name and group.name in [each.name for each in found]:
                 wrong = f"expected a name of its own, {group.name!r} is taken"
+                self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
+            if group.name and group.name.lower() in defined:
+                wrong = f"expected a name that is not that of an operation, not {group.name!r}"
                 self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
             found.append(group)
         return found

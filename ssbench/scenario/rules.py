@@ -42,7 +42,8 @@ def _is_group_name(value: object) -> bool:
     return (
         isinstance(value, str)
         and _GROUP_NAME.match(value) is not None
-        and value.lower() not in {"total", "all", *(operation.name for operation in OPERATIONS)}
+        and value.lower()
+        not in {"total", "all", *(operation.name for operation in OPERATIONS if not operation.defined)}
     )
 
 

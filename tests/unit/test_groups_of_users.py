@@ -120,6 +120,15 @@ def test_a_class_may_have_initial_files_of_one_group_only(tmp_path: Path) -> Non
     assert [each.uploads for each in forecast(scenario).groups.values()] == [9, 7]
 
 
+def test_a_group_may_be_called_like_an_operation_of_another_scenario_only(tmp_path: Path) -> None:
+    defined = [{"name": "browse", "method": "GET", "path": "/x"}]
+    groups = [WEB | {"name": "browse"}, BACKUP]
+    read(tmp_path, operations=defined)
+    assert [each.name for each in read(tmp_path, groups=groups).groups] == ["browse", BACKUP["name"]]
+    found = faults(tmp_path, operations=defined, groups=groups)
+    assert "groups[0].name: expected a name that is not that of an operation, not 'browse'" in found
+
+
 def test_stages_of_groups(tmp_path: Path) -> None:
     stages = [{"seconds": 4, "users": 2}, {"seconds": 3, "users": "2..9"}]
     scenario = read(
