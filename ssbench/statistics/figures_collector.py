@@ -20,7 +20,7 @@ from ssbench.statistics.figures import Figures
 from ssbench.statistics.groups import Numbering
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.tally import add_up, grown
+from ssbench.statistics.tally import add_up, grown, taken
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.window_totals import WindowTotals, WindowTotalsCollector
 
@@ -75,7 +75,7 @@ class FiguresCollector:
         if "due" in block.given or self._mixed:
             self._due.add(block, groups, started, before, mixed=self._mixed)
         rows = np.flatnonzero(succeeded)
-        own = groups if len(rows) == len(groups) else groups[rows]
+        own = taken(groups, rows)
         for key, of_successes, found in counted_rows(block, np.arange(len(block)), rows):
             sums = self._counted.get(key, np.empty(0))
             self._counted[key] = add_up(sums, own if of_successes else groups, found)
@@ -87,9 +87,9 @@ class FiguresCollector:
 
     def _add_latencies(self, block: ResultBlock, rows: _Numbers, groups: _Numbers, before: int) -> None:
         """Count successes."""
-        last_byte = block.last_byte[rows]
+        last_byte = taken(block.last_byte, rows)
         self._start = grown(self._start, len(self), math.inf)
-        np.minimum.at(self._start, groups, block.completed[rows] - np.fmax(last_byte, 0.0))
+        np.minimum.at(self._start, groups, taken(block.completed, rows) - np.fmax(last_byte, 0.0))
         if "marks" in block.given:
             delayed = block.marks[rows] & Mark.DELAYED != 0
             self._delayed.add(block, rows[delayed], groups[delayed], last_byte[delayed], before)
@@ -98,9 +98,9 @@ class FiguresCollector:
         for name in STEPS:
             if name in block.given:
                 self._steps.setdefault(name, LatencyCollector()).add(
-                    block, rows, groups, getattr(block, name)[rows], before
+                    block, rows, groups, taken(getattr(block, name), rows), before
                 )
-        self._first_byte.add(block, rows, groups, block.first_byte[rows], before)
+        self._first_byte.add(block, rows, groups, taken(block.first_byte, rows), before)
         self._last_byte.add(block, rows, groups, last_byte, before)
 
     def add_lost(self, groups: _Numbers) -> None:

@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -56,6 +57,18 @@ class Slowest(msgspec.Struct, frozen=True):
     account: int = 0
 
 
+class _Parts(tuple[npt.NDArray[np.float64], ...]):
+    """Latencies above 0, each part in the order of their upper 16 bits."""
+
+    @cached_property
+    def counts(self) -> tuple[int, npt.NDArray[np.int64]]:
+        """The least upper bits of all, and how many latencies have no more than these, than one more, ..."""
+        first = min(_upper(float(part[0])) for part in self)
+        last = max(_upper(float(part[-1])) for part in self)
+        edges = (np.arange(first + 1, last + 2) << 48).view(np.float64)
+        return first, np.sum([part.searchsorted(edges) for part in self], axis=0)
+
+
 class Latencies(msgspec.Struct, frozen=True):
     """The latencies of some successes, in seconds.
 
@@ -69,7 +82,7 @@ class Latencies(msgspec.Struct, frozen=True):
     mean: float
     deviation: float
     slowest: Slowest | None
-    _parts: tuple[npt.NDArray[np.float64], ...]
+    _parts: _Parts
     by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
@@ -146,6 +159,8 @@ class Latencies(msgspec.Struct, frozen=True):
             return 0
         if limit > self.maximum:
             return self.count
+        if len(self._parts) == 1 and self.count <= _SMALL_PART:
+            return int(self._parts[0].searchsorted(limit))
         # Only those that share their upper bits with the limit are looked at one by one.
         upper = _upper(limit)
         slices = zip(self._parts, self._places(upper), self._places(upper + 1), strict=True)
@@ -168,19 +183,14 @@ class Latencies(msgspec.Struct, frozen=True):
         """Return the ``place``-th smallest value of all parts together.
 
         Each part is ordered by the upper 16 bits of its values only, which is enough to find by
-        bisection how many are below a number whose other bits are 0. So the upper bits are bisected,
+        bisection how many are below a number whose other bits are 0. So the upper bits are found first,
         and what shares them with the value looked for is taken from all parts. Bits of floats that
         are not negative have the order of the floats; the 12th to the 16th divide an octave in 16.
         """
         if len(self._parts) == 1 and self.count <= _SMALL_PART:
             return float(self._parts[0][place - 1])
-        low, high = _upper(self.minimum), _upper(self.maximum)
-        while low < high:
-            middle = (low + high) // 2
-            if sum(self._places(middle + 1)) >= place:
-                high = middle
-            else:
-                low = middle + 1
+        first, counts = self._parts.counts
+        low = first + int(counts.searchsorted(place))
         starts = self._places(low)
         slices = zip(self._parts, starts, self._places(low + 1), strict=True)
         candidates = np.concatenate([part[start:end] for part, start, end in slices])
@@ -252,7 +262,7 @@ def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None
         float(values.mean()),
         float(values.std()),
         None,
-        (values,),
+        _Parts((values,)),
         table,
     )
 
@@ -265,10 +275,19 @@ def plain_by_group(
     numbers = np.flatnonzero(counts)
     if len(numbers) == 1:
         return {int(numbers[0]): plain(values, ended)}
-    tables = LatencyTable.by_group(groups, ended, values)
-    values = values[order_of(groups)]
     counts = counts[numbers]
     starts = np.cumsum(counts) - counts
+    order = order_of(groups)
+    if len(values) > _SMALL_PART * len(numbers):  # a few large ones are faster one by one
+        values, ended = values[order], ended[order]
+        return {
+            group: plain(values[start : start + count], ended[start : start + count])
+            for group, start, count in zip(
+                *(each.tolist() for each in (numbers, starts, counts)), strict=True
+            )
+        }
+    tables = LatencyTable.by_group(groups, ended, values)
+    values = values[order]
     means = np.add.reduceat(values, starts) / counts
     squares = np.add.reduceat((values - np.repeat(means, counts)) ** 2, starts)
     minima, maxima = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
@@ -281,7 +300,7 @@ def plain_by_group(
             mean,
             deviation,
             None,
-            (in_order(values[start : start + count]),),
+            _Parts((in_order(values[start : start + count]),)),
             tables[group],
         )
         for group, start, count, minimum, maximum, mean, deviation in zip(
@@ -307,12 +326,12 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     parts = [part for part in parts if part.count]
     count = sum(part.count for part in parts)
     if not count:
-        return Latencies(0, math.nan, math.nan, math.nan, math.nan, found, ())
+        return Latencies(0, math.nan, math.nan, math.nan, math.nan, found, _Parts())
     mean = math.fsum(part.mean * part.count for part in parts) / count
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
-    arrays = tuple(array for part in parts for array in part._parts)
+    arrays = _Parts(array for part in parts for array in part._parts)
     if len(arrays) > _MANY_PARTS and count < _SMALL_PART * len(arrays):
-        arrays = (in_order(np.concatenate(arrays)),)
+        arrays = _Parts((in_order(np.concatenate(arrays)),))
     return Latencies(
         count,
         min(part.minimum for part in parts),
@@ -326,4 +345,4 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
 
 
 #: What is shared by all that has no latency at all.
-_NOTHING = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, ())
+_NOTHING = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, _Parts())

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies, Slowest, merge, plain_by_group, slowest
-from ssbench.statistics.tally import grown
+from ssbench.statistics.tally import grown, taken
 
-#: How many latencies of a group are put in order together; of many groups as many as of a few.
+#: How many latencies are put in order together: this many, or this many for each group.
 _PART_SIZE = 1 << 18
-_FEW = 4
+_IN_A_GROUP = 512
 
 
 class LatencyCollector:
@@ -54,9 +54,9 @@ class LatencyCollector:
         above = latencies > 0
         if not above.all():
             rows, groups, latencies = rows[above], groups[above], latencies[above]
-        self._pending.append((groups, latencies, block.completed[rows]))
+        self._pending.append((groups, latencies, taken(block.completed, rows)))
         self._pending_count += len(rows)
-        if self._pending_count >= _PART_SIZE * min(len(self._longest), _FEW):
+        if self._pending_count >= max(_PART_SIZE, _IN_A_GROUP * len(self._longest)):
             self._make_part()
 
     def finish(self, count: int = 1) -> list[Latencies]:

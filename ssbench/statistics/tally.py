@@ -31,6 +31,11 @@ def tally(
             counter[value] += int(times)
 
 
+def taken(column: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Return some rows of a column, in their order; faster where these are all."""
+    return column.copy() if len(rows) == len(column) else column[rows]
+
+
 def numbered(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return numbers from 0, equal where whole values are, and the value of each number, in ascending order.
 

@@ -97,7 +97,7 @@ class _Leaf(msgspec.Struct, frozen=True, eq=False):
     latencies: Latencies
     low: float
     high: float
-    inside: int
+    inside: int = 0
     below: int = 0
     above: int = 0
     near: int = 0
@@ -285,10 +285,12 @@ def _leaf(
     ``others`` returns the latencies that tell what a request takes where none here is fast. Some wait for
     less, as they began up to ``later`` seconds after it did.
     """
+    low = length.seconds - later - _EARLY
+    if latencies.maximum <= _SHARE * length.seconds:  # of most of thousands of leaves; NaN without any
+        return _Leaf(operation, latencies, low, low) if latencies.count >= _FAST else None
     usual = _usual(latencies, length)
     if usual is None:
         return _whole(operation, length, latencies, others)
-    low = length.seconds - later - _EARLY
     high, tail = (length.seconds + each + length.jitter for each in (usual.most, usual.tail))
     width = high - low
     return _Leaf(

@@ -122,6 +122,7 @@ def test_of_equally_slow_ones_the_first_is_kept() -> None:
 
 def test_parts_are_made_of_many_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency_collector, "_PART_SIZE", 3)
+    monkeypatch.setattr(latency_collector, "_IN_A_GROUP", 1)
     made = collected(([0.1, 0.2], [1.0, 1.5]), ([0.3, 0.4], [2.0, 2.5]), ([0.5], [3.0]))
     assert len(made._parts) == 2
     assert (made.count, made.maximum) == (5, 0.5)
