@@ -17,7 +17,7 @@ from ssbench.cli.output_file import view
 from ssbench.errors import StatFileError, UsageError
 from ssbench.products import Product
 from ssbench.run.options import Side
-from ssbench.swift.credentials import Credentials
+from ssbench.stores import Credentials
 from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.portions import portion_of
 from ssbench.screen.live_frame import WorkerView
-from ssbench.swift.credentials import Credentials
+from ssbench.stores import Credentials
 from ssbench.workload.existing import refuse_writes
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import socket
-import sys
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -591,10 +590,8 @@ def clouds(fault_server, keystone, tmp_path, monkeypatch) -> None:
         "project_domain_name": "Default",
     }
     cloud = {"auth": auth_, "regions": ["other", "one"], "interface": "internal", "verify": False}
-    broken = {"auth": {"password": "hidden"}}
-    told = {"auth": auth_ | {"auth_url": "http://u:hidden@k/v3"}}
     path = tmp_path / "clouds.yaml"
-    path.write_text(json.dumps({"clouds": {"mine": cloud, "broken": broken, "told": told}}))
+    path.write_text(json.dumps({"clouds": {"mine": cloud}}))
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
 
 
@@ -613,27 +610,6 @@ def test_a_cloud_of_a_clouds_yaml(fault_server, keystone, clouds, caplog):
     assert credentials({"OS_CLOUD": "mine"} | V1).version == "1.0"
     assert credentials({"OS_CLOUD": "mine"} | V3, "--os-auth-url", "http://k/v3").version == "3"
     assert credentials(V1, "--os-cloud", "mine").version == "cloud"
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("absent", "cloud 'absent': .*not found"),
-        ("broken", "cloud 'broken': "),
-        ("told", r"cloud 'told': authentication URL 'http://\*\*\*@k/v3': .* is refused"),
-    ],
-)
-def test_a_cloud_that_cannot_be_used(clouds, name, message):
-    with pytest.raises(UsageError, match=message) as caught:
-        credentials({"OS_CLOUD": name})
-    assert "hidden" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_cloud_without_openstacksdk(monkeypatch):
-    monkeypatch.setitem(sys.modules, "openstack", None)
-    with pytest.raises(UsageError, match=r"cloud 'mine' .* needs openstacksdk: pip install openstacksdk"):
-        credentials({"OS_CLOUD": "mine"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""``kill-workers``, with the real sockets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from pathlib import Path
+
+import pytest
+import zmq
+from processes import free_ports
+
+from ssbench.cli import kill_workers
+from ssbench.errors import ExitCode, UsageError
+from ssbench.fleet import shutdown
+
+
+def arguments(*words: object) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    kill_workers.add_arguments(parser)
+    return parser.parse_args([str(each) for each in words])
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for workers for a moment only: there are none."""
+    monkeypatch.setattr(shutdown, "_SILENCE", 0.05)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_without_any_worker_it_says_so(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    caplog.set_level(logging.INFO)
+    work, results = free_ports(2)
+    found = tmp_path / "found.json"
+    given = arguments(
+        "--zmq-bind-ip=127.0.0.1", "--zmq-work-port", work, "--zmq-results-port", results, "--json", found
+    )
+    assert kill_workers.run(given) == ExitCode.OK
+    assert caplog.messages[0] == "No worker connected"
+    assert isinstance(json.loads(found.read_text()), dict)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_port_that_is_taken_is_named() -> None:
+    work, results = free_ports(2)
+    with zmq.Context() as context, context.socket(zmq.PULL) as taken:
+        taken.bind(f"tcp://127.0.0.1:{results}")
+        given = arguments("--zmq-bind-ip=127.0.0.1", "--zmq-work-port", work, "--zmq-results-port", results)
+        with pytest.raises(UsageError, match=str(results)):
+            kill_workers.run(given)
+
+
+def test_what_did_not_exit_is_counted_and_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    def run(self: shutdown.Shutdown) -> None:
+        self.remaining.update({number: f"host-{number}" for number in range(shutdown.MOST_NAMED + 3)})
+
+    monkeypatch.setattr(shutdown.Shutdown, "run", run)
+    work, results = free_ports(2)
+    given = arguments("--zmq-bind-ip=127.0.0.1", "--zmq-work-port", work, "--zmq-results-port", results)
+    assert kill_workers.run(given) != ExitCode.OK
+    assert caplog.messages[0] == "host-0 did not exit"
+    assert len(caplog.messages) == shutdown.MOST_NAMED + 1
+    assert caplog.messages[-1] == "3 more workers did not exit"
