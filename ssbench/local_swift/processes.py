@@ -41,17 +41,16 @@ class ServerProcess:
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def start(self) -> None:
-        """Start it and wait until it listens; see :meth:`launch` and :meth:`wait_ready`."""
-        self.launch()
-        self.wait_ready()
+        """Start it if it does not run, and wait until it listens; see :meth:`launch`, :meth:`wait_ready`."""
+        if self.pid is None:
+            self.launch()
+            self.wait_ready()
 
     def launch(self) -> None:
         """Start it, and do not wait.
 
         It ends when the calling *thread* ends: that is what Linux ties PR_SET_PDEATHSIG to.
         """
-        if self.pid is not None:
-            return
         self.log.parent.mkdir(exist_ok=True)
         environment = {
             **children.environment(),

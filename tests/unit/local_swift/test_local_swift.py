@@ -1,0 +1,219 @@
+"""The embedded Swift as a whole, with servers in its place that only say that they are ready."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import socket
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import wait_until
+
+from ssbench.errors import ClusterError, UsageError
+from ssbench.local_swift import Layout, LocalSwift, cluster
+from ssbench.local_swift.processes import PortTakenError
+
+
+class Server:
+    """A process that starts at once, or finds its port taken so many times."""
+
+    taken = 0
+    broken = False
+
+    def __init__(self, directory: Path, name: str, apps: list[str]) -> None:
+        self.name, self.apps, self.runs = name, apps, False
+
+    def launch(self) -> None:
+        self.runs = True
+
+    def wait_ready(self) -> None:
+        if Server.broken and self.name == "listings":
+            raise ClusterError("it did not start")
+        if Server.taken and self.name == "object-1":
+            Server.taken -= 1
+            raise PortTakenError
+
+    def kill(self) -> None:
+        self.runs = False
+
+
+@pytest.fixture(autouse=True)
+def servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ServerProcess", Server)
+    monkeypatch.setattr(Server, "taken", 0)
+    monkeypatch.setattr(Server, "broken", False)
+    # Wherever these tests keep their files.
+    monkeypatch.setattr(cluster, "has_extended_attributes", lambda _: True)
+
+
+def test_a_server_for_each_process_and_an_address_for_each_proxy(tmp_path: Path) -> None:
+    with LocalSwift(tmp_path, layout=Layout(proxies=2, object_servers=2, devices=3)) as swift:
+        assert [server.name for server in swift.servers] == [
+            *("proxy-1", "proxy-2", "listings", "object-1", "object-2")
+        ]
+        assert swift.proxy is swift.proxies[0]
+        assert [server.name for server in swift.proxies] == ["proxy-1", "proxy-2"]
+        assert swift.listings.name == "listings"
+        assert swift.listings.apps == ["account", "container"]  # type: ignore[attr-defined]
+        assert [server.name for server in swift.object_servers] == ["object-1", "object-2"]
+        assert swift.auth_url == f"http://127.0.0.1:{swift.port}/auth/v1.0"
+        assert swift.storage_url == f"http://127.0.0.1:{swift.port}/v1/AUTH_test"
+        assert swift.storage_url == swift.storage_urls[0] != swift.storage_urls[1]
+        assert [*swift.recon_urls] == ["account", "container", "object-1", "object-2"]
+        assert len({*swift.storage_urls, *swift.recon_urls.values()}) == 6
+        assert swift.log_directory == tmp_path / "log"
+    assert not any(server.runs for server in swift.servers)  # type: ignore[attr-defined]
+
+
+def test_other_hosts_reach_the_proxy_alone(tmp_path: Path) -> None:
+    with LocalSwift(tmp_path, bind_ip="0.0.0.0") as swift:
+        assert swift.address.startswith("http://0.0.0.0:")
+        assert all(url.startswith("http://127.0.0.1:") for url in swift.recon_urls.values())
+
+
+def test_ports_that_are_taken_meanwhile_are_chosen_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Server, "taken", 4)
+    with LocalSwift(tmp_path) as swift:
+        assert all(server.runs for server in swift.servers)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Server, "taken", 5)
+    swift = LocalSwift(tmp_path)
+    with pytest.raises(ClusterError, match="ports taken 5 times"):
+        swift.__enter__()
+    assert not any(server.runs for server in swift.servers)  # type: ignore[attr-defined]
+
+
+def test_a_port_that_is_fixed_and_taken(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(UsageError, match=f"127.0.0.1 port {port}: Address already in use"):
+            LocalSwift(tmp_path, port=port).__enter__()
+    with LocalSwift(tmp_path, port=port) as swift:
+        assert swift.port == port
+        assert str(port) not in "".join(swift.recon_urls.values())
+
+
+def test_an_address_of_another_host(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"192\.0\.2\.1: "):
+        LocalSwift(tmp_path, bind_ip="192.0.2.1").__enter__()
+
+
+def test_a_server_that_does_not_start_ends_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Server, "broken", True)
+    swift = LocalSwift(tmp_path)
+    with pytest.raises(ClusterError, match="it did not start"):
+        swift.__enter__()
+    assert swift.servers
+    assert not any(server.runs for server in swift.servers)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Server, "broken", False)
+    with LocalSwift(tmp_path):  # the directory is free again
+        pass
+
+
+def test_a_directory_is_for_one(tmp_path: Path) -> None:
+    with (
+        LocalSwift(tmp_path),
+        pytest.raises(UsageError, match="another local Swift is using this directory"),
+    ):
+        LocalSwift(tmp_path).__enter__()
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot keep a Swift there: "):
+        LocalSwift(tmp_path / "file" / "below").__enter__()
+
+
+def test_a_temporary_directory_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with LocalSwift() as swift:
+        assert swift.directory.parent == tmp_path
+        assert (swift.directory / "etc").is_dir()
+    assert not swift.directory.exists()
+    swift.stop()
+    # Also where nobody says a word: the pipe ends with the process that has it.
+    swift = LocalSwift()
+    swift.__enter__()
+    assert swift._remover is not None
+    assert swift._remover.stdin is not None
+    swift._remover.stdin.close()
+    wait_until(lambda: not swift.directory.exists(), "the folder's removal")
+    swift._remover.wait(60)
+    swift._remover = None
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def version(name: str) -> str:
+        if name == "eventlet":
+            raise importlib.metadata.PackageNotFoundError
+        return "1"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(UsageError, match="needs the package 'eventlet': pip install swift eventlet"):
+        LocalSwift(tmp_path).__enter__()
+
+
+def slow_file(swift: LocalSwift) -> str:
+    return (swift.directory / "etc" / "slow.json").read_text()
+
+
+def test_faults_begin_and_end(tmp_path: Path) -> None:
+    swift = LocalSwift(tmp_path, layout=Layout(devices=2))
+    swift.slow("d1", 0.5, 0.25)  # before there is a server
+    with swift:
+        assert '"d1"' in slow_file(swift)
+        swift.slow("proxy", 1.0)
+        swift.fail("d2")
+        assert '"request"' in slow_file(swift)
+        assert '"open"' in slow_file(swift)
+        stub = tmp_path / "node" / "object-1" / "d2" / ".ismount"
+        assert not stub.exists()
+        swift.repair("d1")
+        swift.repair("d2")
+        swift.repair("proxy")
+        assert slow_file(swift) == "[]"
+        assert stub.exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "message"),
+    [
+        ("slow", ("d9", 1.0), "slow d9: no such thing, there are d1, object-1, proxy"),
+        ("slow", ("proxy", 1.0, 1.0, "open"), "slow proxy at 'open': can be at request"),
+        ("slow", ("d1", 1.0, 1.0, "end"), "slow d1 at 'end': can be at request, open, block, commit"),
+        ("fail", ("proxy",), "fail proxy: the devices are d1"),
+    ],
+)
+def test_faults_that_cannot_be(method: str, given: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        getattr(LocalSwift(), method)(*given)
+    assert str(caught.value) == message
+
+
+def test_where_objects_are_kept_in_memory_there_is_one_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "has_extended_attributes", lambda _: False)
+    for options in ({"layout": Layout(replicas=2)}, {"policies": ["slim:ec:2+1"]}):
+        with pytest.raises(UsageError, match="replicas and erasure coding: not where files take no user"):
+            LocalSwift(tmp_path, **options).__enter__()  # type: ignore[arg-type]
+    with LocalSwift(tmp_path) as swift:
+        swift.slow("object-1", 1.0, where="request")
+        with pytest.raises(UsageError, match="failed devices, and delays where objects are opened"):
+            swift.fail("d1")
+
+
+def test_whether_files_take_attributes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+    def refuse(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    assert not cluster.has_extended_attributes(tmp_path)
+    monkeypatch.setattr(os, "setxattr", lambda *_: None)
+    assert cluster.has_extended_attributes(tmp_path)
+    assert not [*tmp_path.iterdir()]

@@ -1,0 +1,203 @@
+"""What a run leaves, over a simulated fleet, and what is said of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+from simulated import Network, failure
+
+from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.wire import RunParameters
+from ssbench.run import leftovers
+from ssbench.run.leftovers import Leftovers, accounts_to_clean, what_deletes
+from ssbench.run.loop import Loop
+from ssbench.run.news import News
+from ssbench.run.options import RunOptions, Side
+from ssbench.run.part import parts_of
+from ssbench.run.places import Place
+from ssbench.run.tokens import TokenRenewal, TokenSource
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.swift.credentials import Credentials, Session
+
+SCENARIO = Scenario("s", (SizeClass("c", 1, 1, 500, (1, 1, 1, 1)),), 8, operation_count=1, container_base="b")
+
+
+class Run:
+    """A run that has made so many objects, and a fleet with a worker."""
+
+    def __init__(self, count: int, *, noop: bool = False, local_swift: bool = False) -> None:
+        self.network = Network()
+        self.news = News()
+        fleet = self.network.fleet(RunParameters(run_id=1))
+        self.loop = Loop(
+            fleet, ClosedLoop(8, 2), self.news, [[TokenRenewal(None)]], 60.0, lambda: self.network.now
+        )
+        self.worker = self.network.worker(1)
+        fleet.receive(0)
+        size_class = replace(SCENARIO.size_classes[0], initial_files=max(1, count))
+        (part,) = parts_of(replace(SCENARIO, size_classes=(size_class,)), 1, None)
+        part.crew = fleet.crews[0]
+        part.state.owns_initial = count > 0
+        for number in range(1, count + 1):
+            part.state.add_initial(0, number, 1)
+        self.leftovers = Leftovers([part], self.loop, RunOptions(noop=noop), local_swift=local_swift)
+        self.part = part
+
+    def warning(self) -> str:
+        (warning,) = self.news.warnings
+        return warning
+
+
+def test_all_is_deleted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    run = Run(30)
+    assert run.leftovers.count() == 30
+    assert run.leftovers.delete(gave_up=False)
+    assert {job[4] for batch in run.worker.batches for job in batch.jobs} == {*range(1, 31)}
+    assert caplog.messages[0] == "Deleting the 30 objects that the run created"
+    assert caplog.messages[-1] == "Deleted 30 of 30"
+    assert run.news.warnings == []
+
+
+def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    run = Run(0)
+    assert run.leftovers.delete(gave_up=True)
+    run.leftovers.say_what_stays()
+    run.leftovers.say_what_operations_left(0)
+    assert caplog.messages == []
+
+
+def test_it_tries_less_often_and_users_do_not_think() -> None:
+    run = Run(3)
+    requests = structs.replace(run.loop.fleet.parameters.requests, retries=7)
+    run.loop.fleet.forget_jobs(requests=requests, think_time=1.0)
+    run.leftovers.delete(gave_up=False)
+    assert run.worker.parameters.requests.retries == 2
+    assert run.worker.parameters.think_time == 0.0
+
+
+def test_deletions_that_fail_are_counted_with_their_cause_and_what_to_do() -> None:
+    run = Run(5)
+    run.worker.answer = failure("HTTP 403")
+    assert not run.leftovers.delete(gave_up=False)
+    warning = run.warning()
+    assert warning.startswith(
+        "5 of the 5 objects that the run created are still there (5 x HTTP 403; for example: "
+    )
+    assert warning.endswith("ssbench-master cleanup-containers --container-base b")
+    assert "gave up" not in warning
+
+
+def test_after_many_failures_in_a_row_no_more_is_tried() -> None:
+    run = Run(200)
+    run.worker.answer = failure("HTTP 503")
+    assert not run.leftovers.delete(gave_up=False)
+    warning = run.warning()
+    assert warning.startswith("200 of the 200 objects")
+    assert "; the clean-up gave up after 20 failures in a row; " in warning
+    assert sum(len(batch.jobs) for batch in run.worker.batches) < 60
+
+
+@pytest.mark.parametrize(("gave_up", "seconds"), [(True, 10.0), (False, 60.0)])
+def test_a_run_that_gave_up_is_less_patient(gave_up: bool, seconds: float) -> None:
+    run = Run(500)
+    run.worker.answer = failure("timeout")
+    run.worker.seconds = seconds * 0.6
+    began = run.network.now
+    assert not run.leftovers.delete(gave_up=gave_up)
+    early, left = run.news.warnings
+    assert early.startswith("Clean-up ended early: nothing has succeeded for ")
+    assert left.startswith("500 of the 500 objects that the run created are still there (")
+    assert seconds < run.network.now - began < 2 * seconds
+
+
+def test_after_an_interruption_it_has_a_few_seconds(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(leftovers, "_LAST_SECONDS", -1.0)  # they are over already
+    run = Run(5)
+    run.loop.interrupted.set()
+    assert not run.leftovers.delete(gave_up=False)
+    assert caplog.messages[0] == "Deleting the 5 objects that the run created (Ctrl-C leaves them there)"
+    assert run.warning().startswith("5 of the 5 objects that the run created are still there; ")
+    assert not run.loop.interrupted.is_set()  # so that another one can end it
+
+
+def test_another_interruption_ends_it() -> None:
+    run = Run(500)
+    run.worker.seconds = 1.0
+    run.network.at(3.0, run.loop.interrupted.set)
+    assert not run.leftovers.delete(gave_up=False)
+    left = int(run.warning().split()[0])
+    assert 400 < left < 500
+
+
+def test_what_stays_is_said_where_nothing_deletes_it() -> None:
+    run = Run(4)
+    run.leftovers.say_what_stays()
+    assert run.warning() == (
+        "4 objects that the run created are still there; this deletes them, their containers and the initial"
+        " objects: ssbench-master cleanup-containers --container-base b"
+    )
+    run = Run(4, noop=True)
+    run.leftovers.say_what_stays()
+    assert run.news.warnings == []  # there are none
+
+
+def test_what_operations_of_several_requests_left() -> None:
+    run = Run(0, local_swift=True)
+    run.part.crew.left = 3
+    run.leftovers.say_what_operations_left(2)
+    assert "3 deletions failed, and of 2 such operations no end is known; they go with the" in run.warning()
+    run = Run(0)
+    run.leftovers.say_what_operations_left(1)
+    assert "0 deletions failed, and of 1 such operations" in run.warning()
+
+
+def sessions(count: int) -> TokenSource:
+    urls = iter(range(count))
+    return TokenSource(
+        [Credentials(version="1.0", auth_url="http://h/auth", endpoint_type="")] * count,
+        [],
+        lambda _: Session((f"http://h/v1/AUTH_{next(urls)}",), "t"),
+    )
+
+
+def test_options_that_find_several_accounts() -> None:
+    several = replace(SCENARIO, accounts=3, account_base="bench")
+    assert accounts_to_clean(several, None) == []
+    assert accounts_to_clean(SCENARIO, sessions(1)) == []
+    assert accounts_to_clean(several, sessions(3)) == ["--credentials", "FILE"]
+
+
+def test_what_deletes_them() -> None:
+    place = Place("my base", "gold", 3)
+    command = "ssbench-master cleanup-containers --container-base 'my base' -p gold"
+    assert what_deletes([place], (), local_swift=False).endswith(f": {command}")
+    assert what_deletes([replace(place, policy=None)], (), local_swift=False).endswith(
+        " --container-base 'my base'"
+    )
+    accounts = what_deletes([place], (), local_swift=False, options=["--accounts=2"])
+    assert "cleanup-containers --accounts=2 --container-base" in accounts
+    # Nothing can be deleted in a Swift that is gone when the user reads this.
+    assert "cleanup-containers" not in what_deletes([place], (), local_swift=True)
+
+
+def what_deletes_of(*sides: Side) -> str:
+    places = (part.places[0] for part in parts_of(SCENARIO, 1, None, sides))
+    return what_deletes(places, sides, local_swift=False)
+
+
+def test_what_deletes_both_sides() -> None:
+    command = "ssbench-master cleanup-containers --container-base b"
+    both = what_deletes_of(Side("x", policy="gold"), Side("y", policy="ec"))
+    assert both.endswith(f": {command} -p gold and {command} -p ec")
+    both = what_deletes_of(Side("x", "http://one/v1/a"), Side("y", "http://two/v1/a"))
+    assert both.endswith(f": {command} -S http://one/v1/a and {command} -S http://two/v1/a")
+    both = what_deletes_of(Side("old"), Side("new"))
+    assert both.endswith(f": {command}, with the variables of each of the accounts old and new")
