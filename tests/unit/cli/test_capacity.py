@@ -1,0 +1,282 @@
+"""``run-scenario --sweep`` and ``--find``: what they run and say, with runs whose results are planted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from result_rows import many
+
+from ssbench.cli import capacity, capacity_runs, master
+from ssbench.cli.capacity_runs import Setting
+from ssbench.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
+from ssbench.fleet.addresses import BindAddress
+from ssbench.results import Failure, Sink
+from ssbench.run import BenchOptions, RunOptions, RunOutcome
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+
+SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
+
+#: Seconds that the store takes for an operation, and how many at once it can.
+LATENCY, AT_ONCE = 0.01, 20
+
+
+@dataclass
+class Store:
+    """Carries out no operation: each run is of the store's planted results, and of the workers' room."""
+
+    folder: Path
+    scenarios: list[Scenario] = field(default_factory=list)
+    options: list[RunOptions] = field(default_factory=list)
+    workers: list[int] = field(default_factory=list)
+    #: What replaces the outcome of a run, by its number.
+    instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
+    failing: bool = False
+    room: int = 1000
+
+    def __call__(self, options: BenchOptions) -> Store:
+        self.bench = options
+        return self
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def capacity(self) -> int:
+        return self.room
+
+    def use_local_workers(self, count: int) -> None:
+        self.workers.append(count)
+
+    def run(self, scenario: Scenario, options: RunOptions, **_: Any) -> RunOutcome:
+        self.scenarios.append(scenario)
+        self.options.append(options)
+        users = scenario.user_count
+        latency = LATENCY * max(1.0, users / AT_ONCE)
+        seconds = scenario.run_seconds or 1.0
+        count = int(seconds * users / latency)
+        path = self.folder / (options.stats_file or Path("run.stat.gz")).name
+        writer = RunResultsWriter(path, RunDescription(scenario, started=1e9))
+        completed = 1e9 + np.linspace(latency, seconds, count)
+        results = many(range(count), operation=1, last_byte=latency, completed=completed, size=1)
+        if self.failing:
+            results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
+        writer.add(results)
+        writer.end(RunSummary(1e9 + seconds))
+        logging.getLogger("ssbench.run.run").info("run of %d", users)
+        outcome = RunOutcome(run_id=1, seed=7, path=path, count=count)
+        return self.instead.get(len(self.scenarios), lambda same: same)(outcome)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Store:
+    caplog.set_level(logging.INFO)
+    made = Store(tmp_path)
+    monkeypatch.setattr(capacity, "Bench", made)
+    return made
+
+
+def arguments(*options: object) -> argparse.Namespace:
+    argv = ["run-scenario", "-f", "very_small", *map(str, options)]
+    return master.parser(argv).parse_args(argv)
+
+
+def carry_out(
+    store: Store, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
+) -> ExitCode:
+    given = arguments(*options)
+    capacity.prepare(given)
+
+    @contextmanager
+    def sinks(_scenario: Scenario, _bench: object) -> Iterator[list[Sink]]:
+        yield []
+
+    setting = Setting(
+        scenario,
+        bench or BenchOptions(address=BindAddress("127.0.0.1")),
+        RunOptions(stats_file=store.folder / "x.stat.gz"),
+        nullcontext(),
+        sinks,
+        lambda _: None,
+    )
+    return capacity.run(given, setting)
+
+
+def users(store: Store) -> list[int]:
+    return [each.user_count for each in store.scenarios]
+
+
+def test_a_sweep_goes_through_its_values_with_the_same_objects(
+    store: Store, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = tmp_path / "found.json"
+    assert carry_out(store, "--sweep", "users=5,10,20", "--json", found) == ExitCode.OK
+    assert users(store) == [5, 10, 20]
+    assert len({each.seed for each in store.options}) == 1
+    assert [each.stats_file.name for each in store.options if each.stats_file] == [
+        f"x.users-{each}.stat.gz" for each in (5, 10, 20)
+    ]
+    steps = json.loads(found.read_text())["steps"]
+    assert [step["value"] for step in steps] == [5, 10, 20]
+    assert [step["ops_per_second"] for step in steps] == pytest.approx([500, 1000, 2000], rel=0.02)
+    assert caplog.messages[0] == "Sweep: 3 steps, about 1 min 3 s, besides initial uploads"
+    assert "Step 2: 10 users, 20 s: 999.9 ops/s, 0 failed" in caplog.messages
+    assert f"Results saved to {tmp_path / 'x.users-*.stat.gz'}" in caplog.messages
+    # Later runs are quiet.
+    assert [line for line in caplog.messages if line.startswith("run of")] == ["run of 5"]
+    assert "2,000" in capsys.readouterr().out
+
+
+def test_a_sweep_ends_where_more_brings_nothing(store: Store) -> None:
+    assert carry_out(store, "--sweep", "users=5..5000") == ExitCode.OK
+    assert AT_ONCE < users(store)[-1] < 640
+
+
+def test_a_sweep_in_which_nothing_succeeds_has_failed(store: Store) -> None:
+    store.failing = True
+    assert carry_out(store, "--sweep", "users=5,10") == ExitCode.FAILED
+
+
+def test_local_workers_have_room_for_the_most_users_from_the_first_step_on(store: Store) -> None:
+    carry_out(store, "--sweep", "users=5,11", bench=BenchOptions(workers=2))
+    assert store.bench.concurrency == 6
+    carry_out(store, "--sweep", "workers=1,2", bench=BenchOptions(workers=1))
+    assert store.bench.concurrency is None
+    assert store.workers == [1, 2]
+
+
+def test_a_search_finds_what_the_store_bears(
+    store: Store, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    found = tmp_path / "found.json"
+    assert (
+        carry_out(store, "--find", "read.p99 <= 25ms", "--json", found, "--no-default-report") == ExitCode.OK
+    )
+    answer = json.loads(found.read_text())
+    # 20 users at once take 10 ms, and as many times longer as there are more of them.
+    value = json.dumps(answer)
+    assert answer["exit_code"] == 0
+    best = max(step["value"] for step in answer["steps"] if step["p99"] <= 0.025)
+    assert 45 <= best <= 50, value
+    assert "p99" in caplog.text
+    assert any("; holds: read.p99 " in line for line in caplog.messages)
+    assert any("; does not hold: read.p99 " in line for line in caplog.messages)
+
+
+def test_a_search_without_limit_ends_where_more_users_only_wait(store: Store) -> None:
+    assert carry_out(store, "--find", "errors <= 1%") in {ExitCode.OK, ExitCode.UNDECIDED}
+    assert users(store)[-1] < 1000
+
+
+def test_a_search_whose_goal_never_holds_has_failed(store: Store) -> None:
+    assert carry_out(store, "--find", "read.p99 <= 1ms") == ExitCode.FAILED
+    assert min(users(store)) == 1
+
+
+def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: Store) -> None:
+    too_many = TooManyErrorsError("100 operations failed")
+
+    def ended(outcome: RunOutcome) -> RunOutcome:
+        return replace(outcome, error=too_many)
+
+    store.instead = dict.fromkeys(range(2, 40), ended)
+    assert carry_out(store, "--find", "read.p99 <= 100ms") == ExitCode.OK
+    assert max(users(store)[1:]) <= 16
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "why"),
+    [
+        ({"path": None, "interrupted": True}, ExitCode.INTERRUPTED, "interrupted"),
+        ({"interrupted": True}, ExitCode.INTERRUPTED, "interrupted"),
+        ({"error": ClusterError("nothing succeeded")}, ExitCode.CLUSTER, "nothing succeeded"),
+        ({"trouble": True}, ExitCode.FAILED, None),
+    ],
+)
+@pytest.mark.parametrize("option", ["--sweep=users=2,4,8", "--find=read.p99 <= 25ms"])
+def test_how_a_step_ends_early(
+    store: Store, tmp_path: Path, option: str, change: dict[str, Any], code: ExitCode, why: str | None
+) -> None:
+    store.instead[2] = lambda outcome: replace(outcome, **change)
+    found = tmp_path / "found.json"
+    assert carry_out(store, option, "--json", found) == code
+    assert (len(store.scenarios) == 2) == (why is not None)
+    report = json.loads(found.read_text())
+    assert report["exit_code"] == code
+    if why is not None:
+        assert why in json.dumps(report["conclusion"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ClusterError("no answer")])
+def test_what_is_known_is_written_where_a_step_cannot_run(
+    store: Store, tmp_path: Path, error: BaseException
+) -> None:
+    def end(_: RunOutcome) -> RunOutcome:
+        raise error
+
+    store.instead[3] = end
+    found = tmp_path / "found.json"
+    with pytest.raises(type(error)):
+        carry_out(store, "--sweep", "users=2,4,8", "--json", found)
+    report = json.loads(found.read_text())
+    assert [step["value"] for step in report["steps"]] == [2, 4]
+    expected = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
+    assert report["exit_code"] == expected
+
+
+def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "removed meanwhile"
+    folder.mkdir()
+
+    def remove(outcome: RunOutcome) -> RunOutcome:
+        folder.rmdir()
+        return outcome
+
+    store.instead[1] = remove
+    assert carry_out(store, "--sweep", "users=2,4", "--json", folder / "x.json") == ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        (["--sweep=users=1,2", "-u", "4"], {}, "--sweep varies what -u/--user-count sets"),
+        (["--sweep=rate=1,2", "--rate", "4"], {}, "--sweep varies what --rate sets"),
+        (["--sweep=workers=1,2", "--zmq-bind-ip", "127.0.0.1"], {}, "--sweep workers= starts local workers"),
+        (["--sweep=users=1,2", "--repeat", "2"], {}, "--sweep makes many runs"),
+        (["--find=errors <= 1%", "--until", "2%"], {}, "--find makes many runs"),
+        (["--find=errors <= 1%"], {"run_seconds": None}, "--find needs the time that a step takes"),
+        (["--find=errors <= 1%"], {"stages": (Stage(1.0, (1, 2)),)}, "--find needs the time"),
+        (["--find=web.p99 <= 1s"], {}, "--find: "),
+        (["--find=errors <= 1%"], {"groups": True}, "--find: the scenario has groups of users; vary those"),
+    ],
+)
+def test_what_does_not_go_together(
+    store: Store, options: list[str], changes: dict[str, Any], message: str
+) -> None:
+    if changes.get("groups"):
+        changes = {"groups": (Group("a", 4, SCENARIO.size_classes), Group("b", 4, SCENARIO.size_classes))}
+    with pytest.raises(UsageError) as caught:
+        carry_out(store, *options, scenario=replace(SCENARIO, **changes))
+    assert str(caught.value).startswith(message)
+    assert not store.scenarios
+
+
+def test_messages_of_phases_come_back_after_a_step() -> None:
+    log = logging.getLogger("ssbench.run")
+    before = log.level
+    with capacity_runs._quiet(after_first=True):
+        assert log.level == logging.WARNING
+    assert log.level == before
+    with capacity_runs._quiet(after_first=False):
+        assert log.level == before
