@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from isal import isal_zlib
 
 from ssbench.errors import StatFileError
+from ssbench.run_results.read_ahead import ahead
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib's window of 15 bits, in the gzip format
@@ -21,11 +23,17 @@ _MAX_OUTPUT = 1024 * 1024
 #: Results that all failed with the same long text expand 130 times; the most that gzip can do is 1,032.
 _MAX_FREE = 64 * 1024 * 1024
 _MAX_EXPANSION = 500
+#: So many pieces are decompressed ahead, of a megabyte each at most, in files of so many bytes or more.
+_AHEAD = 32
+_LARGE = 1024 * 1024
 #: isal's stubs call the class an instance.
 _INFLATE_ERRORS = (cast("type[Exception]", isal_zlib.error), EOFError)
 
 #: Called with the bytes read so far and the bytes that there are, of the file as it is on the disk.
 Progress = Callable[[int, int], None]
+
+#: Pieces of what is in a file, each with how many bytes of the file were read for that.
+_Pieces = Generator[tuple[bytes, int]]
 
 
 class Stream:
@@ -33,6 +41,7 @@ class Stream:
 
     Raises StatFileError when the file cannot be opened or read. ``damage`` says, once everything
     before has been read, where and why the compressed data break off; None while they do not.
+    What is compressed in a large file is decompressed ahead, by a thread that ends with :meth:`close`.
     """
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
@@ -49,13 +58,13 @@ class Stream:
             raise StatFileError(f"{str(path)!r}: cannot be read: {error}") from None
         #: Bytes of the file, as it is on the disk.
         self.size = os.fstat(self._file.fileno()).st_size
-        self._compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
-        self._member = isal_zlib.decompressobj(_GZIP)
-        self._member_start = 0
-        self._fed = 0  # bytes of the file given to the present member
-        self._input = b""
-        self._output = bytearray()
-        self._expanded = 0
+        compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
+        self._gunzip = _Gunzip(self._file) if compressed else None
+        self._pieces = self._gunzip.pieces() if self._gunzip else _plain(self._file)
+        if compressed and self.size >= _LARGE:
+            self._pieces = ahead(self._pieces, _AHEAD)
+        self._ready = deque[bytes | memoryview]()
+        self._held = 0  # bytes that are ready
         self._done = False
 
     def first_pass(self) -> Stream:
@@ -68,84 +77,119 @@ class Stream:
 
     def close(self) -> None:
         """Close the file; reading is over."""
+        self._pieces.close()
         self._file.close()
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without taking them; fewer at the end."""
         self._fill(size)
-        return bytes(self._output[:size])
+        data = self._join(size)
+        self._ready.appendleft(data)
+        self._held += len(data)
+        return data
 
     def read(self, size: int) -> bytes:
         """Return the next ``size`` bytes; fewer at the end or before damage."""
         self._fill(size)
-        data = bytes(self._output[:size])
-        del self._output[:size]
-        return data
+        return self._join(size)
 
     def read_some(self, most: int) -> bytes:
         """Return from 1 to ``most`` bytes, as many as are at hand; none at the end."""
-        if not self._output:
-            self._fill(1)
-        return self.read(min(most, len(self._output)))
+        self._fill(1)
+        return self._join(min(most, self._held))
+
+    def _join(self, size: int) -> bytes:
+        """Take this many of the bytes at hand, or all; each is copied once, however large a record is."""
+        parts: list[bytes | memoryview] = []
+        left = min(size, self._held)
+        self._held -= left
+        while left:
+            piece = self._ready.popleft()
+            if len(piece) > left:
+                view = memoryview(piece)
+                piece = view[:left]
+                self._ready.appendleft(view[left:])
+            parts.append(piece)
+            left -= len(piece)
+        return b"".join(parts)
 
     def _fill(self, size: int) -> None:
-        while len(self._output) < size and not self._done:
-            self._more()
-
-    def _more(self) -> None:
-        """Decompress some more into the output."""
-        if not self._input:
+        while self._held < size and not self._done:
             try:
-                self._input = self._file.read(_CHUNK)
+                piece, position = next(self._pieces)
+            except StopIteration:
+                self._done = True
+                self.damage = self._gunzip.damage if self._gunzip else None
             except OSError as error:
                 raise StatFileError(f"{self.path}: cannot be read: {error.strerror}") from None
-            if self._progress:
-                self._progress(self._file.tell(), self.size)
-        if not self._input:
-            self._done = True
-            if self._compressed and self._fed:
-                self.damage = "the compressed data are cut off"
-        elif not self._compressed:
-            self._output += self._input
-            self._input = b""
-        else:
-            self._inflate()
+            else:
+                self._ready.append(piece)
+                self._held += len(piece)
+                if self._progress:
+                    self._progress(position, self.size)
 
-    def _inflate(self) -> None:
-        given = self._input
-        if not self._fed:  # between members may be padding, as tapes and some copies leave it
-            given = given.lstrip(b"\0")
-            self._member_start += len(self._input) - len(given)
-            self._input = given
-            if not given:
+
+def _plain(file: BinaryIO) -> _Pieces:
+    while piece := file.read(_CHUNK):
+        yield piece, file.tell()
+
+
+class _Gunzip:
+    """Decompresses a file; ``damage``, known at the end of its pieces, says where and why it breaks off."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.damage: str | None = None
+        self._file = file
+        self._member = isal_zlib.decompressobj(_GZIP)
+        self._member_start = 0
+        self._fed = 0  # bytes of the file given to the present member
+        self._expanded = 0
+
+    def pieces(self) -> _Pieces:
+        """Yield what it holds, each with how much of the file was read for that; raises OSError."""
+        while given := self._file.read(_CHUNK):
+            position = self._file.tell()
+            while given and self.damage is None:
+                piece, given = self._inflate(given)
+                yield piece, position
+            if self.damage is not None:
                 return
+        if self._fed:
+            self.damage = "the compressed data are cut off"
+
+    def _inflate(self, given: bytes) -> tuple[bytes, bytes]:
+        """Return what some of the file holds, and what is left of that; there may be damage then."""
+        if not self._fed:  # between members may be padding, as tapes and some copies leave it
+            padded = len(given)
+            given = given.lstrip(b"\0")
+            self._member_start += padded - len(given)
+            if not given:
+                return b"", b""
         try:
             more = self._member.decompress(given, _MAX_OUTPUT)
         except _INFLATE_ERRORS:
-            self._salvage(given)
-            return
-        self._output += more
+            return self._salvaged(given), b""
         self._expanded += len(more)
         if self._expanded > max(_MAX_FREE, _MAX_EXPANSION * self._file.tell()):
             self.damage = f"the compressed data expand to more than {_MAX_EXPANSION} times their size"
-            self._done = True
-            return
+            return more, b""
         if self._member.eof:
-            self._input = self._member.unused_data
-            self._member_start += self._fed + len(given) - len(self._input)
+            left = self._member.unused_data
+            self._member_start += self._fed + len(given) - len(left)
             self._fed = 0
             self._member = isal_zlib.decompressobj(_GZIP)
         else:
-            self._input = self._member.unconsumed_tail
-            self._fed += len(given) - len(self._input)
+            left = self._member.unconsumed_tail
+            self._fed += len(given) - len(left)
+        return more, left
 
-    def _salvage(self, given: bytes) -> None:
-        """Take what precedes the damage in a piece of input that did not decompress whole.
+    def _salvaged(self, given: bytes) -> bytes:
+        """Return what precedes the damage in a piece of input that did not decompress whole.
 
         The decompressor keeps what it had before an error to itself, so the member is decompressed
         again up to that piece, and the piece byte by byte.
         """
-        self._done = True
+        saved = bytearray()
         position = 0
         member = isal_zlib.decompressobj(_GZIP)
         self._file.seek(self._member_start)
@@ -158,6 +202,7 @@ class Stream:
                     member.decompress(member_input, _MAX_OUTPUT)
                     member_input = member.unconsumed_tail
             for position in range(len(given)):
-                self._output += member.decompress(given[position : position + 1])
+                saved += member.decompress(given[position : position + 1])
         where = self._member_start + self._fed + position
         self.damage = f"the compressed data are damaged at or before byte {where:,} of the file"
+        return bytes(saved)
