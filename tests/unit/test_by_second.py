@@ -36,6 +36,21 @@ def test_parts_are_put_together():
     assert counts.tolist() == [3, 1, 1]
 
 
+def test_tables_of_several_groups_are_those_of_each_by_itself():
+    random = np.random.default_rng(5)
+    groups = random.choice([0, 3, 4, 250], 5000)
+    ended = random.uniform(100, 130, 5000)
+    values = random.lognormal(-4 + groups / 100, 0.6)
+    tables = LatencyTable.by_group(groups, ended, values)
+    assert set(tables) == {0, 3, 4, 250}
+    for group, table in tables.items():
+        alone = _of(ended[groups == group], values[groups == group])
+        for found, expected in zip(table._rows(), alone._rows(), strict=True):
+            assert found.tolist() == expected.tolist()
+        for found, expected in zip(table.percentiles(0.5), alone.percentiles(0.5), strict=True):
+            assert found.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 1.0])
 def test_a_percentile_of_all_seconds_is_within_a_bucket_of_the_exact_one(share):
     random = np.random.default_rng(3)

@@ -51,6 +51,12 @@ def test_a_long_run_has_bins_of_a_second_or_more() -> None:
     assert over_time.operations[1].count[1:-1].tolist() == [2000] * (len(over_time.starts) - 2)
 
 
+def test_a_short_run_has_finer_bins() -> None:
+    for seconds, width in ((5.0, 0.0625), (10.0, 0.125), (19.9, 0.25), (20.0, 1.0)):
+        over_time, _ = counted(np.linspace(0.0, seconds, 160_001).tolist(), each=1000)
+        assert over_time.seconds[2] == pytest.approx(width)
+
+
 @pytest.mark.parametrize(
     ("count", "rank", "width"), [(60_001, 99, 1.0), (6_001, 95, 2.0), (3_001, 90, 2.0), (601, 50, 2.0)]
 )
