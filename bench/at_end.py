@@ -51,7 +51,7 @@ def wait_at_end(path: Path, results: int, stats: Path, think: float) -> tuple[fl
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     ended = time.time()
     last = max(float(block.completed.max()) for block in open_results(stats).blocks())
-    return ended - last, measure(REPORT, "report-scenario", "-s", str(stats))[0]
+    return ended - last, measure(REPORT, "report-scenario", "-s", str(stats)).cpu
 
 
 def main() -> None:

@@ -4,10 +4,10 @@
 
 Draws stat files in a temporary folder, of today's format through the same writer as a run, of the
 old formats from their description. For each it runs, each in a process of its own and by turns,
-``report-scenario`` and a loop over the standard gzip module, and prints the medians of the
-CPU seconds (the start of Python included, which an empty program shows; all of it is one thread, and
-other work on the machine disturbs them less than seconds of the clock), the range of their ratio, the
-largest memory, and by how many bytes a result it grew since the first number of results.
+``report-scenario`` and a loop over the standard gzip module, and prints the medians of their seconds
+by the clock (the start of Python included, which an empty program shows), the range of the ratio, the CPU
+seconds of the report (other work on the machine disturbs them less; two threads take part in the report of a
+large file), the largest memory, and by how many bytes a result it grew since the first number of results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgpack
 import numpy as np
@@ -167,14 +169,23 @@ def write_pickle(path: Path, results: int, trans_ids: bool) -> None:
 WRITERS = {"current": write_current, "msgpack": write_msgpack, "pickle": write_pickle}
 
 
-def measure(*command: str) -> tuple[float, float]:
-    """Run Python; return its CPU seconds and its largest memory in MB."""
+class Cost(NamedTuple):
+    """What a process took: seconds of the clock and of the CPU, and its largest memory in MB."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def measure(*command: str) -> Cost:
+    """Run Python."""
+    began = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", *command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"exit code {process.returncode} of {command}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
 
 
 def main() -> None:
@@ -184,23 +195,25 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--no-trans-ids", action="store_true")
     arguments = parser.parse_args()
-    print(f"empty program: {statistics.median(measure('')[0] for _ in range(5)):.2f} s")
-    print("format      results      MB bytes each   gzip s report s  ratio (range)       report MB  growth B")
+    print(f"empty program: {statistics.median(measure('').seconds for _ in range(5)):.2f} s")
+    print(
+        "format      results      MB bytes each   gzip s report s  ratio (range)"
+        "       CPU s  report MB  growth B"
+    )
     with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
         path = Path(folder) / "drawn.stat.gz"
         for name in arguments.format:
             least: tuple[int, float] | None = None
             for results in arguments.results:
                 WRITERS[name](path, results, not arguments.no_trans_ids)
-                gunzips, reports, memories = [], [], []
+                gunzips, reports = [], []
                 for _ in range(arguments.repeat):
-                    gunzips.append(measure(GUNZIP, str(path))[0])
-                    seconds, memory = measure(REPORT, "report-scenario", "-s", str(path))
-                    reports.append(seconds)
-                    memories.append(memory)
+                    gunzips.append(measure(GUNZIP, str(path)).seconds)
+                    reports.append(measure(REPORT, "report-scenario", "-s", str(path)))
                 size = path.stat().st_size
-                gunzip, report, memory = map(statistics.median, (gunzips, reports, memories))
-                ratios = sorted(r / g for r, g in zip(reports, gunzips, strict=True))
+                gunzip = statistics.median(gunzips)
+                report, cpu, memory = (statistics.median(each) for each in zip(*reports, strict=True))
+                ratios = sorted(r.seconds / g for r, g in zip(reports, gunzips, strict=True))
                 growth = "-"
                 if least and results > least[0]:
                     growth = f"{1e6 * (memory - least[1]) / (results - least[0]):.1f}"
@@ -208,7 +221,7 @@ def main() -> None:
                 print(
                     f"{name:8} {results:10,} {size / 1e6:7.1f} {size / results:10.1f} {gunzip:8.2f} "
                     f"{report:8.2f} {report / gunzip:6.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})".ljust(70)
-                    + f"{max(memories):9.0f} {growth:>9}",
+                    + f"{cpu:6.2f} {max(each.memory for each in reports):9.0f} {growth:>9}",
                     flush=True,
                 )
 
