@@ -65,6 +65,20 @@ def test_waits_of_writes_and_of_reads(seconds, of_create, of_read):
         assert 25 <= wait.requests <= 31
 
 
+@pytest.mark.parametrize(("below", "above", "named"), [(0, 0, 1), (3, 0, 1), (15, 0, 0), (0, 40, 0)])
+def test_a_slope_past_a_length_is_no_wait(below, above, named):
+    """As many are a little shorter, or a little longer, as where a store is slow for other reasons."""
+    rng = np.random.default_rng(1)
+    usual = rng.lognormal(np.log(0.01), 0.2, 300)
+    slow = [
+        0.2 + rng.exponential(0.001, 30),
+        rng.uniform(0.197, 0.1999, below),
+        rng.uniform(0.24, 0.27, above),
+    ]
+    waited = plain(np.concatenate([usual, *slow]))
+    assert len(waits_in({(1, 0): (waited, merge(()))})) == named
+
+
 @pytest.mark.parametrize(
     ("seconds", "name"),
     [(each, "a lost SYN that was sent again") for each in (1.0, 2.0, 3.0, 7.0)]
