@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import isal_zlib
 
@@ -32,15 +32,25 @@ _INFLATE_ERRORS = (cast("type[Exception]", isal_zlib.error), EOFError)
 #: Called with the bytes read so far and the bytes that there are, of the file as it is on the disk.
 Progress = Callable[[int, int], None]
 
-#: Pieces of what is in a file, each with how many bytes of the file were read for that.
-_Pieces = Generator[tuple[bytes, int]]
+
+class _Piece(NamedTuple):
+    """Some of what is in a file."""
+
+    data: bytes
+    #: So many bytes of the file were read for it.
+    position: int
+    #: Where and why the compressed data break off behind it, if they do.
+    damage: str | None = None
+
+
+_Pieces = Generator[_Piece]
 
 
 class Stream:
     """Reads a stat file from its beginning; gzip (of any number of members) is recognized by content.
 
     Raises StatFileError when the file cannot be opened or read. ``damage`` says, once everything
-    before has been read, where and why the compressed data break off; None while they do not.
+    before is at hand, where and why the compressed data break off; None while they do not.
     What is compressed in a large file is decompressed ahead, by a thread that ends with :meth:`close`.
     """
 
@@ -59,8 +69,7 @@ class Stream:
         #: Bytes of the file, as it is on the disk.
         self.size = os.fstat(self._file.fileno()).st_size
         compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
-        self._gunzip = _Gunzip(self._file) if compressed else None
-        self._pieces = self._gunzip.pieces() if self._gunzip else _plain(self._file)
+        self._pieces = _Gunzip(self._file).pieces() if compressed else _plain(self._file)
         if compressed and self.size >= _LARGE:
             self._pieces = ahead(self._pieces, _AHEAD)
         self._ready = deque[bytes | memoryview]()
@@ -116,46 +125,46 @@ class Stream:
     def _fill(self, size: int) -> None:
         while self._held < size and not self._done:
             try:
-                piece, position = next(self._pieces)
+                piece = next(self._pieces)
             except StopIteration:
                 self._done = True
-                self.damage = self._gunzip.damage if self._gunzip else None
             except OSError as error:
                 raise StatFileError(f"{self.path}: cannot be read: {error.strerror}") from None
             else:
-                self._ready.append(piece)
-                self._held += len(piece)
+                self.damage = piece.damage
+                self._ready.append(piece.data)
+                self._held += len(piece.data)
                 if self._progress:
-                    self._progress(position, self.size)
+                    self._progress(piece.position, self.size)
 
 
 def _plain(file: BinaryIO) -> _Pieces:
     while piece := file.read(_CHUNK):
-        yield piece, file.tell()
+        yield _Piece(piece, file.tell())
 
 
 class _Gunzip:
-    """Decompresses a file; ``damage``, known at the end of its pieces, says where and why it breaks off."""
+    """Decompresses a file."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.damage: str | None = None
         self._file = file
+        self._damage: str | None = None
         self._member = isal_zlib.decompressobj(_GZIP)
         self._member_start = 0
         self._fed = 0  # bytes of the file given to the present member
         self._expanded = 0
 
     def pieces(self) -> _Pieces:
-        """Yield what it holds, each with how much of the file was read for that; raises OSError."""
+        """Yield what it holds, up to damage; raises OSError."""
         while given := self._file.read(_CHUNK):
             position = self._file.tell()
-            while given and self.damage is None:
-                piece, given = self._inflate(given)
-                yield piece, position
-            if self.damage is not None:
+            while given:
+                data, given = self._inflate(given)
+                yield _Piece(data, position, self._damage)
+            if self._damage:
                 return
         if self._fed:
-            self.damage = "the compressed data are cut off"
+            yield _Piece(b"", self._file.tell(), "the compressed data are cut off")
 
     def _inflate(self, given: bytes) -> tuple[bytes, bytes]:
         """Return what some of the file holds, and what is left of that; there may be damage then."""
@@ -171,7 +180,7 @@ class _Gunzip:
             return self._salvaged(given), b""
         self._expanded += len(more)
         if self._expanded > max(_MAX_FREE, _MAX_EXPANSION * self._file.tell()):
-            self.damage = f"the compressed data expand to more than {_MAX_EXPANSION} times their size"
+            self._damage = f"the compressed data expand to more than {_MAX_EXPANSION} times their size"
             return more, b""
         if self._member.eof:
             left = self._member.unused_data
@@ -204,5 +213,5 @@ class _Gunzip:
             for position in range(len(given)):
                 saved += member.decompress(given[position : position + 1])
         where = self._member_start + self._fed + position
-        self.damage = f"the compressed data are damaged at or before byte {where:,} of the file"
+        self._damage = f"the compressed data are damaged at or before byte {where:,} of the file"
         return bytes(saved)

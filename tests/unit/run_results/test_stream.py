@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ssbench.errors import StatFileError
 from ssbench.run_results import stream
+from ssbench.run_results.read_ahead import ahead
 from ssbench.run_results.stream import Stream
 
 #: How a file is damaged.
@@ -99,31 +100,44 @@ def test_a_large_file_is_read_ahead_until_it_is_closed(
     small.write_bytes(gzip.compress(b"x" * 10))
     large.write_bytes(gzip.compress(bytes(range(256)) * 1000, 0))
     plain.write_bytes(bytes(5000))
-    for path, ahead in ((small, False), (large, True), (plain, False)):
+    for path, threaded in ((small, False), (large, True), (plain, False)):
         reading = Stream(path)
         assert reading.peek(2) == reading.read(2)
-        assert any(thread.name == "read ahead" for thread in threading.enumerate()) == ahead
+        assert any(thread.name == "read ahead" for thread in threading.enumerate()) == threaded
         reading.close()
         assert not any(thread.name == "read ahead" for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize("large", [0, 10**9])
-def test_a_file_that_cannot_be_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    monkeypatch.setattr(stream, "_LARGE", large)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_file_that_cannot_be_read_on(tmp_path: Path, large: bool) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"x"))
     reading = Stream(path)
-    reading._file.close()
 
     class Broken:
         def read(self, _size: int) -> bytes:
             raise OSError(5, "Input/output error")
 
-        def close(self) -> None:
-            pass
-
-    assert reading._gunzip is not None
-    reading._gunzip._file = reading._file = Broken()  # type: ignore[assignment]
+    decompressor = stream._Gunzip(Broken())  # type: ignore[arg-type]
+    reading._pieces = ahead(decompressor.pieces(), 1) if large else decompressor.pieces()
     with pytest.raises(StatFileError, match="cannot be read: Input/output error"):
         reading.read(1)
+    reading.close()
+
+
+@pytest.mark.parametrize("large", [0, 10**9])
+def test_damage_is_known_as_soon_as_all_before_it_is_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    """Bytes that make no sense just before it are not called wrong without it."""
+    monkeypatch.setattr(stream, "_LARGE", large)
+    data = bytearray(gzip.compress(bytes(5000)))
+    data[-8] ^= 1  # the checksum
+    path = tmp_path / "x.gz"
+    path.write_bytes(data)
+    reading = Stream(path)
+    assert reading.read(1) == b"\0"
+    assert reading.damage is not None
+    assert "damaged at or before byte" in reading.damage
+    assert len(reading.read(5000)) > 4000
     reading.close()
