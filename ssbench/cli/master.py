@@ -181,13 +181,16 @@ def _main(argv: list[str]) -> int:
             argv = [*argv[1:], "--help"]
         made = parser(argv)
         _use_settings(made, argv)
+        arguments, unknown = made.parse_known_args(argv)
+        if unknown:  # the parser of all sub-commands would name its own help
+            arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+        return _carry_out(arguments)
     except SsbenchError as error:
         sys.stderr.write(f"ssbench-master: error: {error}\n")
         return error.exit_code
-    arguments, unknown = made.parse_known_args(argv)
-    if unknown:  # the parser of all sub-commands would name its own help
-        arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
-    return _carry_out(arguments)
+    except KeyboardInterrupt:  # while options are parsed and modules loaded
+        sys.stderr.write("ssbench-master: interrupted\n")
+        return ExitCode.INTERRUPTED
 
 
 def _carry_out(arguments: Namespace) -> int:

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -256,8 +256,15 @@ def _parsers() -> Mapping[str, Parser]:
 
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:  # before it heeds signals
+        sys.stderr.write("ssbench-worker: interrupted\n")
+        return ExitCode.INTERRUPTED
+
+
+def _main(argv: Sequence[str]) -> int:
     made = parser()
-    argv = sys.argv[1:] if argv is None else argv
     if "--exit-with-stdin" not in argv:  # a local one knows all from its master
         try:
             settings.use("worker", made, _parsers, argv)
@@ -271,8 +278,6 @@ def main(argv: list[str] | None = None) -> int:
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
 
 
 if __name__ == "__main__":

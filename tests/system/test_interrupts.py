@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -99,3 +102,36 @@ def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path,
         killed.signal(signal.SIGKILL)
         wait_until(lambda: not any(alive(pid) for pid in workers), "the end of the workers")
         wait_until(lambda: not folders(), "the end of the folder")
+
+
+@pytest.mark.parametrize(
+    ("program", "module"),
+    [
+        ("ssbench-master report-scenario", "ssbench.cli.report_scenario"),
+        ("ssbench-master report-scenario", "ssbench.cli.logs"),
+        ("ssbench-master report-scenario", "numpy"),
+        ("ssbench-worker", "gevent"),
+    ],
+)
+def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path, program: str, module: str) -> None:
+    """Some of them while the options are parsed."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder)\n"
+    )
+    name, *arguments = program.split()
+    ended = subprocess.run(
+        [sys.executable, "-m", f"ssbench.cli.{name.removeprefix('ssbench-')}", *arguments],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 130, ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.strip().lower().endswith("interrupted")
