@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
@@ -47,10 +48,7 @@ def detectable(families: Sequence[Family], comparisons: int) -> float | None:
         return bool(deviates(slower, who, len(family.groups)).z[-1, 0] * thinned**0.5 >= least)
 
     # One that is as long as the least share measures less than it in half of the runs.
-    low, high = int(np.searchsorted(STEPS, 1.5 * LEAST_SHARE)), len(STEPS) - 1
-    if not is_found(float(STEPS[high])):
+    steps = STEPS[STEPS >= 1.5 * LEAST_SHARE].tolist()
+    if not is_found(steps[-1]):
         return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_found(float(STEPS[middle])) else (middle + 1, high)
-    return float(STEPS[high]) * family.request
+    return float(steps[bisect_left(steps, True, key=is_found)]) * family.request

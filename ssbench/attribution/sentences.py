@@ -102,7 +102,7 @@ def _longer(finding: Finding) -> str:
     measured = finding.difference
     if measured is None:
         return "longer"
-    by_mean = measured.mean > 2 * measured.median
+    by_mean = _by_mean(finding)
     value = measured.mean if by_mean else measured.median
     text = f"{duration(value)} longer ({'mean: not all of them' if by_mean else 'median'}"
     if finding.request:

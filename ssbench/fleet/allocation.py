@@ -48,7 +48,6 @@ class Allocation:
             self.remove(worker)
         self._limit, self._in_hand, self._keeps_ahead = limit, None, True
         self._over.clear()
-        self._stale = True
 
     def add(self, worker: WorkerState) -> None:
         """Let a worker have jobs from now on; nothing is known of how many it needs ahead."""

@@ -201,7 +201,6 @@ class Holding:
     def begin(self) -> None:
         """Another run begins."""
         self.foreign_results = self.invalid_results = 0
-        self.completed = 0
         self.unacknowledged.clear()
         self.unbegun.clear()
 

@@ -16,7 +16,7 @@ from pytest_runs import Reached, file_of, reached
 from separate import Call, Died, results
 
 #: The tests of a mutant take so many seconds of CPU time at most, and a file of them so many to import.
-SECONDS_OF_TESTS, SECONDS_OF_FILE = 5.0, 0.1
+SECONDS_OF_TESTS, SECONDS_OF_FILE = 25.0, 0.1
 
 #: A file of tests that takes longer than this has stopped.
 SECONDS_AT_MOST = 600.0

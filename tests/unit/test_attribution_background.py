@@ -14,7 +14,7 @@ from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.attribution import ids, texts
-from ssbench.attribution.background import Background, Pass
+from ssbench.attribution.background import Background, Pass, window
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.join import Join
@@ -412,3 +412,8 @@ def test_of_very_many_requests_some_are_counted_for_all() -> None:
     # The year of a line may be any.
     counting.add(who, -5)
     assert counting.chosen(trans_ids).tolist() == chosen.tolist()
+
+
+@pytest.mark.parametrize(("seconds", "before"), [(5, 30), (30, 30), (100, 100), (600, 600), (7200, 600)])
+def test_as_much_before_a_run_is_looked_at_as_it_took_within_limits(seconds: int, before: int) -> None:
+    assert window(BEGAN, BEGAN + seconds) == (BEGAN - before, BEGAN + seconds + 1)

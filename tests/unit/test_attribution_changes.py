@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from genuine_logs import DATA, write_stat_file
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
-from ssbench.attribution.changes import LONGER, NOTHING, SHORTER, Changes, compare
+from ssbench.attribution.changes import LONGER, NOTHING, SHORTER, Changes, _difference, compare
 from ssbench.attribution.joined import Device
 from ssbench.cli.master import main
 from ssbench.reports.changes import answer
@@ -126,3 +128,22 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     ):
         assert main([*words, *more]) == 2
         assert message in capfd.readouterr().err
+
+
+def test_a_probability_is_of_either_direction() -> None:
+    found = _difference([0.0, 2.0], [3.0, 5.0])
+    # t = 3 / sqrt(2), of two degrees of freedom: 1 - t / sqrt(2 + t^2) on both sides together.
+    assert found.probability == pytest.approx(1 - math.sqrt(4.5 / 6.5))
+    assert found.seconds == 3.0
+    assert found.low < 0 < found.high
+    assert _difference([3.0, 5.0], [0.0, 2.0]).probability == found.probability
+
+
+def test_a_node_of_which_one_device_is_compared_is_not_compared_besides() -> None:
+    changes = changes_of(Cause(), Cause(), Shape(devices=4, nodes=3, requests=600))
+    of_node = Counter(each.name.partition(" on ")[2] for each in changes.changes if each.level == "device")
+    several = {
+        node for node in of_node if len({e.name for e in changes.changes if e.name.endswith(node)}) > 2
+    }
+    assert {each.name for each in changes.changes if each.level == "node"} == several
+    assert 0 < len(several) < len(of_node)

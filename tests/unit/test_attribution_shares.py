@@ -76,3 +76,11 @@ def test_a_client_that_is_done_before_its_proxy_has_no_negative_part() -> None:
 def test_few_requests_have_no_tail() -> None:
     few = simulate(5, Cause(), replace(SHAPE, requests=120))
     assert {rank for _, rank in shares_of(few)} == {"p50"}
+
+
+def test_the_typical_requests_of_a_few_are_those_in_the_middle() -> None:
+    joined = simulate(4, Cause(), replace(SHAPE, devices=4, nodes=3, requests=40, writes=0.0))
+    latency = np.sort(joined.operations.latency)
+    assert 20 <= len(latency) < 50  # a tenth of them is fewer than five
+    middle = len(latency) // 2
+    assert shares_of(joined)["read", "p50"].latency == pytest.approx(latency[middle - 2 : middle + 3].mean())

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from genuine_logs import DATA, write_stat_file
 
+from ssbench.attribution.spans import Request, Span
+from ssbench.attribution.waterfall import lines
 from ssbench.cli.master import main
 
 CREATED = "tx3f9ca1cf5c5e4993b4a70-006b021e1d"
@@ -27,11 +29,11 @@ def waterfall(stat_file: Path, trans_id: str, *options: object) -> list[str]:
 
 def test_a_request_of_the_run(stat_file: Path) -> None:
     logs = ("--swift-logs", DATA / "run-proxy.log", DATA / "run-object.log")
-    head, *lines = waterfall(stat_file, CREATED, *logs)
+    head, *rows = waterfall(stat_file, CREATED, *logs)
     assert head == f"CREATE of 8,192 bytes, {CREATED}"
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, rows)) <= 80
     # By hand: the client 77.8 ms, the proxy 70.2 of them, the servers 43.9 to 57.3 within that.
-    names = [line[:48].strip() for line in lines]
+    names = [row[:48].strip() for row in rows]
     assert names == [
         "client",
         "proxy run-proxy PUT 201",
@@ -39,20 +41,19 @@ def test_a_request_of_the_run(stat_file: Path) -> None:
         "object server d4 on o1 PUT 201",
         "object server d1 on o1 PUT 201",
     ]
-    assert [line[48:57].strip() for line in lines] == [
+    assert [row[48:57].strip() for row in rows] == [
         "77.8 ms",
         "70.2 ms",
         "43.9 ms",
         "50.5 ms",
         "57.3 ms",
     ]
-    assert not any("~" in line for line in lines)
+    assert not any("~" in row for row in rows)
 
 
 def test_a_request_with_sub_requests_and_updates(stat_file: Path) -> None:
     logs = [DATA / name for name in ("run-proxy.log", "proxy.log", "object.log", "container.log")]
-    lines = waterfall(stat_file, f"{OTHER}-suffix", "--swift-logs", *logs)
-    text = "\n".join(lines)
+    text = "\n".join(waterfall(stat_file, f"{OTHER}-suffix", "--swift-logs", *logs))
     assert "  VW HEAD 204" in text
     assert text.count("container update") == 3
     assert text.count("object server") == 3
@@ -88,11 +89,11 @@ def test_a_trace_of_the_slowest(stat_file: Path, tmp_path: Path) -> None:
 def test_the_same_as_opentelemetry_traces(stat_file: Path, tmp_path: Path) -> None:
     traces = tmp_path / "otlp.json"
     logs = [DATA / name for name in ("run-proxy.log", "proxy.log", "object.log", "container.log")]
-    lines = waterfall(stat_file, OTHER, "--otlp", traces, "--swift-logs", *logs)
+    rows = waterfall(stat_file, OTHER, "--otlp", traces, "--swift-logs", *logs)
     resources = json.loads(traces.read_text())["resourceSpans"]
     spans = [(each, span) for each in resources for span in each["scopeSpans"][0]["spans"]]
     services = [each["resource"]["attributes"][0]["value"]["stringValue"] for each, _ in spans]
-    assert len(spans) == len([line for line in lines[1:] if " ms " in line])
+    assert len(spans) == len([row for row in rows[1:] if " ms " in row])
     assert (services.count("object-server"), services.count("container-server")) == (3, 4)
     # The id of the trace is that of the transaction, and begins in the second that this names.
     assert {span["traceId"] for _, span in spans} == {"0" + OTHER[2:].replace("-", "")}
@@ -104,3 +105,28 @@ def test_the_same_as_opentelemetry_traces(stat_file: Path, tmp_path: Path) -> No
     for span in by_id.values():
         assert int(span["endTimeUnixNano"]) >= int(span["startTimeUnixNano"])
         assert span is root or span["parentSpanId"] in by_id
+
+
+def test_lines_in_json_are_read_as_plain_ones(stat_file: Path, tmp_path: Path) -> None:
+    """A span is placed by the time of the message, not by that at which it was collected."""
+    plain, wrapped = [DATA / "run-proxy.log", DATA / "run-object.log"], []
+    for path in plain:
+        wrapped.append(tmp_path / path.name)
+        messages = path.read_text().splitlines()
+        wrapped[-1].write_text(
+            "".join(json.dumps({"time": "2026-11-21T23:59:59.000Z", "log": each}) + "\n" for each in messages)
+        )
+    assert waterfall(stat_file, CREATED, "--swift-logs", *wrapped) == waterfall(
+        stat_file, CREATED, "--swift-logs", *plain
+    )
+
+
+def test_bars_begin_and_end_where_their_spans_do() -> None:
+    times = [(0.0, 0.22), (0.05, 0.1), (0.19, 0.03), (0.22, 0.0)]
+    spans = [Span("object", "o", start, seconds, 200, 2) for start, seconds in times]
+    spans.append(Span("object", "o", 0.1, 0.02, 200, 2, placed=False))
+    spans.append(Span("error", "e", 0.11, 0.0, 0, 2))
+    _, *rows, note = lines(Request("tx1", "", -1, tuple(spans)))
+    bars = [(row[58:].find(mark), row[58:].count(mark)) for row, mark in zip(rows, "====.!", strict=True)]
+    assert bars == [(0, 22), (5, 10), (19, 3), (21, 1), (10, 2), (11, 1)]
+    assert note.startswith("  ~ when is not known")

@@ -194,12 +194,14 @@ def test_what_was_not_measured_fails(tmp_path, text):
 
 
 def test_a_percentile_of_few_operations_is_undecided(tmp_path):
-    texts = ["p99.9 > 5s", "p95 > 5s", "p99.9 > 998ms", "p99.9 > 100ms"]
-    rare, usual, near, clear = judge(run(tmp_path / "run.stat.gz"), map(parse, texts))
+    texts = ["p99.9 > 5s", "p95 > 5s", "p99.9 > 998ms", "p99.9 > 100ms", "p99.9 < 5s"]
+    rare, usual, near, clear, below = judge(run(tmp_path / "run.stat.gz"), map(parse, texts))
     assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; p99.9 needs 10,000)"
     assert usual.text == "p95 > 5s: ok (951ms)"
     # 2 of 990 are beyond the limit where one is allowed, which chance explains; 890 it does not.
     assert near.undecided
+    # None of 990 is beyond it, and of as many whose 1,000th is, none is in 37 of 100 cases.
+    assert below.undecided
     assert clear.text == "p99.9 > 100ms: FAILED (1s, of 990 operations)"
 
 

@@ -10,6 +10,7 @@ import pytest
 from simulated_intervals import coverage, warm_ups
 
 from ssbench.statistics.confidence import (
+    _autocorrelation,
     drift,
     effective_size,
     is_steady,
@@ -254,3 +255,22 @@ def test_the_effective_size_of_neighbours_that_are_alike() -> None:
     assert 0.3 * len(series) / least < effective_size(series) < len(series) / least
     plain = np.random.default_rng(5).normal(0, 1, 10_000)
     assert effective_size(plain) > 0.97 * len(plain)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5])
+def test_the_correlation_of_few_neighbours_is_not_too_low_on_average(phi: float) -> None:
+    series = noise.correlated(np.random.default_rng(1), 400, 20, phi)
+    assert np.mean([_autocorrelation(each, 1) for each in series]) == pytest.approx(phi, abs=0.05)
+
+
+def test_of_a_hundred_values_that_are_much_alike_the_size_is_a_little_too_small() -> None:
+    """So that intervals are on the safe side, and hardly wider than they have to be."""
+    series = noise.correlated(np.random.default_rng(1), 400, 100, 0.8)
+    factor = np.mean([100 / effective_size(each) for each in series])
+    assert 9 < factor < 15  # (1 + 0.8) / (1 - 0.8) = 9
+
+
+def test_the_ranks_of_a_percentile_that_every_second_has_alike_are_those_of_independent_values() -> None:
+    ranks = percentile_ranks(0.5, np.full(20, 50.0), np.full(20, 100.0))
+    assert ranks is not None
+    assert ranks.half_width == pytest.approx(2.093024 * math.sqrt(0.25 / 2000), rel=1e-6)  # t of 19

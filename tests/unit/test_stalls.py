@@ -7,7 +7,7 @@ import pytest
 from simulated_stalls import all_found, stalls_of
 
 from ssbench.statistics import stalls as module
-from ssbench.statistics.latencies import merge
+from ssbench.statistics.latencies import merge, plain
 from ssbench.statistics.stalls import Gaps
 
 LOADS = [{"rate": rate} for rate in (5, 20, 100)] + [{"users": 1, "median": 0.01}, {"users": 8}]
@@ -69,3 +69,32 @@ def test_what_is_kept_does_not_grow_with_the_run(monkeypatch: pytest.MonkeyPatch
     assert len(gaps._kept) <= 8
     gaps.add(np.array([50.0]), np.array([45.0]))
     assert [stall.seconds for stall in gaps.stalls(0.0, 50.0, merge(()), None)] == [5.0]
+
+
+def test_a_gap_that_begins_and_ends_in_parts_two_apart_may_be_a_stall() -> None:
+    gaps = Gaps()
+    gaps.add(np.array([1.0, 1.74]), np.array([0.9, 0.95]))
+    assert [stall.seconds for stall in gaps.stalls(0.9, 1.74, merge(()), None)] == [pytest.approx(0.74)]
+
+
+def test_operations_that_had_long_to_go_make_no_stall() -> None:
+    """Of many that are under way each may be expected not to end, whatever the others take."""
+    gaps = Gaps()
+    ended = np.concatenate([[1.0], np.linspace(1.7, 1.9, 20)])
+    gaps.add(ended, np.concatenate([[0.9], np.full(20, -10.3)]))
+    slow = np.linspace(10.0, 20.0, 300)
+    latencies = merge([plain(np.full(700, 0.1)), plain(slow)])
+    assert gaps.stalls(0.9, 1.9, latencies, None) == ()
+
+
+def test_what_one_stall_delayed_does_not_hide_it() -> None:
+    latencies = merge([plain(np.full(980, 0.01)), plain(np.full(20, 3.0))])
+    assert latencies.percentile(99) == pytest.approx(3.0, rel=0.02)
+    assert module._bound([(3.0, 20)], latencies, 0) == pytest.approx(0.1, rel=0.02)
+    assert module._bound([(3.0, 500)], latencies, 0) == pytest.approx(0.1, rel=0.02)
+    assert module._bound([(3.0, 501)], latencies, 0) == pytest.approx(30, rel=0.02)  # more than half
+
+
+def test_what_stalls_delayed_is_never_all() -> None:
+    latencies = merge([plain(np.full(2, 0.01)), plain(np.full(8, 3.0))])
+    assert module._bound([(3.0, 2)], latencies, 8) == pytest.approx(0.1, rel=0.02)

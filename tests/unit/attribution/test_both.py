@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 from simulated_cluster import Cause, Shape, simulate
 
@@ -45,6 +48,24 @@ def test_every_line_refers_to_what_it_referred_to() -> None:
     assert len(set(merged.devices)) == len(merged.devices)
     assert set(merged.devices) == {*before.devices, *after.devices}
     assert merged.results == before.results + after.results
+
+
+def test_what_is_counted_adds_up() -> None:
+    merged = both(
+        *(
+            replace(
+                simulate(count, Cause(), SMALL),
+                duplicates=count,
+                without_id=count,
+                errors=Counter({("d1", "timeout"): count}),
+                other_errors=Counter({("d2", "refused"): count}),
+            )
+            for count in (2, 3)
+        )
+    )
+    assert (merged.duplicates, merged.without_id) == (5, 5)
+    assert merged.errors == {("d1", "timeout"): 5}
+    assert merged.other_errors == {("d2", "refused"): 5}
 
 
 def test_objects_of_two_runs_are_others_though_their_numbers_are_the_same() -> None:

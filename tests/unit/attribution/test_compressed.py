@@ -6,6 +6,7 @@ import bz2
 import gzip
 import importlib.util
 import lzma
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -113,3 +114,21 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(StatFileError):
             source(path)
+
+
+def test_a_file_that_cannot_be_read_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(bz2.compress(LINES))
+    opened = source(path)
+
+    class Broken:
+        def read(self, _size: int) -> bytes:
+            raise OSError(5, "Input/output error")
+
+        def close(self) -> None:
+            pass
+
+    opened._file.close()  # type: ignore[union-attr]
+    monkeypatch.setattr(opened, "_file", Broken())
+    with pytest.raises(StatFileError, match=f"^{re.escape(str(path))}: cannot be read: Input/output error$"):
+        opened.read_some(1000)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 from counted import Memory, row
+from genuine_logs import DATA
 from result_rows import block, many
 
 from ssbench.attribution.files import LogFile
@@ -64,3 +66,16 @@ def test_all_lines_of_a_transaction_are_kept_although_it_is_not_among_the_slowes
         assert joined.kept == [
             ("node", False, f"a line of {ID.format(place)}".encode()) for place in expected
         ]
+
+
+def test_an_operation_without_a_line_is_of_no_policy(tmp_path: Path) -> None:
+    lines = (DATA / "run-object.log").read_text().splitlines()
+    line = next(each for each in lines if "PUT" in each)
+    own = re.search(r"tx[0-9a-f]{21}-[0-9a-f]{10}", line)
+    assert own
+    for policy in (0, 1):
+        path = tmp_path / f"node{policy}.log"
+        path.write_text(line.rpartition(" ")[0] + f" {policy}\n")
+        join = Join(Memory(block([row(), row()], [own[0], ID.format(1)])))
+        join.read([LogFile(path, "node")])
+        assert join.joined().policy.tolist() == [policy, -1]

@@ -111,3 +111,22 @@ def test_reads_that_several_servers_answered_where_one_does_are_concurrent() -> 
     assert found.expected.tolist() == [1] * 10
     assert found.concurrent.tolist() == [True] + [False] * 9
     assert found.complete.tolist() == [True] * 9 + [False]
+
+
+@pytest.mark.parametrize(("each", "steps"), [(8, 4), (4, 4), (2, 2), (1, 1)])
+def test_sizes_are_distinguished_as_finely_as_leaves_enough_of_a_kind(each: int, steps: int) -> None:
+    """Of so many requests in each eighth of an octave, eight make a kind."""
+    size = np.repeat(np.round(2 ** (10 + (np.arange(256) + 0.5) / 8)).astype(np.int64), each)
+    found = strata((np.ones(len(size), np.int64),), size)
+    assert len(set(found.tolist())) == 32 * steps
+    assert (np.diff(found) >= 0).all()
+
+
+def test_objects_without_bytes_are_of_a_size_of_their_own() -> None:
+    size = np.repeat(np.array([0, 1, 2, 3], np.int64), 20)
+    assert sets(strata((np.ones(80, np.int64),), size)) == [
+        [*range(20)],
+        [*range(20, 40)],
+        [*range(40, 60)],
+        [*range(60, 80)],
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssbench.attribution.moments import _part
+from ssbench.attribution.moments import _part, course
 
 
 def found(count: int, first: int, end: int, *, before: float = 0.0) -> tuple[int, int] | None:
@@ -43,3 +43,16 @@ def test_none_is_named_where_all_are_slow_or_too_few_are_or_none() -> None:
 
 def test_what_others_have_too_does_not_stand_out() -> None:
     assert found(1000, 300, 500, before=0.9) is None
+
+
+def test_a_request_counts_in_the_part_of_the_run_in_which_it_ended() -> None:
+    moments = 100.0 + np.linspace(0.0, 60.0, 600)
+    beyond = np.where(moments - 100 < 15, 1.0, 0.0)
+    found = course(moments, beyond, (100.0, 160.0))
+    assert found is not None
+    assert sum(each.requests for each in found.slices) == 600
+    for each in found.slices:
+        assert each.requests == pytest.approx(600 / len(found.slices), abs=2)
+        if each.ends <= 14.5 or each.begins >= 15.5:
+            assert each.longer == (1.0 if each.ends <= 15 else 0.0)
+    assert (found.begins, found.ends) == (pytest.approx(0.0, abs=1), pytest.approx(15.0, abs=1))

@@ -151,3 +151,40 @@ def test_the_first_device_is_the_one_with_most_evidence() -> None:
     assert longest.name == "d2 on n2"
     assert found.devices[0].name == "d1 on n1"
     assert found.nodes[0].name == "n1"
+
+
+def test_operations_that_were_tried_again_and_those_held_up_are_counted() -> None:
+    joined = run(2, [0] * 40, [0, 1] * 20, [0.1] * 40)
+    joined.operations.retries[:3] = [1, 2, 1]
+    joined.operations.latency[3] = np.nan
+    found = attribute(joined).coverage
+    assert (found.retried, found.delayed, found.failed) == (3, 1, 0)
+
+
+def test_of_a_long_run_a_log_may_begin_late_by_a_tenth_of_it() -> None:
+    """Where lines are missing. A node may have nothing to do for as long, or for ten seconds."""
+    whole = run(2, [0] * 100, [0, 1] * 50, [0.1] * 100)
+    proxy = np.where(np.arange(100) < 2, -1, 0)
+    for length, late, named in ((1000, 100, False), (1000, 101, True), (50, 10, False), (50, 11, True)):
+        files = [
+            FileCount("a.log", "n", 100, 100, 0, 5000, 5000 + length),
+            FileCount("b.log", "m", 100, 100, 0, 5000 + late, 5000 + length),
+        ]
+        joined = replace(whole, proxy=proxy, files=files, began=5000, ended=5000 + length)
+        reasons = attribute(joined).coverage.reasons
+        assert any(f"the log of m begins {late} s after" in each for each in reasons) is named, reasons
+
+
+@pytest.mark.parametrize("where", ["proxy", "object servers"])
+def test_lines_that_are_missing_of_either_are_looked_for(where: str) -> None:
+    joined = run(2, [0] * 100, [0, 1] * 50, [0.1] * 100)
+    files = [FileCount(f"{node}.log", node, 9, 9, 0, first, 50) for node, first in (("n", 0), ("m", 30))]
+    joined = replace(joined, files=files, began=0, ended=50)
+    assert attribute(joined).coverage.reasons == []
+    if where == "proxy":
+        joined = replace(joined, proxy=np.where(np.arange(100) < 2, -1, 0))
+    else:
+        joined.lines.operation[:2] = 50
+    reasons = attribute(joined).coverage.reasons
+    assert len(reasons) == 2
+    assert reasons[1].startswith("the log of m begins 30 s after the run")

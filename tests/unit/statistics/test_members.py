@@ -74,3 +74,10 @@ def test_members_add_up_to_the_run(blocks: list[list[tuple[int, str]]]) -> None:
         assert member.errors == ended
         assert (member.figures.count, member.figures.failed) == (successes, ended.total())
         assert member.figures.lost == ended[LOST]
+
+
+def test_results_without_an_account_have_their_addresses() -> None:
+    rows = [row(completed=1000.0, first_byte=0.1, last_byte=0.2)] * 3
+    made = collect(block(rows, rare={"address": {0: 1, 2: 1}}))
+    assert made.finish("account", None) == ()
+    assert [(each.number, each.figures.count) for each in made.finish("address", None)] == [(-1, 1), (1, 2)]

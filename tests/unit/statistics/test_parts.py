@@ -9,9 +9,10 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 
 from ssbench.results import RunDescription, RunSummary, StageFacts
-from ssbench.scenario.model import Stage
+from ssbench.scenario.model import Group, Stage
 from ssbench.statistics import summarize
-from ssbench.statistics.parts import mean_users
+from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.parts import facts_of_groups, mean_users
 
 PLAN = (Stage(10.0, (2, 2)), Stage(20.0, (2, 6)), Stage(5.0, (4, 4), (2.0, 2.0)))
 
@@ -89,3 +90,25 @@ def test_what_could_not_be_sent_is_of_no_stage() -> None:
     numbers = summarize(run_of(staged(0, 101.0), summary=summary))
     assert len(numbers.not_sendable) == 1
     assert [stage.numbers.not_sendable for stage in numbers.stages] == [(), (), ()]
+
+
+def test_each_side_has_half_of_the_users() -> None:
+    """Two users all the time, of whom each side has one that is always busy."""
+    ends = [100 + (place + 1) / 10 for place in range(400)]
+    rows = [row(completed=end, last=0.1) for end in ends]
+    sides = [block(rows, common={"group": side}) for side in (0, 1)]
+    run = RunDescription(replace(SCENARIO, run_seconds=40.0), sides=("a", "b"))
+    numbers = summarize(Memory(*sides, run=run, summary=RunSummary(ended=140.0, sent_until=140.0)))
+    assert [side.name for side in numbers.sides] == ["a", "b"]
+    for each in (numbers, *(side.numbers for side in numbers.sides)):
+        assert each.course is not None
+        assert each.course.busy == pytest.approx(1.0, abs=0.01)
+
+
+def test_groups_draw_from_seeds_of_their_own() -> None:
+    groups = tuple(Group(name, SCENARIO.size_classes, 2) for name in ("web", "backup"))
+    scenario = replace(SCENARIO, groups=groups)
+    for seed in (7, None):
+        facts = OwnFacts(RunDescription(scenario, seed=seed), ["small", "big"], None)
+        web, backup = (each.run.seed for each in facts_of_groups(facts))
+        assert len({web, backup, seed}) == (1 if seed is None else 3)

@@ -11,7 +11,8 @@ import pytest
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import summarize
-from ssbench.statistics.steadiness import find_cut
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.steadiness import _matters, find_cut
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
 
@@ -85,3 +86,10 @@ def test_a_warm_up_that_only_latencies_show_is_found():
     columns = {"operation": results.operation, "completed": results.completed}
     found = find_cut([ResultBlock(len(results), {**columns, "first_byte": slow, "last_byte": slow})])
     assert found == pytest.approx(1e9 + 10, abs=0.1)
+
+
+def test_where_too_little_is_left_nothing_can_be_said_to_matter() -> None:
+    """Of three seconds a percentile has no interval."""
+    latencies = LatencyTable.of(1e9 + np.arange(300) / 10, np.linspace(0.01, 0.1, 300))
+    assert latencies.since(1e9 + 27).ranks(0.5) is None
+    assert not _matters(np.full(30, 10.0), 27, latencies, int(1e9) + 27)
