@@ -206,7 +206,7 @@ def groups() -> RunStatistics:
     kinds = (Group("web", CLASSES, USERS), Group("backup", CLASSES, USERS, rate=50.0))
     scenario = replace(SCENARIO, groups=kinds)
     went = tuple(
-        GroupFacts((StageFacts(START, START + SECONDS, due=due),), drawn=4000) for due in (None, 3000)
+        GroupFacts((StageFacts(START, START + SECONDS, due=due),), drawn=4000) for due in (None, 3100)
     )
     blocks = [
         each

@@ -46,6 +46,7 @@ def test_nothing_is_said_of_a_generator_that_keeps_up() -> None:
             MasterFacts(0.5),
             "Worker 1 on box used 97.0 % of its core: start",
         ),
+        (changed(cpu_share=None), None, "They waited for the master: use a larger --batch-size, or bring"),
         (WORKER, None, "They waited for the master: use a larger --batch-size, or bring"),
     ],
 )

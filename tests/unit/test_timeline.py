@@ -138,3 +138,13 @@ def test_seconds_count_from_the_first_send_although_its_result_came_late() -> No
         part = block([row(last=last, completed=completed)])
         line.add(part, part.started)
     assert line.seconds() == {1: 1, 2: 1}
+
+
+def test_the_slowest_second_of_a_run_in_which_each_has_some() -> None:
+    ends = [second + (place + 1) / 10 for second, count in enumerate((5, 3, 7, 3)) for place in range(count)]
+    summary = RunSummary(ended=104.0, sent_until=104.0)
+    rows = [row(completed=100 + end, last=0.1) for end in ends]
+    course = summarize(Memory(block(rows), summary=summary)).course
+    assert course is not None
+    each = course.operations
+    assert (each.slowest, each.slowest_at, each.fastest, each.fastest_at, each.median) == (3, 1, 7, 2, 4.0)

@@ -132,3 +132,9 @@ def test_the_time_of_an_access_line_is_in_it() -> None:
     assert access_time(line.replace(b"Nov/2026", b"Xyz/2026")) is None
     assert access_time(line.replace(b"Nov/2026", b"Nov/0000")) is None
     assert access_time(b"none") is None
+
+
+@pytest.mark.parametrize(("fraction", "more"), [(b"", 0.0), (b".000", 0.0), (b".25", 0.25), (b",5", 0.5)])
+def test_the_fraction_of_a_second_may_be_left_out(fraction: bytes, more: float) -> None:
+    found = stamp(b"2026-11-21T22:44:33" + fraction + b"+00:00 stor1 object-server: x", 0.0)
+    assert found == Stamp(1_795_301_073 + more, zoned=True)
