@@ -1,8 +1,8 @@
 """Reports of runs that are the same each time: ``python tests/helpers/golden.py`` writes them anew.
 
 What a report says of the same results changes only where that is meant. So the documents in
-``tests/data/golden`` are compared with what is made now; a change of them is a part of the commit that
-changes a figure, and shows which.
+``tests/data/golden`` are compared with what is made now. A commit that changes a figure changes them too;
+what they say then that they did not say before is printed when they are written.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _results(random: Random, rate: float | None, begins: float) -> Iterator[tupl
         user = free.index(min(free))
         due = number / rate if rate else math.nan
         sent = max(free[user], due) if rate else free[user]
-        if max(sent, due if rate else 0.0) >= SECONDS:
+        if sent >= SECONDS:
             return
         code, large = codes[int(random.random() * 10)], random.random() < 0.25
         ended = sent + _latency(random, code, large, sent)
@@ -176,7 +176,7 @@ def _run(scenario: Scenario, **more: Any) -> RunDescription:
 
 
 def closed_loop() -> RunStatistics:
-    """Users who send one operation after another; two accounts besides the first, and two addresses."""
+    """Users who send one operation after another, to two accounts and two addresses."""
     return _numbers(_run(SCENARIO), SUMMARY, *_blocks(Random(1)))
 
 
@@ -217,7 +217,7 @@ def groups() -> RunStatistics:
 
 
 def sides() -> RunStatistics:
-    """Two sides of a run, one of which is slower."""
+    """Two sides of a run, which met the same store."""
     blocks = [each for place in (0, 1) for each in _blocks(Random(8 + place), group=place)]
     return _numbers(_run(SCENARIO, sides=("a", "b")), SUMMARY, *blocks)
 
@@ -277,15 +277,35 @@ def kept(name: str) -> Any:
     return json.loads(gzip.decompress(_path(name).read_bytes()))
 
 
+def differences(was: Any, found: Any, path: str = "") -> Iterator[str]:
+    """Yield where two documents differ; of a number the last digits may."""
+    if isinstance(was, dict) and isinstance(found, dict):
+        for key in sorted({*was, *found}):
+            yield from differences(was.get(key), found.get(key), f"{path}.{key}")
+    elif isinstance(was, list) and isinstance(found, list) and len(was) == len(found):
+        for place, (one, other) in enumerate(zip(was, found, strict=True)):
+            yield from differences(one, other, f"{path}[{place}]")
+    elif isinstance(was, float) and isinstance(found, int | float):
+        if not math.isclose(was, found, rel_tol=1e-6, abs_tol=1e-12):
+            yield f"{path}: {found}, was {was}"
+    elif was != found:
+        yield f"{path}: {found!r:.200}, was {was!r:.200}"
+
+
 def _path(name: str) -> Path:
     return FOLDER / f"{name}.json.gz"
 
 
 def write() -> None:
-    """Write all documents."""
+    """Write the documents that changed, and print what did; a new one is written whole."""
     for name in DOCUMENTS:
-        text = json.dumps(made(name), indent=0, sort_keys=True)
-        _path(name).write_bytes(gzip.compress(text.encode(), mtime=0))
+        document = made(name)
+        found = [*differences(kept(name), document)] if _path(name).exists() else ["new"]
+        for each in found:
+            print(f"{name}{each if each[0] in '.[' else f': {each}'}")
+        if found:
+            text = json.dumps(document, indent=0, sort_keys=True)
+            _path(name).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 from fault_server import Reply, Request
-from processes import Fleet
+from processes import Fleet, Program
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
 from ssbench.results import UNFINISHED
@@ -107,10 +104,10 @@ def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path,
 @pytest.mark.parametrize(
     ("program", "module"),
     [
-        ("ssbench-master report-scenario", "ssbench.cli.report_scenario"),
-        ("ssbench-master report-scenario", "ssbench.cli.logs"),
-        ("ssbench-master report-scenario", "numpy"),
-        ("ssbench-worker", "gevent"),
+        ("master report-scenario", "ssbench.cli.report_scenario"),
+        ("master report-scenario", "ssbench.cli.logs"),
+        ("master report-scenario", "numpy"),
+        ("worker", "gevent"),
     ],
 )
 def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path, program: str, module: str) -> None:
@@ -124,14 +121,7 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path, program: st
         "sys.meta_path.insert(0, Finder)\n"
     )
     name, *arguments = program.split()
-    ended = subprocess.run(
-        [sys.executable, "-m", f"ssbench.cli.{name.removeprefix('ssbench-')}", *arguments],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 130, ended.stderr
-    assert ended.stderr.count("\n") == 1
-    assert ended.stderr.strip().lower().endswith("interrupted")
+    with Program(f"ssbench.cli.{name}", arguments, {"PYTHONPATH": str(tmp_path)}) as ended:
+        assert ended.end() == 130, ended.err
+    assert ended.err.count("\n") == 1
+    assert ended.err.strip().lower().endswith("interrupted")

@@ -5,27 +5,9 @@ Where a figure is changed on purpose, ``python tests/helpers/golden.py`` writes 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import Any
-
 import golden
 import pytest
-
-
-def differences(was: Any, found: Any, path: str = "") -> Iterator[str]:
-    """Yield where two documents differ; of a number the last digits may."""
-    if isinstance(was, dict) and isinstance(found, dict):
-        for key in sorted({*was, *found}):
-            yield from differences(was.get(key), found.get(key), f"{path}.{key}")
-    elif isinstance(was, list) and isinstance(found, list) and len(was) == len(found):
-        for place, (one, other) in enumerate(zip(was, found, strict=True)):
-            yield from differences(one, other, f"{path}[{place}]")
-    elif isinstance(was, float) and isinstance(found, int | float):
-        if not math.isclose(was, found, rel_tol=1e-6, abs_tol=1e-12):
-            yield f"{path}: {found}, was {was}"
-    elif was != found:
-        yield f"{path}: {found!r:.200}, was {was!r:.200}"
+from golden import differences
 
 
 @pytest.mark.parametrize("name", golden.DOCUMENTS)
