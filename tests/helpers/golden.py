@@ -150,7 +150,7 @@ SUMMARY = RunSummary(
     counters={"drawn": 9000.0},
     sent_until=START + SECONDS,
     master=MasterFacts(0.4, 0.03),
-    gaps=(Gap(START + 12.0, 0.3, 1),),
+    gaps=(Gap(1, START + 12.0, 2.5),),
     addresses=("10.0.0.1", "10.0.0.2"),
 )
 
