@@ -1,4 +1,7 @@
-"""Listening sockets that accept no more for a while; connections that came in through them stay."""
+"""What the kernel lets through to listening TCP sockets, and to the connections that they accept.
+
+Linux only; elsewhere nothing happens.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,52 @@ import ctypes
 import socket
 import struct
 
-#: Options of Linux that the socket module does not name, and the filter that lets no packet in.
+#: An option of Linux that the socket module does not name, and instructions of such a filter: to load a byte
+#: of the TCP segment, to jump over so many where it has one of these bits, to return how many bytes pass.
 _ATTACH_FILTER = 26
-_DETACH_FILTER = 27
-_NOTHING = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
-_PROGRAM = struct.pack("HP", 1, ctypes.addressof(_NOTHING))
+_LOAD_BYTE, _JUMP_IF_SET, _RETURN = 0x30, 0x45, 0x06
+
+#: The byte of a segment with its flags, and the flag of a reset.
+_FLAGS, _RESET = 13, 4
+_ALL = 0xFFFFFFFF
+
+
+def _program(*instructions: tuple[int, int, int, int]) -> tuple[bytes, object]:
+    """Return the value of the option for a filter, and what has to live as long as that is used."""
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
+    return struct.pack("HP", len(instructions), ctypes.addressof(code)), code
+
+
+_NOTHING = _program((_RETURN, 0, 0, 0))
+_NO_RESETS = _program(
+    (_LOAD_BYTE, 0, 0, _FLAGS), (_JUMP_IF_SET, 1, 0, _RESET), (_RETURN, 0, 0, _ALL), (_RETURN, 0, 0, 0)
+)
 
 
 def refuse(listener: int) -> None:
     """Accept no more connections on a listening TCP socket, given its descriptor.
 
     A peer that connects waits until it is opened again. Unbinding would end all connections that were
-    accepted there. Linux only; elsewhere nothing happens.
+    accepted there.
     """
-    _set(listener, _ATTACH_FILTER, _PROGRAM)
+    _attach(listener, _NOTHING)
 
 
 def accept(listener: int) -> None:
-    """Undo :func:`refuse`."""
-    _set(listener, _DETACH_FILTER, bytes(4))
+    """Accept connections, first or again, and have resets of their peers ignored.
+
+    libzmq 4.3.5 aborts the process where a connection is reset while it does not read it, because the queue
+    of received messages is full, and has a PING of the peer left in its buffer: the answer would go to a
+    connection that it knows to be broken. Without the reset it reads on, until the peer's data ends. A
+    connection accepted before the filter is attached does not have it, so attach it before listening.
+    """
+    _attach(listener, _NO_RESETS)
 
 
-def _set(listener: int, option: int, value: bytes) -> None:
+def _attach(listener: int, program: tuple[bytes, object]) -> None:
     sock = socket.socket(fileno=listener)
     try:
         with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, option, value)
+            sock.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program[0])
     finally:
         sock.detach()

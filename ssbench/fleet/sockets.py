@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import socket as network
 import struct
+from socket import gaierror
 from types import TracebackType
 
 import zmq
@@ -18,15 +20,18 @@ from ssbench.fleet.key import FleetKey
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
 from ssbench.fleet.zap import Clients, ZapHandler
 
-#: ZMTP heartbeats: the connection of a peer that is stopped or cut off is dropped after this long.
-#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. Who is lost says
-#: :data:`~ssbench.fleet.wire.LOST_AFTER`; a connection lasts longer, because with it goes what is on its way,
-#: also where both ends stalled for a while and no worker is lost.
-_PING_MILLISECONDS = 500
-_DROP_MILLISECONDS = 4 * int(LOST_AFTER * 1000)
+#: Seconds after which the kernel gives up a connection whose other end does not answer: TCP keepalive, not
+#: ZMTP heartbeats (``doc/architecture.rst``). :data:`~ssbench.fleet.wire.LOST_AFTER` says who is lost; a
+#: connection lasts longer, because with it goes what is on its way, also where both ends stalled for a while
+#: and no worker is lost. A worker finds its master gone by the connection for work. The other time is about
+#: descriptors only, so it is longer than a master reads nothing while it makes a report.
+_MASTER_IS_GONE = 4 * int(LOST_AFTER)
+_PEER_IS_GONE = 120
+_PROBES = 5
 
-#: Messages that a connection may have waiting to be taken in, and that of a worker's results: with the size
-#: of the largest this bounds what a stranger can fill of the master's memory. A worker that sends more waits.
+#: Messages that a connection may have waiting to be taken in at the master, and that of a worker's results:
+#: with the size of the largest this bounds what a stranger can fill of the master's memory. A worker that
+#: sends more waits.
 _MOST_WAITING = 1000
 _MOST_RESULTS_WAITING = 100
 
@@ -34,8 +39,9 @@ _MOST_RESULTS_WAITING = 100
 #: silent ones pile up.
 _HANDSHAKE_MILLISECONDS = 5000
 
-#: Bytes of a message that a stranger may send to the socket for work, and frames dropped at once.
-_LONGEST_ON_WORK = 1024
+#: Bytes of a message that a stranger may send where nothing is expected: to the master's socket for work, and
+#: to a worker's for results. Frames of the former that are dropped at once.
+_LONGEST_UNEXPECTED = 1024
 _DROPPED_AT_ONCE = 10_000
 
 _PORT_ADVICE = (
@@ -71,22 +77,62 @@ def has_message(socket: zmq.Socket[bytes]) -> bool:
 def _common(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.IPV6, 1)
     socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     # What may queue up is bounded by the jobs in flight; a full queue must not drop any of them.
     socket.setsockopt(zmq.SNDHWM, 0)
-    # A peer that sends more than is received has to wait; the other connections do not.
-    socket.setsockopt(zmq.RCVHWM, _MOST_WAITING)
 
 
-def _beat(socket: zmq.Socket[bytes]) -> None:
-    """Let a worker's socket send ZMTP heartbeats, and each side drop the other when they stop.
+def _give_up_after(socket: zmq.Socket[bytes], seconds: int, *, sends: bool) -> None:
+    """Let the kernel give up connections; with ``sends`` also those on which data is on its way."""
+    socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, seconds // 2)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, seconds // 2 // _PROBES)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _PROBES)
+    if sends:
+        # Also where a peer is stopped and its buffer full. Linux ignores the number of probes then.
+        socket.setsockopt(zmq.TCP_MAXRT, seconds * 1000)
 
-    Only the worker's side sends them. Were the master to, any stranger could end it: libzmq 4.3.5
-    aborts when a heartbeat is due on a connection that broke while its queue was full.
-    """
-    socket.setsockopt(zmq.HEARTBEAT_IVL, _PING_MILLISECONDS)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _DROP_MILLISECONDS)
-    socket.setsockopt(zmq.HEARTBEAT_TTL, _DROP_MILLISECONDS)
+
+def set_worker_options(
+    work: zmq.Socket[bytes], results: zmq.Socket[bytes], instance: int, key: FleetKey | None
+) -> None:
+    """Set the options of the two sockets of a worker, before they connect."""
+    work.setsockopt(zmq.ROUTING_ID, work_address(instance))
+    work.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    # No bound: where libzmq stops to read, whoever holds the master's port can end the process, as
+    # accept_control says. A worker leaves a peer that sends without end.
+    work.setsockopt(zmq.RCVHWM, 0)
+    # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
+    results.setsockopt(zmq.IMMEDIATE, 1)
+    # A master sends nothing here, and nobody would read it.
+    results.setsockopt(zmq.MAXMSGSIZE, _LONGEST_UNEXPECTED)
+    results.setsockopt(zmq.RCVHWM, 1)
+    _give_up_after(work, _MASTER_IS_GONE, sends=False)
+    _give_up_after(results, _PEER_IS_GONE, sends=True)
+    for socket in (work, results):
+        _common(socket)
+        socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        if key is not None:
+            socket.curve_serverkey = key.server_public
+            socket.curve_publickey = key.client_public
+            socket.curve_secretkey = key.client_secret
+
+
+def _bound(host: str, port: int) -> network.socket:
+    """Return a TCP socket that is bound to an address in digits; raises gaierror where it is none."""
+    flags = network.AI_NUMERICHOST | network.AI_NUMERICSERV | network.AI_PASSIVE
+    family, *_, place = network.getaddrinfo(host, port, type=network.SOCK_STREAM, flags=flags)[0]
+    listener = network.socket(family, network.SOCK_STREAM)
+    try:
+        listener.setblocking(False)
+        listener.setsockopt(network.SOL_SOCKET, network.SO_REUSEADDR, 1)
+        if family == network.AF_INET6:
+            listener.setsockopt(network.IPPROTO_IPV6, network.IPV6_V6ONLY, 0)
+        listener.bind(place)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 class MasterSockets:
@@ -123,13 +169,15 @@ class MasterSockets:
         try:
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
+                _give_up_after(socket, _PEER_IS_GONE, sends=True)
                 self._zap.guard(socket, key)
                 socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
                 socket.setsockopt(zmq.BACKLOG, self._descriptors.backlog)
-                limit = _LONGEST_ON_WORK if socket is self.work else MAX_WORKER_MESSAGE_BYTES
+                limit = _LONGEST_UNEXPECTED if socket is self.work else MAX_WORKER_MESSAGE_BYTES
                 socket.setsockopt(zmq.MAXMSGSIZE, limit)
-                if socket is self.results:
-                    socket.setsockopt(zmq.RCVHWM, _MOST_RESULTS_WAITING)
+                # A peer that sends more than is received has to wait; the other connections do not.
+                most = _MOST_WAITING if socket is self.work else _MOST_RESULTS_WAITING
+                socket.setsockopt(zmq.RCVHWM, most)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
             self.ports = (self._port(self.work), self._port(self.results))
@@ -139,12 +187,15 @@ class MasterSockets:
         self.poller = zmq.Poller()
         self.poller.register(self.results, zmq.POLLIN)
 
-    def _bind(self, socket: zmq.Socket[bytes], ip: str, port: int) -> None:
+    def _bind(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
         try:
-            self._listen(socket, endpoint(ip, port))
-        except zmq.ZMQError as error:
+            if host.startswith("/"):
+                socket.bind(endpoint(host, port))
+            else:
+                self._listen(socket, host, port)
+        except (OSError, zmq.ZMQError) as error:
             raise UsageError(
-                f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno or 0)}"
+                f"cannot bind {endpoint(host, port)}: {zmq.strerror(error.errno or 0)}"
                 + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
             ) from None
 
@@ -201,16 +252,33 @@ class MasterSockets:
             self._shut = False
         return None
 
-    def _listen(self, socket: zmq.Socket[bytes], address: str) -> None:
-        """Bind, and remember the descriptor that libzmq listens with on TCP; raises ZMQError."""
-        if not address.startswith("tcp:"):
-            socket.bind(address)
+    def _listen(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
+        """Listen on TCP with a filter from the first connection on; raises OSError and ZMQError."""
+        try:
+            listener = _bound(host, port)
+        except gaierror:
+            self._listen_by_name(socket, endpoint(host, port))
             return
+        try:
+            accept_control.accept(listener.fileno())
+            listener.listen(self._descriptors.backlog)
+            socket.setsockopt(zmq.USE_FD, listener.fileno())
+            socket.bind(endpoint(host, port))
+        except BaseException:
+            listener.close()
+            raise
+        # It is libzmq's now, which closes it.
+        self._listeners.append(listener.detach())
+        socket.setsockopt(zmq.USE_FD, -1)
+
+    def _listen_by_name(self, socket: zmq.Socket[bytes], address: str) -> None:
+        """Let libzmq listen, where an address is the name of an interface or a wildcard of its own."""
         # Once a socket: the address of a monitor is not free again at once when it is disabled.
         monitor = socket.get_monitor_socket(zmq.EVENT_LISTENING)
         try:
             socket.bind(address)
             self._listeners.append(next_event(monitor)[1])
+            accept_control.accept(self._listeners[-1])
         finally:
             socket.disable_monitor()
             # Or the end of the context would wait for it, where the exception of a bind keeps it alive.
@@ -224,8 +292,7 @@ class MasterSockets:
     def drop_strangers(self) -> None:
         """Read what came on the socket for work, where workers say nothing, and drop it.
 
-        A queue that fills up is to be avoided: libzmq 4.3.5 aborts the process when a connection
-        breaks while its queue is full.
+        A connection with a full queue is not read any more, so that its end would not be noticed either.
         """
         with contextlib.suppress(zmq.Again):
             for _ in range(_DROPPED_AT_ONCE):
@@ -258,20 +325,10 @@ class WorkerSockets:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.instance = secrets.randbits(62) + 1
         self.work = self._context.socket(zmq.DEALER)
-        self.work.setsockopt(zmq.ROUTING_ID, work_address(self.instance))
         self.results = self._context.socket(zmq.PUSH)
-        # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
-        self.results.setsockopt(zmq.IMMEDIATE, 1)
-        for socket in (self.work, self.results):
-            _common(socket)
-            _beat(socket)
-            socket.setsockopt(zmq.RECONNECT_IVL, 100)
-            socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-            if key is not None:
-                socket.curve_serverkey = key.server_public
-                socket.curve_publickey = key.client_public
-                socket.curve_secretkey = key.client_secret
-        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+        set_worker_options(self.work, self.results, self.instance, key)
+        events = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        events |= zmq.EVENT_HANDSHAKE_FAILED_AUTH
         events |= zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
         self.addresses = {self.work: work, self.results: results}
         self.monitors = {socket: socket.get_monitor_socket(events) for socket in self.addresses}
@@ -281,14 +338,18 @@ class WorkerSockets:
             except zmq.ZMQError as error:
                 raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno or 0)}") from None
 
+    def disconnect(self, socket: zmq.Socket[bytes]) -> None:
+        """Close the connection of one of the two sockets; what came through it can still be received."""
+        with contextlib.suppress(zmq.ZMQError):
+            socket.disconnect(self.addresses[socket])
+
     def connect_again(self, socket: zmq.Socket[bytes]) -> None:
         """Connect one of the two sockets again.
 
         libzmq tries again by itself where there is no answer, but gives an address up for good once a
         peer there broke the protocol: a sealed master met without a key, some other server.
         """
-        with contextlib.suppress(zmq.ZMQError):
-            socket.disconnect(self.addresses[socket])
+        self.disconnect(socket)
         socket.connect(self.addresses[socket])
 
     def close(self, linger_milliseconds: int = 500) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import select
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from gevent import socket as network
 
 from ssbench.fleet.addresses import is_loopback
 from ssbench.fleet.sockets import WorkerSockets, next_event
+from ssbench.worker.flood import bytes_received
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ _KEY_REFUSED = (
 )
 _NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
 _BLOCKED = "does a firewall or a proxy block the answer?"
+_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again in %g s"
 _BUSY = "is another program listening there, or is the master busy?"
 
 
@@ -47,7 +50,8 @@ class Connection:
     """One of the two sockets.
 
     ``since`` is when its connection ended or was last tried again, ``handshake_failed`` when a handshake
-    last failed, and ``key_refused`` whether that was because of the worker's key.
+    last failed, and ``key_refused`` whether that was because of the worker's key. ``descriptor`` is that of
+    the last connection.
     """
 
     def __init__(self, name: str, address: str, socket: zmq.Socket[bytes]) -> None:
@@ -58,6 +62,19 @@ class Connection:
         self.handshake_failed = -math.inf
         self.key_refused = False
         self.since = time.monotonic()
+        self.descriptor = -1
+
+    def has_stalled(self) -> bool:
+        """Whether something that libzmq does not read waits at a connection where nothing is to come.
+
+        So it is where something else than a master sent more than one message to the socket for results.
+        libzmq does not notice then that the connection has ended either.
+        """
+        if not self.connected:
+            return False
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        return bool(poll.poll(0))
 
 
 class Connections:
@@ -102,10 +119,12 @@ class Connections:
     def _take_events(self, connection: Connection, monitor: zmq.Socket[bytes]) -> None:
         while True:
             try:
-                event = next_event(monitor, zmq.NOBLOCK)[0]
+                event, value = next_event(monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
-            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            if event == zmq.EVENT_CONNECTED:
+                connection.descriptor = value
+            elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 connection.connected = True
                 self._say_soon()
                 if connection is self.results:
@@ -116,12 +135,35 @@ class Connections:
                     self._said_at = connection.since = time.monotonic()
                 connection.connected = False
                 if connection is self._work:
-                    self._on_work_lost()
+                    self._lose_work()
             else:
                 if time.monotonic() - connection.handshake_failed > _SAY_SECONDS:
                     self._say_soon()
                 connection.handshake_failed = time.monotonic()
                 connection.key_refused = event == zmq.EVENT_HANDSHAKE_FAILED_AUTH
+
+    def _lose_work(self) -> None:
+        if self.results.connected:
+            # That of the same host is most likely broken, too, which where nothing is sent shows late.
+            self._connect_again(self.results)
+        self._on_work_lost()
+
+    def received_for_work(self) -> int | None:
+        """Return how many bytes came through the connection for work; None where that is not known."""
+        return bytes_received(self._work.descriptor)
+
+    def leave_work(self) -> None:
+        """Close the connection for work, because of what comes from there; connect again a little later."""
+        _log.warning("Left %s: " + _FLOOD, self._work.address, _CONNECT_AGAIN)
+        self._sockets.disconnect(self._work.socket)
+        self._said_at = self._work.since = time.monotonic()
+        self._work.connected = False
+        self._lose_work()
+
+    def _connect_again(self, connection: Connection) -> None:
+        connection.since = time.monotonic()
+        connection.connected = False
+        self._sockets.connect_again(connection.socket)
 
     def _say_soon(self) -> None:
         """Log the next message soon, because the state of a connection has changed."""
@@ -130,6 +172,9 @@ class Connections:
     def _look(self) -> None:
         gevent.sleep(_FIRST_SECONDS)
         while True:
+            if self.results.has_stalled():
+                _log.warning("Left %s: no ssbench-master sends anything there", self.results.address)
+                self._connect_again(self.results)
             missing = [each for each in (self._work, self.results) if not each.connected]
             now = time.monotonic()
             if missing and now - self._said_at >= _SAY_SECONDS:
@@ -137,8 +182,7 @@ class Connections:
                 self._say(missing)
             for connection in missing:
                 if not connection.connected and now - connection.since > _CONNECT_AGAIN:
-                    connection.since = now
-                    self._sockets.connect_again(connection.socket)
+                    self._connect_again(connection)
             gevent.sleep(1.0)
 
     def _say(self, missing: list[Connection]) -> None:

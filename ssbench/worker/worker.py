@@ -35,6 +35,7 @@ from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
 from ssbench.worker.connections import Connections
 from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.flood import Flood
 from ssbench.worker.lag import LagMeter
 from ssbench.worker.outbox import Outbox
 from ssbench.worker.service import Handbacks, Service, Services
@@ -113,6 +114,7 @@ class Worker:
         self._in_touch = self._hub.loop.timer(_CHECK, _CHECK)
         self._beat_now = gevent.event.Event()
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
+        self._flood = Flood(self._connections.received_for_work, self._connections.leave_work)
         self._beat_at = 0.0
         #: Whether it was said that no heartbeat could be sent.
         self._silent = False
@@ -270,7 +272,9 @@ class Worker:
         for _ in range(_MESSAGES_A_TURN):
             message = self._next_message()
             if message is None:
+                self._flood.ends()
                 return
+            self._flood.take(message)
             try:
                 parts = self._split(message)
                 if parts is None:
@@ -287,7 +291,8 @@ class Worker:
                 else:
                     self._take_batch(packing.unpack_batch(batch), service)
             except WireError as error:
-                _log.error("Dropped an invalid message: %s", error)
+                self._flood.drop(error)
+        self._flood.look()
         # The descriptor signals a change only once; the other messages are taken in the next turn, so
         # that a flood does not keep the engine from running.
         if not self._done.ready():

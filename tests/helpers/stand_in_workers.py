@@ -18,7 +18,7 @@ import zmq
 from ssbench import __version__
 from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
-from ssbench.fleet.sockets import has_message
+from ssbench.fleet.sockets import has_message, set_worker_options
 
 #: Multiples of it lie evenly between whole numbers, in no order.
 _GOLDEN = 0.6180339887498949
@@ -132,15 +132,9 @@ class _One:
         self._run_id = 0
         self._parameters = wire.RunParameters(run_id=0)
         self.work = context.socket(zmq.DEALER)
-        self.work.setsockopt(zmq.ROUTING_ID, wire.work_address(self._instance))
         self.results = context.socket(zmq.PUSH)
-        self.results.setsockopt(zmq.IMMEDIATE, 1)
+        set_worker_options(self.work, self.results, self._instance, key)
         for socket, port in zip((self.work, self.results), ports, strict=True):
-            socket.setsockopt(zmq.SNDHWM, 0)
-            if key is not None:
-                socket.curve_serverkey = key.server_public
-                socket.curve_publickey = key.client_public
-                socket.curve_secretkey = key.client_secret
             socket.connect(f"tcp://127.0.0.1:{port}")
 
     def beat(self) -> bool:
