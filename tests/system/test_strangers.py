@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,6 +14,7 @@ import pytest
 import zmq
 from processes import Fleet, Program, limited
 from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
+from zmtp_peer import FLOOD, FalseMaster, flood_and_reset, reset, shake_hands
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -250,3 +252,71 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
     assert found.causes.keys() <= {None, "lost worker", "not finished"}
     assert found.summary.counters["late_results"] >= 250 * len(results)
     assert peak - before < 150_000
+
+
+def peak(program: Program) -> int:
+    """The largest resident memory of a program so far, bytes."""
+    status = Path(f"/proc/{program.process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["open", "sealed"])
+def test_no_connection_that_is_reset_ends_a_run(fleet: Fleet, tmp_path: Path, sealed: bool) -> None:
+    """More messages than are taken in, PINGs among them, and a reset: libzmq aborts if it sees that."""
+    key = ["--zmq-key", tmp_path / "key"] if sealed else []
+    if sealed:
+        assert fleet.master("keygen", tmp_path / "key").end() == ExitCode.OK
+    ports = {fleet.work_port: b"DEALER", fleet.results_port: b"PUSH"}
+    flooded = dict.fromkeys(ports, 0)
+
+    def flood_often(port: int) -> None:
+        for number in range(50):
+            flooded[port] += flood_and_reset(fleet.ip, port, ports[port], number % 12 / 1000)
+
+    def flood_without_end(port: int) -> None:
+        """As much as is taken in, for about two seconds."""
+        with suppress(OSError):
+            peer = socket.create_connection((fleet.ip, port), timeout=5)
+            try:
+                shake_hands(peer, ports[port])
+                peer.settimeout(1)
+                for _ in range(2000):
+                    peer.sendall(FLOOD)
+            finally:
+                reset(peer)
+
+    with store(DELAY) as (rule, options):
+        fleet.worker(1, "-c", 4, *key)
+        rule.hold(100)
+        run = fleet.run(write_scenario(tmp_path, operation_count=100), *key, *options)
+        run.wait_for(r"[._]{20}")
+        before = peak(run)
+        threads = [
+            threading.Thread(target=flood, args=(port,))
+            for flood in (flood_often, flood_without_end)
+            for port in ports
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert peak(run) - before < 100_000_000
+        rule.release()
+        assert run.end() == ExitCode.OK, run.err
+    assert all(sealed or count >= 40 for count in flooded.values()), flooded
+    assert outcome(fleet.stats).settled() == {None}
+
+
+def test_a_master_that_is_none_ends_no_worker(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (_, options):
+        worker = fleet.worker(1, "-c", 4)
+        with FalseMaster(fleet.work_port, fleet.results_port) as false:
+            ended = worker.process.poll
+            wait_until(lambda: false.came["work"] >= 10 or ended() is not None, "the worker, again and again")
+            assert ended() is None, worker.err
+            worker.wait_for("no ssbench-master sends anything there")
+        assert peak(worker) < 150_000_000
+        run = fleet.run(write_scenario(tmp_path), *options)
+        assert run.end() == ExitCode.OK, run.err
+    assert worker.err.count("Dropped an invalid message") <= 100
+    assert outcome(fleet.stats).causes == {None: 200}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import struct
 import sys
 
 import pytest
@@ -25,6 +27,28 @@ def test_who_connects_waits_and_those_inside_stay() -> None:
             accept_control.accept(listener.fileno())
             with socket.create_connection(place, 30), listener.accept()[0]:
                 pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can filter what a socket receives")
+@pytest.mark.parametrize("again", [False, True], ids=["at once", "again"])
+def test_a_reset_is_not_seen_but_the_data_before_it(again: bool) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if again:
+            accept_control.refuse(listener.fileno())
+        accept_control.accept(listener.fileno())
+        listener.listen()
+        listener.settimeout(30)
+        peer = socket.create_connection(listener.getsockname(), 30)
+        with listener.accept()[0] as theirs, select.epoll() as events:
+            theirs.settimeout(30)
+            peer.sendall(b"x")
+            assert theirs.recv(1) == b"x"
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.close()
+            # On loopback the reset is there before close returns.
+            events.register(theirs, 0)
+            assert events.poll(0) == []
 
 
 def test_what_is_no_listening_socket_is_left_alone() -> None:

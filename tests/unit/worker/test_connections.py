@@ -11,6 +11,7 @@ from pathlib import Path
 import gevent
 import gevent.event
 import pytest
+import zmq
 from fault_server import black_hole
 
 from ssbench.fleet import key
@@ -79,6 +80,36 @@ def test_it_is_known_when_both_are_connected_and_when_work_is_lost() -> None:
         with gevent.Timeout(PATIENCE):
             while watched.connections.results.connected:
                 gevent.sleep(0.01)
+
+
+def test_a_flood_is_left_and_the_master_found_again(
+    monkeypatch: pytest.MonkeyPatch, soon: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_CONNECT_AGAIN", 0.1)
+    with MasterSockets(BindAddress("127.0.0.1", 0, 0)) as master, Watched(master.ports) as watched:
+        work = watched.connections._work
+        with gevent.Timeout(PATIENCE):
+            while not (work.connected and watched.connections.results.connected):
+                gevent.sleep(0.01)
+            assert (watched.connections.received_for_work() or 0) > 64  # the greeting, at least
+            watched.connections.leave_work()
+            assert watched.work_lost.is_set()
+            assert not work.connected
+            while not (work.connected and watched.connections.results.connected):
+                gevent.sleep(0.01)
+        says(soon, "it sends messages without end, as no ssbench-master does; connecting again in 0.1 s")
+
+
+def test_a_worker_sends_no_pings() -> None:
+    """libzmq aborts a master that finds one left when the connection has broken with a full queue."""
+    sockets = WorkerSockets("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+    try:
+        for socket_ in (sockets.work, sockets.results):
+            assert socket_.getsockopt(zmq.HEARTBEAT_IVL) == 0
+            assert socket_.getsockopt(zmq.TCP_KEEPALIVE) == 1
+        assert sockets.work.getsockopt(zmq.RCVHWM) == 0
+    finally:
+        sockets.close(0)
 
 
 def test_where_no_master_is_both_addresses_have_one_line(soon: pytest.LogCaptureFixture) -> None:
