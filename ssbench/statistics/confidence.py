@@ -260,7 +260,8 @@ def warm_up(series: Series) -> int | None:
     centred = means - means.mean()
     sums = centred[::-1].cumsum()[::-1]
     squares = (centred**2)[::-1].cumsum()[::-1]
-    errors = (squares - sums**2 / left) / left**2
+    # Of means that are all alike rounding may leave less than nothing.
+    errors = np.maximum(squares - sums**2 / left, 0.0) / left**2
     errors = errors[: (count + 1) // 2]
     cut = int(np.flatnonzero(errors <= (1 + _AS_GOOD) * errors.min())[0])
     return None if cut and cut == (count + 1) // 2 - 1 else cut * _MSER_BATCH

@@ -59,11 +59,12 @@ def flood_and_reset(host: str, port: int, kind: bytes, pause: float) -> bool:
 class FalseMaster:
     """Listens where a master should, sends :data:`FLOOD` so many times to whoever comes, and breaks off.
 
-    ``came`` counts the connections to each port. A context manager.
+    ``came`` counts the connections to each of the ``ports``. A context manager.
     """
 
     def __init__(self, work_port: int, results_port: int, *, times: int = 1) -> None:
         self.came = {"work": 0, "results": 0}
+        self.ports = (work_port, results_port)
         self._times = times
         self._ending = threading.Event()
         self._listeners = [

@@ -314,7 +314,6 @@ def test_a_master_that_is_none_ends_no_worker(fleet: Fleet, tmp_path: Path) -> N
             ended = worker.process.poll
             wait_until(lambda: false.came["work"] >= 10 or ended() is not None, "the worker, again and again")
             assert ended() is None, worker.err
-            worker.wait_for("no ssbench-master sends anything there")
         assert peak(worker) < 150_000_000
         run = fleet.run(write_scenario(tmp_path), *options)
         assert run.end() == ExitCode.OK, run.err

@@ -13,6 +13,8 @@ import gevent.event
 import pytest
 import zmq
 from fault_server import black_hole
+from processes import free_ports
+from zmtp_peer import FalseMaster
 
 from ssbench.fleet import key
 from ssbench.fleet.addresses import BindAddress
@@ -98,6 +100,19 @@ def test_a_flood_is_left_and_the_master_found_again(
             while not (work.connected and watched.connections.results.connected):
                 gevent.sleep(0.01)
         says(soon, "it sends messages without end, as no ssbench-master does; connecting again in 0.1 s")
+
+
+def test_who_sends_results_to_a_worker_is_left(soon: pytest.LogCaptureFixture) -> None:
+    """libzmq reads the first of them only, and does not notice the end of the connection."""
+    with (
+        closed_port() as closed,
+        FalseMaster(*free_ports()) as false,
+        Watched((closed, false.ports[1])),
+        gevent.Timeout(PATIENCE),
+    ):
+        says(soon, f"Left tcp://127.0.0.1:{false.ports[1]}: no ssbench-master sends anything there")
+        while false.came["results"] < 2:
+            gevent.sleep(0.01)
 
 
 def test_a_worker_sends_no_pings() -> None:
