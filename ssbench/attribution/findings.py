@@ -82,9 +82,9 @@ class _Conclusions:
         return Attribution(
             coverage=tables.coverage(joined, self._complete, self._usable.compared),
             findings=findings,
-            comparisons=verdict.count,
+            comparisons=sum(verdict.counts.values()),
             overload=list(self._facts.overload),
-            detectable=detectable(self._families, verdict.count),
+            detectable=detectable(self._families, verdict.counts[culprits.DEVICES]),
             detectable_at_end=self._replicas.detectable(),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),

@@ -164,6 +164,28 @@ def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
     assert sentence.startswith("One of d11 on n3, d1 on n1 and d2 on n2 is slow: writes with it take ")
 
 
+@pytest.mark.parametrize("shape", [SMALL, replace(FRESH, requests=1500)], ids=["4 devices", "12, fresh"])
+def test_who_is_there_only_while_all_is_slower_is_not_accused(shape: Shape) -> None:
+    # A device that joins when the load begins was accused in 19 or 20 of 20 such runs.
+    cause = Cause(load=(0.35, 1.6), away=(1, 0.0, 0.35))
+    assert sum(bool(suspects(attribute(simulate(1000 + seed, cause, shape)))) for seed in range(6)) <= 1
+
+
+def test_who_is_there_in_a_part_of_the_run_and_slow_is_named() -> None:
+    cause = Cause(load=(0.35, 1.6), away=(1, 0.0, 0.5), devices=(1,))
+    for seed in range(3):
+        assert named(attribute(simulate(seed, cause, SMALL))) == ["d1"]
+
+
+@pytest.mark.parametrize(("devices", "seed"), [(6, 3016), (6, 3042), (12, 3002), (12, 3015)])
+def test_the_largest_of_many_deviates_breaks_no_tie(devices: int, seed: int) -> None:
+    cause = Cause(devices=(seed % devices,), where="before", only="writes")
+    nodes, requests = {6: (3, 400), 12: (4, 600)}[devices]
+    shape = Shape(devices=devices, nodes=nodes, requests=requests, ring="fresh")
+    found = attribute(simulate(seed, cause, shape))
+    assert [each.kind for each in found.findings] == ["one of"]
+
+
 def test_when_a_device_was_slow() -> None:
     # 400 results in 8 s.
     found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.5)), SMALL))
