@@ -177,7 +177,7 @@ def test_who_is_there_in_a_part_of_the_run_and_slow_is_named() -> None:
         assert named(attribute(simulate(seed, cause, SMALL))) == ["d1"]
 
 
-@pytest.mark.parametrize(("devices", "seed"), [(6, 3016), (6, 3042), (12, 3002), (12, 3015)])
+@pytest.mark.parametrize(("devices", "seed"), [(6, 3016), (12, 3002), (12, 3040), (12, 3044)])
 def test_the_largest_of_many_deviates_breaks_no_tie(devices: int, seed: int) -> None:
     cause = Cause(devices=(seed % devices,), where="before", only="writes")
     nodes, requests = {6: (3, 400), 12: (4, 600)}[devices]
