@@ -68,7 +68,7 @@ class ErrorLine(NamedTuple):
 
     ``kind`` is one of ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``,
     ``refusal`` (the proxy gave an error to the client), ``update`` (a container server did not take the
-    update of an object server) and ``client``.
+    update of an object server), ``memcached`` (which did not answer a proxy) and ``client``.
     """
 
     host: bytes
@@ -129,6 +129,13 @@ _ERRORS = (
         re.compile(rb"ERROR (container) update failed with " + _NODE + rb" .*?: ([^:]*?)(?: \(txn: |$)"),
         "update",
     ),
+    (
+        re.compile(
+            rb"ERROR (Container) update failed \(saving[^)]*\): \d+ response from " + _NODE + rb"()(?: |$)"
+        ),
+        "update",
+    ),
+    (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?:\d+)()(): "), "memcached"),
     (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
     (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
     (re.compile(rb"()()()(Client disconnected|ERROR Client read timeout)"), "client"),
