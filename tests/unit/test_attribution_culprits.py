@@ -64,9 +64,9 @@ def test_words_of_genuine_runs() -> None:
     assert re.fullmatch(
         r"No server is slower than its peers, of those that can be compared, by more than [\d.]+ ms \(reads"
         r" and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): so much is found in 9 of 10"
-        r" such runs \(\d+ comparisons\)\. What slows all alike \(memcached, network, disks that are all slow\)"
-        r" is not seen so\. Nearest to being one: d4 on o1, \+[\d.]+ ms in requests with it; a longer run would"
-        r" tell\.",
+        r" such runs \(\d+ comparisons\)\. What slows all alike \(memcached, network, disks that are all"
+        r" slow\) is not seen so\. Nearest to being one: d4 on o1, \+[\d.]+ ms in requests with it; a longer"
+        r" run would tell\.",
         base,
     )
     assert containers.startswith("No line of a container server tells of an object: ")
