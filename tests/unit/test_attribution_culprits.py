@@ -365,7 +365,7 @@ def test_an_account_server_is_asked_in_the_share_of_requests_that_ask_it() -> No
 
 def test_a_proxy_is_not_hidden_by_hundreds_of_devices() -> None:
     shape = Shape(devices=60, nodes=5, requests=400)
-    found = [named(attribute(simulate(seed, Cause(proxy=1, seconds=0.009), shape))) for seed in range(6)]
+    found = [named(attribute(simulate(seed, Cause(proxy=1, seconds=0.005), shape))) for seed in range(6)]
     assert sum(names == ["p1"] for names in found) >= 5
 
 
