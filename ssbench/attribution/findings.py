@@ -167,6 +167,7 @@ class _Conclusions:
         found += troubles.broken(self._joined, self._addresses, self._run)
         found += troubles.not_updated(self._joined, self._addresses, self._replicas, self._run)
         found += troubles.without_memcached(self._joined, self._run)
+        found += troubles.called_slow(self._joined)
         found += troubles.stalls(self._joined, self._run)
         silent = [] if self._unlogged else troubles.silent(self._joined, self._addresses)
         found += troubles.missing(self._joined, self._usable, self._complete, self._run, silent)

@@ -61,6 +61,8 @@ class Finding:
     - ``499``: proxies gave up its replicas of writes, though not more often than others';
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
     - ``update``: a container server that did not take updates of object servers;
+    - ``called slow``: its server wrote lines of slow requests, of ``seconds`` together; ``detail`` is the
+      part that took longest;
     - ``memcached``: proxies had no answer of it, and asked account and container servers;
     - ``handoff``: proxies asked for other devices than a partition's own;
     - ``missing``: requests with servers, or a proxy, that left no line take longer; ``members`` are those

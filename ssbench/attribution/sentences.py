@@ -96,6 +96,14 @@ def _not_updated(finding: Finding) -> str:
     )
 
 
+def _called_slow(finding: Finding) -> str:
+    most = f", most of it in {finding.detail}" if finding.detail else ""
+    return (
+        f"{finding.name} calls {count(finding.requests, 'request')} slow by its own log:"
+        f" {duration(finding.seconds or 0.0)} together{most}. Next: {_DISK}"
+    )
+
+
 def _no_memcached(finding: Finding) -> str:
     servers = listed([finding.name, *finding.same])
     return (
@@ -399,6 +407,7 @@ _SENTENCES: dict[str, Callable[[Finding], str]] = {
     "507": _broken,
     "update": _not_updated,
     "memcached": _no_memcached,
+    "called slow": _called_slow,
     "error": _error,
     "handoff": _handoff,
     "missing": _missing,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ssbench.attribution import culprits, kinds, parts
 from ssbench.attribution.addresses import Addresses, ip_of
 from ssbench.attribution.evidence import Usable
-from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Device, Joined
 from ssbench.attribution.kinds import READS, Completeness
 from ssbench.attribution.moments import Stretch, course, stretch
 from ssbench.attribution.ranks import (
@@ -185,6 +185,20 @@ def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: R
                 )
             )
     return sorted(found, key=lambda each: -each.requests)
+
+
+def called_slow(joined: Joined) -> list[Finding]:
+    """Return the devices whose object servers call requests slow, and which part of them took longest."""
+    found = []
+    for (node, device, part), count in joined.slow.items():
+        if not part:
+            parts = {name: ms for (*who, name), ms in joined.slow.items() if who == [node, device] and name}
+            total = sum(parts.values()) / 1000
+            longest = max(parts, key=lambda name: parts[name], default="")
+            detail = f"{longest} {parts[longest] / 1000:.1f} s" if longest else ""
+            name = str(Device(node, "object", device))
+            found.append(Finding("called slow", "device", name, requests=count, seconds=total, detail=detail))
+    return sorted(found, key=lambda each: -(each.seconds or 0.0))
 
 
 def without_memcached(joined: Joined, run: Run) -> list[Finding]:

@@ -53,6 +53,7 @@ _HEADLINES = (
     ("late", "Late replicas"),
     ("507", "Answered 507"),
     ("update", "Did not take container updates"),
+    ("called slow", "Slow requests by its own log"),
     ("memcached", "No answer of memcached"),
     ("missing", "A server without a line is slow"),
     ("stall", "No operation ended for a time"),
