@@ -146,7 +146,7 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
         elif each.kind == "missing":
             named.add("a server without a log")
     wrong |= bool(named - guilty)
-    clear = texts.answer(found)[0].startswith("No outlier")
+    clear = texts.answer(found)[0].startswith(texts.CLEAR)
     cause = planted.cause
     if clear and guilty and cause.where in ("open", "body") and not cause.only:
         # It says which delay of reads and deletes would have been found.

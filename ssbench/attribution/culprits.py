@@ -2,7 +2,7 @@
 
 A :class:`Family` has the tests of one measured time: a part that belongs to one party alone (a server's own
 time of reads, a proxy's own part, ...), or the client's total. All are rank tests
-(:mod:`ssbench.attribution.ranks`), adjusted together by Holm's method.
+(:mod:`ssbench.attribution.ranks`), adjusted by Holm's method together with those of the same kind of party.
 
 A part of its own decides before the client's total: no other server's time is in it. The total finds
 what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
@@ -25,14 +25,18 @@ from ssbench.attribution.ranks import (
     Floats,
     Pairs,
     Units,
+    centred,
     deviates,
     difference,
     holm,
+    slices,
+    slowest_part,
     tail_deviates,
     upper_tail,
+    wilcoxon,
 )
 
-#: No party is a suspect above this probability, adjusted by Holm's method for all tests.
+#: No party is a suspect above this probability, adjusted by Holm's method for all tests of its kind.
 ALPHA = 0.01
 #: Nor with less than this share of the median of a request.
 LEAST_SHARE = 0.05
@@ -41,10 +45,15 @@ LEAST_SHARE = 0.05
 _BESIDE = 2.33
 #: Whose deviate is below this, of p = 0.05, explains nothing.
 _EXPLAINS = 1.64
+#: Of its deviate a suspect has so much left among the requests of the same seconds.
+_HALF = 0.5
 _MOST = 50
-
 #: Of all groups together.
 POOLED = -1
+
+#: Kinds of parties. Those of databases are the container and account servers, by what is their own; the
+#: client's total of their requests is tested with that of the others.
+DEVICES, DATABASES, PROXIES = "devices", "databases", "proxies"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +85,13 @@ class Family:
     request: float
     windows: bool = False
     tail: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The kind of party that is tested: a key of :attr:`Verdict.counts`."""
+        if self.part in ("updates", "lookups"):
+            return DATABASES
+        return PROXIES if self.levels[0].name == "proxy" else DEVICES
 
     def level(self, name: str) -> Level | None:
         """Return the level of this name; None where it has none."""
@@ -128,11 +144,14 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The suspects, the strongest first; all tests as they were at first, and the number that could tell."""
+    """The suspects, the strongest first; all tests as they were at first.
+
+    ``counts`` are the numbers of tests that could tell, by the kind of party.
+    """
 
     suspects: list[Suspect]
     tests: list[list[Deviates]]
-    count: int
+    counts: dict[str, int]
 
 
 #: Returns the deviate of the replica of a write that ends last, for each device.
@@ -158,8 +177,10 @@ def judge(families: Sequence[Family], tie: Tie) -> Verdict:
             if level is not None and len(family.units):
                 held = replace(family, units=family.units.split(family.mask(level, found.candidate)))
                 now[place], tests = held, [*tests[:place], _tests(held), *tests[place + 1 :]]
-    count = sum(int((~np.isnan(test.z)).sum()) for each in first for test in each)
-    return Verdict(suspects, first, count)
+    counts = dict.fromkeys((DEVICES, DATABASES, PROXIES), 0)
+    for family, each in zip(families, first, strict=True):
+        counts[family.kind] += sum(int((~np.isnan(test.z)).sum()) for test in each)
+    return Verdict(suspects, first, counts)
 
 
 def _tests(family: Family) -> list[Deviates]:
@@ -188,7 +209,7 @@ def _strongest(families: Sequence[Family], tests: Sequence[list[Deviates]], tie:
             _significant(families, tests, own=own), reverse=True
         ):
             found = _suspect(families, tests, (family, -level, group, candidate), (z, probability))
-            if found is None:
+            if found is None or not _stands_in_slices(found):
                 continue
             if own:
                 return found
@@ -201,8 +222,7 @@ def _strongest(families: Sequence[Family], tests: Sequence[list[Deviates]], tie:
 def _significant(
     families: Sequence[Family], tests: Sequence[list[Deviates]], *, own: bool
 ) -> Iterator[tuple[float, int, int, int, int, float]]:
-    every = [(place, index, test) for place, each in enumerate(tests) for index, test in enumerate(each)]
-    for (place, index, test), adjusted in zip(every, _adjusted([test for _, _, test in every]), strict=True):
+    for place, index, test, adjusted in adjusted_tests(families, tests):
         if families[place].own is own:
             for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
                 yield (
@@ -215,16 +235,25 @@ def _significant(
                 )
 
 
-def _adjusted(tests: Sequence[Deviates]) -> list[Floats]:
-    """Return the probabilities of all tests, adjusted for how many they are together."""
-    if not tests:
-        return []
-    deviations = np.concatenate([test.z.ravel() for test in tests])
-    adjusted = holm(np.array([upper_tail(z) for z in deviations]))
-    ends = np.cumsum([test.z.size for test in tests])
-    return [
-        part.reshape(test.z.shape) for part, test in zip(np.split(adjusted, ends[:-1]), tests, strict=True)
-    ]
+def adjusted_tests(
+    families: Sequence[Family], tests: Sequence[list[Deviates]]
+) -> Iterator[tuple[int, int, Deviates, Floats]]:
+    """Yield the places of all tests' families and levels, the tests, and the probabilities adjusted for all.
+
+    That is for all tests of one kind of party: hundreds of devices say nothing of four proxies.
+    """
+    for kind in dict.fromkeys(family.kind for family in families):
+        every = [
+            (place, index, test)
+            for place, each in enumerate(tests)
+            if families[place].kind == kind
+            for index, test in enumerate(each)
+        ]
+        deviations = np.concatenate([test.z.ravel() for _, _, test in every])
+        adjusted = holm(np.array([upper_tail(z) for z in deviations]))
+        ends = np.cumsum([test.z.size for _, _, test in every])
+        for (place, index, test), part in zip(every, np.split(adjusted, ends[:-1]), strict=True):
+            yield place, index, test, part.reshape(test.z.shape)
 
 
 def _suspect(
@@ -248,6 +277,25 @@ def _suspect(
     z, probability = strength
     with_, without = int(test.with_[row, candidate]), int(test.without[row, candidate])
     return Suspect(family, level, candidate, group, z, probability, measured, with_, without)
+
+
+def _stands_in_slices(found: Suspect) -> bool:
+    """Whether it stands out among the requests of the same seconds as well.
+
+    A healthy device that takes part in a part of the run only looks slow if all is slower then.
+    """
+    family, level = found.family, found.level
+    at = family.of_group(found.group)
+    units = family.part_of(at)
+    # Scores of all kinds are alike, so that those of one slice can be compared with each other.
+    scores, _, _ = centred(units, slowest_part if family.tail else wilcoxon)
+    groups = len(family.groups)
+    slice_of = slices(family.operation[at]).astype(np.int64)
+    stratum = slice_of * groups + units.group[units.stratum]
+    within = Units(scores, stratum, np.arange(int(stratum.max()) + 1) % groups)
+    mine = np.flatnonzero(family.mask(level, found.candidate)[at])
+    test = deviates(within, Pairs(mine, np.zeros(len(mine), np.int32), 1), groups)
+    return float(test.z[-1, 0]) >= max(_BESIDE, _HALF * found.z)
 
 
 def _beside_member(family: Family, test: Deviates, level: Level, candidate: int) -> bool:
@@ -309,11 +357,14 @@ def _best(
     level: str,
 ) -> int | None:
     """Return which of some candidates stands out by its own times; None for none."""
-    own = _own_deviates(families, tests, level, among)
-    for place, z in tie(among).items() if level == "device" else ():
+    own, looked_at = _own_deviates(families, tests, level, among)
+    further = tie(among) if level == "device" else {}
+    for place, z in further.items():
         own[place] = max(own.get(place, -np.inf), z)
     best = max(among, key=lambda place: own.get(place, -np.inf), default=None)
-    if best is None or not upper_tail(own.get(best, -np.inf)) * len(among) < ALPHA:
+    # The largest of so many deviates is large by chance.
+    looked_at = max(looked_at + len(further), len(among))
+    if best is None or not upper_tail(own.get(best, -np.inf)) * looked_at < ALPHA:
         return None
     return best
 
@@ -383,12 +434,14 @@ def _without(family: Family, level: Level, group: int, candidate: int, other: in
 
 def _own_deviates(
     families: Sequence[Family], tests: Sequence[list[Deviates]], level: str, among: Sequence[int]
-) -> dict[int, float]:
-    """Return the largest deviate of each candidate by the times that are its own."""
+) -> tuple[dict[int, float], int]:
+    """Return the largest deviate of each candidate by the times that are its own, and how many there are."""
     found: dict[int, float] = {}
+    count = 0
     for family, each in zip(families, tests, strict=True):
         for one, test in zip(family.levels, each, strict=True):
             if family.own and one.name == level:
+                count += int((~np.isnan(test.z[:, list(among)])).sum())
                 for place in among:
                     found[place] = max(found.get(place, -np.inf), _largest(test.z[:, place]))
-    return found
+    return found, count

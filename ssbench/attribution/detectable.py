@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -20,26 +20,28 @@ _MOST_UNITS = 50_000
 STEPS = np.geomspace(1e-3, 100, 64)
 
 
-def detectable(families: Sequence[Family], comparisons: int) -> float | None:
-    """Return the least delay, in seconds, of any device's reads and deletes that would have been found.
+def detectable(families: Sequence[Family], part: str, counts: Mapping[str, int]) -> float | None:
+    """Return the least delay of a part, in seconds, that would have been found of anybody who has it.
 
-    That is for the device with fewest of them, of those that can be tested. None where no delay would
-    have been, or nothing could be tested.
+    That is for the one with fewest of them, of those that can be tested; ``counts`` are the tests by kind of
+    party. None where no delay would have been, or nothing could be tested.
     """
     plain = (each for each in families if not each.windows and not each.tail)
-    family = next((each for each in plain if each.part == "own"), None)
+    family = next((each for each in plain if each.part == part), None)
+    comparisons = counts[family.kind] if family else 0
     if family is None or not comparisons:
         return None
     level = family.levels[0]
-    counts = np.bincount(level.who.candidate, minlength=level.who.count)
-    candidates = np.flatnonzero((counts > 0) & (counts < len(family.units)))
+    taken = np.bincount(level.who.candidate, minlength=level.who.count)
+    candidates = np.flatnonzero((taken > 0) & (taken < len(family.units)))
     if not len(candidates):
         return None
-    mask = family.mask(level, int(candidates[np.argmin(counts[candidates])]))
+    mask = family.mask(level, int(candidates[np.argmin(taken[candidates])]))
     units, thinned = family.units, max(1, len(mask) // _MOST_UNITS)
     if thinned > 1:
         kept = np.arange(0, len(mask), thinned)
-        units, mask = Units(units.seconds[kept], units.stratum[kept], units.group), mask[kept]
+        parts = None if units.slices is None else units.slices[kept]
+        units, mask = Units(units.seconds[kept], units.stratum[kept], units.group, parts), mask[kept]
     who = Pairs(np.flatnonzero(mask), np.zeros(int(mask.sum()), np.int64), 1)
     least = NormalDist().inv_cdf(1 - ALPHA / comparisons) + POWER
 

@@ -6,6 +6,7 @@ one of the names by which collectors call it. A record may be in another one.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,6 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 _BEGINS = re.compile(rb'\{\s*"')
+#: What a cell of CSV has that is a host, and what it does not have: levels, facilities and programs.
+_HOST = re.compile(rb"[A-Za-z][\w.-]*[\w]")
+_NO_HOST = re.compile(
+    rb"(?i)^(?:debug|info|notice|warn|warning|err|error|critical|local\d|stdout|stderr|swift|syslog|daemon)$|server$"
+)
+_NAME = re.compile(rb'^\s*"[\w.@-]+"\s*:\s*"')
 #: Records within records, at most.
 _DEPTH = 3
 #: Where a message is, the most telling name first; what has none of these names comes after them.
@@ -92,12 +99,42 @@ def _texts(record: Any) -> Iterator[tuple[str, bytes]]:
 
 def _host(record: Any) -> bytes:
     inner = record.get("_source")
-    records = [inner, record] if isinstance(inner, dict) else [record]
-    for each in records:
+    return host_in(inner).encode("utf-8", "replace") or host_in(record).encode("utf-8", "replace")
+
+
+def host_in(each: Any) -> str:
+    """Return the host that a record names under one of the names of collectors; empty without one."""
+    if isinstance(each, dict):
         for path in _HOSTS:
-            value = each
+            value: Any = each
             for name in path:
                 value = value.get(name) if isinstance(value, dict) else None
             if isinstance(value, str) and value:
-                return value.encode("utf-8", "replace")
-    return b""
+                return value
+    return ""
+
+
+def cells(line: bytes, needle: re.Pattern[bytes]) -> Opened | None:
+    """Return the message in a line of CSV, or in a text with escaped quotation marks; None without one.
+
+    The host is the only other cell that may be one.
+    """
+    escaped = b'\\"' in line
+    if not escaped and b'""' not in line and b',"' not in line:
+        return None
+    row = csv.reader(
+        [line.decode("utf-8", "replace").strip()],
+        doublequote=not escaped,
+        escapechar="\\" if escaped else None,
+    )
+    try:
+        found = [cell.encode("utf-8", "replace") for cell in next(row, [])]
+    except csv.Error:
+        return None
+    message = max((cell for cell in found if needle.search(cell)), key=len, default=None)
+    if message is None:
+        return None
+    hosts = {cell for cell in found if _HOST.fullmatch(cell) and not _NO_HOST.search(cell)}
+    # Of a record of JSON that is cut, or on several lines, its name stands before the message.
+    bare = _NAME.sub(b"", message)
+    return Opened(bare, hosts.pop() if len(hosts) == 1 else b"")

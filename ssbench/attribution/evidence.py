@@ -21,7 +21,7 @@ from ssbench.attribution.culprits import Family, Level
 from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, UPDATE, Joined
 from ssbench.attribution.kinds import GROUPS, READS, Compared
 from ssbench.attribution.parts import Parts
-from ssbench.attribution.ranks import Floats, Places, Units, pairs_of_one
+from ssbench.attribution.ranks import Floats, Places, Units, pairs_of_one, slices
 from ssbench.operation import MAX_CODE
 from ssbench.operations import OPERATIONS
 
@@ -93,7 +93,7 @@ def _in_windows(joined: Joined, family: Family) -> Family:
     """Compare the same times in each quarter of the run, by device: what is slow in a part of it."""
     operations = joined.operations
     units, of = family.units, family.operation
-    window = kinds.slices(of, _WINDOWS)
+    window = slices(of, _WINDOWS)
     size = np.where(READS[operations.code[of]], operations.size[of], 0) if family.own else operations.size[of]
     proxy = joined.proxy[of] if not family.own else np.zeros(len(of), np.int64)
     stratum = kinds.strata((operations.code[of], joined.policy[of], window, proxy), size)
@@ -183,7 +183,7 @@ def _of_proxies(part: str, joined: Joined, seconds: Floats, usable: npt.NDArray[
     every = np.arange(len(at), dtype=np.int32)
     return Family(
         part,
-        Units(seconds[at], stratum, group, kinds.slices(at)),
+        Units(seconds[at], stratum, group, slices(at)),
         at,
         [
             Level("proxy", pairs_of_one(every, joined.proxy[at], len(joined.proxies))),

@@ -30,6 +30,7 @@ from ssbench.attribution.lines import (
     ErrorLine,
     ProxyLine,
     ProxyParser,
+    SlowLine,
     parse,
     template_parser,
 )
@@ -85,6 +86,7 @@ class FileLines:
     background: FileBackground = field(default_factory=FileBackground)
     account_updates: list[AccountUpdate] = field(default_factory=list)
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class _Taking:
         self._background = FileBackground()
         self._account_updates: list[AccountUpdate] = []
         self._senders: dict[tuple[bytes, bytes], list[int]] = {}
+        self._slow: Counter[tuple[str, str, str]] = Counter()
         self._total = self._of_run = self._cut = self._without = 0
         self._moments: list[tuple[int, int]] = []
 
@@ -167,6 +170,7 @@ class _Taking:
             self._background,
             self._account_updates,
             {(_text(address), _text(device)): of for (address, device), of in self._senders.items()},
+            self._slow,
         )
 
     def _chunk(self, chunk: bytes, *, first: bool) -> None:
@@ -247,6 +251,11 @@ class _Taking:
             self._errors[key] += 1
             first, last = self._error_places.get(key, (place, place))
             self._error_places[key] = min(first, place), max(last, place)
+        elif type(record) is SlowLine:
+            who = _text(self._node(record.host)), _text(record.device)
+            self._slow[(*who, "")] += 1
+            for name, seconds in record.parts:
+                self._slow[(*who, name)] += round(seconds * 1000)
         elif type(record) is CutLine:
             self._cut += 1
         if place in self._wanted.shown and len(self._kept) < _MOST_KEPT:

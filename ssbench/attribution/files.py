@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ssbench.attribution.compressed import source
+from ssbench.attribution.rewritten import rewriter
 from ssbench.errors import UsageError
 
 #: So much is read at once.
@@ -96,7 +98,7 @@ class Reader:
         """Yield the lines, many together; each ends with a line feed."""
         rest = b""
         try:
-            while data := self._some():
+            for data in self._pieces():
                 complete, line_feed, rest = (rest + data).rpartition(b"\n")
                 if line_feed:
                     yield complete + line_feed
@@ -105,6 +107,13 @@ class Reader:
                 yield rest + b"\n"
         finally:
             self._stream.close()
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield what is read; entries of several lines, or all on one, as lines as others have them."""
+        first = self._some()
+        rewrite = rewriter(first)
+        every = chain([first] if first else [], iter(self._some, b""))
+        yield from every if rewrite is None else rewrite(every)
 
     def _some(self) -> bytes:
         """Return about as much as is worth looking at together; what is compressed comes in small pieces."""

@@ -21,12 +21,13 @@ from ssbench.attribution.ranks import (
     Difference,
     Places,
     Shown,
+    distinct,
     excess,
     interval,
     is_evident,
     of_median,
 )
-from ssbench.attribution.records import Attribution, Finding, RunFacts
+from ssbench.attribution.records import Attribution, Finding, Lead, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
 from ssbench.attribution.shares import time_shares
 from ssbench.attribution.standings import by_evidence, standings
@@ -36,6 +37,10 @@ from ssbench.attribution.timelines import OwnTimes, Timelines, of_families, time
 _FEW = 5
 #: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
 _UNFELT = 0.5
+#: Proxies waited for what took so long if they waited this share of it: they do no longer than they have to.
+_WAITED = 0.2
+#: Whose deviate is below this, of p = 0.05, is no lead.
+_MAY_BE = 1.64
 #: Findings of suspects, of which it is asked what else was at work there.
 _SLOW = ("slow", "unfelt", "late", "one of")
 
@@ -51,6 +56,7 @@ class _Conclusions:
         self._joined = joined
         self._facts = facts
         self._addresses = Addresses(joined, facts.hosts, facts.cluster)
+        self._unlogged = troubles.unlogged(joined, self._addresses, facts.unlogged)
         self._beside = beside.of_nodes(facts.cluster, self._addresses)
         self._statsd = beside.of_devices(facts.cluster, self._addresses)
         self._complete = kinds.completeness(joined)
@@ -82,15 +88,18 @@ class _Conclusions:
         return Attribution(
             coverage=tables.coverage(joined, self._complete, self._usable.compared),
             findings=findings,
-            comparisons=verdict.count,
+            comparisons=sum(verdict.counts.values()),
             overload=list(self._facts.overload),
-            detectable=detectable(self._families, verdict.count),
+            detectable=detectable(self._families, "own", verdict.counts),
             detectable_at_end=self._replicas.detectable(),
+            detectable_of_updates=detectable(self._families, "updates", verdict.counts),
+            detectable_of_proxies=detectable(self._families, "own part", verdict.counts),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
+            lead=None if verdict.suspects else self._lead(verdict),
             standings=standings(self._families, verdict, self._name),
             timelines=self._timelines(),
-            unlogged=troubles.unlogged(joined, self._addresses, self._facts.unlogged),
+            unlogged=self._unlogged,
             parts=tables.part_rows(joined, self._parts, self._fine),
             time_shares=time_shares(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
@@ -149,13 +158,19 @@ class _Conclusions:
         found = [self._suspect(each, verdict) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
-        found += account_updates.slow(self._joined, self._families[-2].request)
+        known = {each.name for each in found}
+        of_accounts = account_updates.slow(self._joined, self._families[-2].request)
+        found += [each for each in of_accounts if each.name not in known]
         late = troubles.late(self._joined, self._run)
         found += late
         found += troubles.given_up(self._joined, self._run, [each.name for each in late])
         found += troubles.broken(self._joined, self._addresses, self._run)
+        found += troubles.not_updated(self._joined, self._addresses, self._replicas, self._run)
+        found += troubles.without_memcached(self._joined, self._run)
+        found += troubles.called_slow(self._joined)
         found += troubles.stalls(self._joined, self._run)
-        found += troubles.missing(self._joined, self._usable, self._complete, self._run)
+        silent = [] if self._unlogged else troubles.silent(self._joined, self._addresses)
+        found += troubles.missing(self._joined, self._usable, self._complete, self._run, silent)
         at_work = AtWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
 
@@ -194,8 +209,11 @@ class _Conclusions:
         if family.part == "total" and level.name == "device":
             last = self._replicas.beside(suspect.candidate)
             own |= {} if last is None else {"last": last}
+        after = self._answers_after_proxies(suspect)
+        waited = self._waited(suspect) if after and family.part == "updates" else None
+        is_unfelt = after and waited is None
         return Finding(
-            "one of" if suspect.rivals else "unfelt" if self._is_unfelt(suspect) else "slow",
+            "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
             level.name,
             self._name(level.name, suspect.candidate),
             requests=suspect.with_,
@@ -215,6 +233,7 @@ class _Conclusions:
             same=[self._name(level.name, place) for place in suspect.rivals],
             ties=[self._name(level.name, place) for place in suspect.ties],
             course=self._course(family, suspect),
+            waited=waited,
         )
 
     def _part(self, family: Family, group: int) -> str:
@@ -250,7 +269,39 @@ class _Conclusions:
             if (measured := self._difference(family, suspect, group)) is not None
         }
 
-    def _is_unfelt(self, suspect: Suspect) -> bool:
+    def _lead(self, verdict: Verdict) -> Lead | None:
+        """Return who is nearest to being a suspect by the tests; None where nobody takes longer."""
+        ranked = [
+            (float(adjusted[row, candidate]), -float(test.z[row, candidate]), place, index, row, candidate)
+            for place, index, test, adjusted in culprits.adjusted_tests(self._families, verdict.tests)
+            for row, candidate in zip(*np.nonzero(test.z > _MAY_BE), strict=True)
+        ]
+        for probability, _, place, index, row, candidate in sorted(ranked):
+            family = self._families[place]
+            group = POOLED if row == len(family.groups) else int(row)
+            level = family.levels[index]
+            measured = family.difference(level, int(candidate), group)
+            if measured.median > 0 or measured.mean > 0:
+                name = self._name(level.name, int(candidate))
+                who = name if level.name == "device" else f"{level.name} {name}"
+                part = self._part(family, group)
+                of = GROUPS[group] if family.groups == GROUPS and group != POOLED else None
+                return Lead(who, part, of, measured, probability)
+        return None
+
+    def _waited(self, suspect: Suspect) -> float | None:
+        """Return how long proxies waited beyond the quorum in writes of which a container server was told.
+
+        None where that is little beside what this takes: they did not wait for it.
+        """
+        family = suspect.family
+        mine = family.mask(suspect.level, suspect.candidate)
+        waited = self._replicas.beyond_quorum(distinct(family.operation[mine]))
+        size = max(suspect.difference.median, suspect.difference.mean)
+        least = max(_WAITED * size, culprits.LEAST_SHARE * family.request)
+        return waited if waited >= least else None
+
+    def _answers_after_proxies(self, suspect: Suspect) -> bool:
         """Whether proxies answered before the server had, as a rule: else they wait for every replica."""
         family = suspect.family
         if not family.own or family.part in ("own part", "way"):
@@ -262,7 +313,10 @@ class _Conclusions:
 
     def _share(self, suspect: Suspect) -> float:
         """Return in what share of the run's requests it took part."""
-        name = suspect.level.name
+        name, family = suspect.level.name, suspect.family
+        if family.part == "lookups":
+            asked = distinct(family.operation[family.mask(suspect.level, suspect.candidate)])
+            return len(asked) / max(int(self._usable.first_try.sum()), 1)
         total = next((each for each in self._families[-2:] if each.level(name)), None)
         if total is None or not len(total.units):
             return float("nan")

@@ -84,6 +84,7 @@ class Join:
         self._kept: list[tuple[str, bool, bytes]] = []
         self._backgrounds: list[FileBackground] = []
         self._senders: dict[tuple[str, str], list[int]] = {}
+        self._slow: Counter[tuple[str, str, str]] = Counter()
         # The same line may be in two files.
         self._account_updates: dict[tuple[bytes, int, float], None] = {}
 
@@ -157,6 +158,7 @@ class Join:
             known = self._error_places.get(key, (first, last))
             self._error_places[key] = min(first, known[0]), max(last, known[1])
         self._other_errors += found.other_errors
+        self._slow += found.slow
         self._backgrounds.append(found.background)
         self._kept += [(file.node, file.named, line) for line in found.kept]
         np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
@@ -221,6 +223,7 @@ class Join:
             },
             kept=self._kept,
             senders=self._senders,
+            slow=self._slow,
             account_updates=(
                 np.array([place for _, place, _ in self._account_updates], np.int64),
                 np.array([seconds for _, _, seconds in self._account_updates], np.float64),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Joined
-from ssbench.attribution.ranks import Pairs, Places, Units, pairs
+from ssbench.attribution.ranks import Pairs, Places, Units, pairs, slices
 from ssbench.operation import MAX_CODE, On
 from ssbench.operations import OPERATIONS
 
@@ -25,10 +25,6 @@ _STEPS = (4, 2, 1, 0.5)
 _ENOUGH_IN_KIND = 8
 #: An object that is read so often within a kind is a kind of its own.
 _HOT = 8
-#: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
-#: next number.
-_SLICES = 20
-_ENOUGH_IN_SLICE = 20
 #: A number of lines that this share of the writes have is what a complete write has.
 _USUAL = 0.05
 
@@ -135,15 +131,6 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     unit_of[at] = unit
     units = Units(seconds, stratum[first], group, None if by_proxy else slices(first))
     return Compared(units, unit_of, at[first].astype(np.int32))
-
-
-def slices(moment: Places, count: int | None = None) -> Places:
-    """Divide a run into slices of as many units each, by the order in which they ended."""
-    order = np.empty(len(moment), np.int64)
-    order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
-    if count is None:
-        count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
-    return (order * count // max(len(moment), 1)).astype(np.int8)
 
 
 def _nodes_used(joined: Joined) -> Places:

@@ -13,7 +13,7 @@ import string
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ssbench.attribution.envelopes import opened
+from ssbench.attribution.envelopes import cells, opened
 from ssbench.attribution.prefixes import NAMED, host_of
 from ssbench.errors import UsageError
 
@@ -68,7 +68,7 @@ class ErrorLine(NamedTuple):
 
     ``kind`` is one of ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``,
     ``refusal`` (the proxy gave an error to the client), ``update`` (a container server did not take the
-    update of an object server) and ``client``.
+    update of an object server), ``memcached`` (which did not answer a proxy) and ``client``.
     """
 
     host: bytes
@@ -79,11 +79,26 @@ class ErrorLine(NamedTuple):
     detail: str
 
 
+class SlowLine(NamedTuple):
+    """What an object server says of a slow request, since Swift 2.38: ``parts`` are seconds by name.
+
+    ``seconds`` are those of the whole; ``began`` is seconds since 1970 by its clock.
+    """
+
+    host: bytes
+    method: bytes
+    device: bytes
+    status: int
+    seconds: float
+    began: float
+    parts: tuple[tuple[str, float], ...]
+
+
 class CutLine(NamedTuple):
     """An access line of which a part is missing, or that is of no known layout."""
 
 
-Line = ProxyLine | BackendLine | ErrorLine | CutLine
+Line = ProxyLine | BackendLine | ErrorLine | SlowLine | CutLine
 ProxyParser = Callable[[bytes], ProxyLine | CutLine | None]
 
 _CUT = CutLine()
@@ -129,10 +144,26 @@ _ERRORS = (
         re.compile(rb"ERROR (container) update failed with " + _NODE + rb" .*?: ([^:]*?)(?: \(txn: |$)"),
         "update",
     ),
+    (
+        re.compile(
+            rb"ERROR (Container) update failed \(saving[^)]*\): \d+ response from " + _NODE + rb"()(?: |$)"
+        ),
+        "update",
+    ),
+    (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?:\d+)()(): "), "memcached"),
     (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
     (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
     (re.compile(rb"()()()(Client disconnected|ERROR Client read timeout)"), "client"),
 )
+
+
+#: Of colours of a terminal, as they are or as rsyslog writes them.
+_COLOURS = re.compile(rb"(?:\x1b|#033)\[[\d;]*m")
+_SLOW = re.compile(
+    rb"Slow ([A-Z]{1,20}) \((\d{1,7}\.\d{3})s\) for /([^/ ]+)/.*?, status (\d{3}),"
+    rb" start_time=(\d{1,11}\.\d{3}),((?: \w+=\d{1,7}\.\d{3}s,?)*)"
+)
+_PARTS = re.compile(rb" (\w+)=(\d+\.\d+)s")
 
 
 def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
@@ -143,11 +174,20 @@ def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
     """
     if len(line) > _MOST_BYTES:
         return _CUT
+    if b"[" in line and (b"\x1b[" in line or b"#033[" in line):
+        line = _COLOURS.sub(b"", line)
     if line[-1:] == b"}" or line[-2:] == b"}\r":
         found = _enclosed(line, proxy)
         if found is not None:
             return found
-    return _bare(line, proxy)
+    found = _bare(line, proxy)
+    has_no_host = isinstance(found, ProxyLine) and not found.host
+    if found is None or has_no_host or isinstance(found, CutLine):
+        cell = cells(line, TRANS_ID)
+        inner = _bare(cell.message, proxy) if cell else None
+        if cell and inner is not None:
+            return inner if isinstance(inner, CutLine) or inner.host else inner._replace(host=cell.host)
+    return found
 
 
 def _enclosed(line: bytes, proxy: ProxyParser | None) -> Line | None:
@@ -166,6 +206,8 @@ def _bare(line: bytes, proxy: ProxyParser | None) -> Line | None:
     if found is not None:
         # log_max_line_length puts this where it cuts; no field holds a blank, so nothing else does.
         return _CUT if b" ... " in line else found
+    if slow := _SLOW.search(line, 0, _ERROR_BYTES):
+        return _slow(line[: slow.start()], slow)
     for pattern, kind in _ERRORS:
         match = pattern.search(line, 0, _ERROR_BYTES)
         if match:
@@ -292,6 +334,12 @@ def template_parser(template: str) -> ProxyParser:
         )
 
     return read
+
+
+def _slow(before: bytes, match: re.Match[bytes]) -> SlowLine:
+    method, seconds, device, status, began, parts = match.groups()
+    found = tuple((name.decode(), float(each)) for name, each in _PARTS.findall(parts))
+    return SlowLine(host_of(before.split()), method, device, int(status), float(seconds), float(began), found)
 
 
 def _error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:

@@ -37,6 +37,10 @@ _FEW_CANDIDATES = 1 << 16
 
 #: The probability below which what is said beside a verdict counts as evident.
 _EVIDENT = 0.01
+#: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
+#: next number.
+_SLICES = 20
+_ENOUGH_IN_SLICE = 20
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
 _LEAST_SLICES = 5
 _LARGE = 2.0
@@ -227,6 +231,15 @@ def _dispersion(
 def _normal(t: float, freedom: int) -> float:
     """Return the normal deviate that is about as probable as Student's t (Abramowitz and Stegun 26.7.8)."""
     return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
+
+
+def slices(moment: Places, count: int | None = None) -> Places:
+    """Divide a run into slices of as many units each, by the order in which they ended."""
+    order = np.empty(len(moment), np.int64)
+    order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
+    if count is None:
+        count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
+    return (order * count // max(len(moment), 1)).astype(np.int8)
 
 
 def binomial_tail(trials: int, chance: float, least: int) -> float:

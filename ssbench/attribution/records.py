@@ -60,8 +60,13 @@ class Finding:
     - ``unfelt``: slow by its own clock, but clients did not wait for it;
     - ``499``: proxies gave up its replicas of writes, though not more often than others';
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
+    - ``update``: a container server that did not take updates of object servers;
+    - ``called slow``: its server wrote lines of slow requests, of ``seconds`` together; ``detail`` is the
+      part that took longest;
+    - ``memcached``: proxies had no answer of it, and asked account and container servers;
     - ``handoff``: proxies asked for other devices than a partition's own;
-    - ``missing``: requests with servers, or a proxy, that left no line take longer;
+    - ``missing``: requests with servers, or a proxy, that left no line take longer; ``members`` are those
+      that did not answer by the proxies' errors, or logs without a line of the run;
     - ``stall``: no operation ended for ``seconds``, the longest of so many times;
     - ``inconclusive``: it and ``same`` could not be compared with others.
 
@@ -77,6 +82,8 @@ class Finding:
     were late replicas, answers of 507, errors or handoffs. ``beside`` is what recon saw of its node,
     ``statsd`` what that says of it, ``work`` what else was at work there, and ``daemons`` are those of which
     lines are given of its node, or of each node of several: None where none are of any node.
+    ``waited`` are the seconds that proxies waited, as a rule, for object servers that told a container server
+    of an object; ``served`` counts the requests that a device served which answered 507 to others.
     """
 
     kind: str
@@ -103,6 +110,22 @@ class Finding:
     statsd: str = ""
     work: list[Work] = field(default_factory=list)
     daemons: list[str] | None = None
+    waited: float | None = None
+    served: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Who is nearest to being a suspect, where there is none: by ``part``, of ``group`` where it is of one.
+
+    ``probability`` is adjusted for all tests of its kind of party.
+    """
+
+    name: str
+    part: str
+    group: str | None
+    difference: Difference
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +134,9 @@ class Attribution:
 
     ``unlogged`` are servers that proxies, other servers, recon or the ring name and that have no log here.
     ``detectable`` is the least delay (seconds) of any device's reads and deletes that would have been found,
-    ``detectable_at_end`` that of a delay at the end of its writes, as at commit, ``request`` the median of a
-    request; None where no delay would have been, or there is none. ``in_writes``
+    ``detectable_at_end`` that of a delay at the end of its writes, as at commit, ``detectable_of_updates``
+    that of a container server's updates and ``detectable_of_proxies`` of a proxy's own part, ``request`` the
+    median of a request; None where no delay would have been, or there is none. ``in_writes``
     is the share of the writes that a device takes part in, as a rule. ``standings`` are by own times, the
     most evident first; ``timelines`` show all servers over the run.
     """
@@ -124,8 +148,11 @@ class Attribution:
     unlogged: list[str]
     detectable: float | None
     detectable_at_end: float | None
+    detectable_of_updates: float | None
+    detectable_of_proxies: float | None
     request: float | None
     in_writes: float
+    lead: Lead | None
     standings: list[Standing]
     timelines: Timelines
     parts: list[PartRow]

@@ -114,6 +114,20 @@ class Replicas:
                 found[device] = _signed_ranks(own)
         return found
 
+    def beyond_quorum(self, operation: Places) -> float:
+        """Return how long proxies waited, as a rule, after most replicas of some writes had ended (s).
+
+        NaN without any.
+        """
+        lines = self._joined.lines
+        at = np.flatnonzero((lines.of == OBJECT) & (lines.status < 300) & np.isin(lines.operation, operation))
+        at = at[np.lexsort((lines.seconds[at], lines.operation[at]))]
+        of, first, counts = np.unique(lines.operation[at], return_index=True, return_counts=True)
+        quorum = lines.seconds[at[first + counts // 2]]
+        waited = self._joined.proxy_seconds[of] - quorum
+        known = waited[(counts > 1) & ~np.isnan(waited) & ~READS[self._joined.operations.code[of]]]
+        return float(np.median(known)) if len(known) else math.nan
+
     def times(self) -> tuple[Places, Places, Floats]:
         """Return the device and the operation of each replica, and its seconds beyond the slowest other."""
         return self._all.device, self._all.operation, self._all.beyond_slowest

@@ -1,4 +1,4 @@
-"""A finding as a sentence: who, by how much, which share, since when, how sure, what to look at next."""
+"""A finding in sentences: who, by how much, in which share of the requests; then how sure, and what next."""
 
 from __future__ import annotations
 
@@ -46,9 +46,12 @@ _NEXT = {
 }
 _BEFORE = "network, CPU and workers of the node, ss -lt for a queue of connections"
 _ANSWERS = "the log of its server, ss -lt for a queue of connections, iostat -x on its node"
+_NO_LINE = "proxies had no answer, or the log given has no line of the run."
 _BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
 
 
+#: A wait that is said, in seconds.
+_LONG = 0.1
 #: A device's own time of requests, which should be most of what they cost.
 _OWN = ("own", "reads", "deletes")
 
@@ -66,7 +69,52 @@ def sentence(finding: Finding) -> str:
 
 
 def _slow(finding: Finding) -> str:
-    return _text(finding, f"{who(finding)} is slow")
+    if finding.waited is None or finding.difference is None:
+        return _text(finding, f"{who(finding)} is slow")
+    size = _size(finding.difference)
+    sentences = (
+        f"Writes wait {duration(finding.waited)} for {who(finding)}: it takes {duration(size)} longer than"
+        " others to note a new object, and proxies wait as long as that, or post_quorum_timeout.",
+        _how_sure(finding),
+        _recon(finding),
+        _work(finding),
+        f"Next: {_next(finding)}.",
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _not_updated(finding: Finding) -> str:
+    head = f"{finding.name} did not take {count(finding.requests, 'container update')}"
+    if finding.waited is not None and finding.waited >= _LONG:
+        head = f"Writes wait {duration(finding.waited)} for {head}"
+        head = head.replace(" did not take", ", which did not take", 1)
+    recon = f" {said}" if (said := _recon(finding)) else ""
+    return (
+        f"{head} ({share(finding.share or 0.0)} of the writes), by the object servers' logs"
+        f"{_stretch(finding)}. They wait for it up to container_update_timeout, proxies up to"
+        f" post_quorum_timeout, and send the updates again later.{recon} Next: {_ANSWERS}"
+    )
+
+
+def _called_slow(finding: Finding) -> str:
+    most = f", most of it in {finding.detail}" if finding.detail else ""
+    return (
+        f"{finding.name} calls {count(finding.requests, 'request')} slow by its own log:"
+        f" {duration(finding.seconds or 0.0)} together{most}. Next: {_DISK}"
+    )
+
+
+def _no_memcached(finding: Finding) -> str:
+    servers = listed([finding.name, *finding.same])
+    return (
+        f"memcached at {servers} did not answer proxies {_times(finding.requests)}{_stretch(finding)}:"
+        f" {share(finding.share or 0.0)} of all requests asked account or container servers for what it"
+        " knows. Next: memcached there, memcache_servers of the proxies"
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _one_of(finding: Finding) -> str:
@@ -82,12 +130,9 @@ def _unfelt(finding: Finding) -> str:
 
 def _text(finding: Finding, head: str) -> str:
     pattern = _WHAT.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
-    text = f"{head}: {pattern.format(_longer(finding))}"
-    if finding.share is not None and not math.isnan(finding.share):
-        of = "them" if finding.part == "account updates" else "all requests"
-        text += f"; in {share(finding.share)} of {of}"
-    text += f"{_when(finding)}; {_probability(finding.probability)}."
+    text = f"{head}: {pattern.format(_longer(finding))}{_in_share(finding)}."
     for more in (
+        _how_sure(finding),
         _legs(finding),
         _ruled_out(finding),
         _recon(finding),
@@ -98,19 +143,38 @@ def _text(finding: Finding, head: str) -> str:
     return text
 
 
+def _in_share(finding: Finding) -> str:
+    if finding.share is None or math.isnan(finding.share):
+        return ""
+    if finding.part == "lookups":
+        return f"; proxies asked it in {share(finding.share)} of all requests"
+    return f", in {share(finding.share)} of {'them' if finding.part == 'account updates' else 'all requests'}"
+
+
 def _longer(finding: Finding) -> str:
     measured = finding.difference
     if measured is None:
         return "longer"
     by_mean = _by_mean(finding)
     value = measured.mean if by_mean else measured.median
-    text = f"{duration(value)} longer ({'mean: not all of them' if by_mean else 'median'}"
-    if finding.request:
-        text += f", {change(value / finding.request)} % of a request"
-    if finding.interval and not by_mean and not math.isnan(finding.interval[0]):
-        low, high = finding.interval
-        text += f", 95%: {duration(low)} to {duration(high)}"
-    return f"{text})"
+    return f"{duration(value)} longer{' (mean: not all of them)' if by_mean else ''}"
+
+
+def _how_sure(finding: Finding) -> str:
+    """Return when it was so, how much that is beside a request, and how sure."""
+    measured = finding.difference
+    said = [_when(finding)]
+    if measured is not None:
+        by_mean = _by_mean(finding)
+        if finding.request:
+            value = measured.mean if by_mean else measured.median
+            said.append(f"{change(value / finding.request)} % of a request")
+        if finding.interval and not by_mean and not math.isnan(finding.interval[0]):
+            low, high = finding.interval
+            said.append(f"95%: {duration(low)} to {duration(high)}")
+    said.append(_probability(finding.probability))
+    text = "; ".join(filter(None, said))
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _when(finding: Finding) -> str:
@@ -120,8 +184,8 @@ def _when(finding: Finding) -> str:
     length = course.slices[-1].ends
     if course.begins is None or course.ends is None:
         when = "in no part of the run more than in others" if _by_mean(finding) else "throughout the run"
-        return f"; {when} ({moment(length)} s)"
-    return f"; from {moment(course.begins)} s to {moment(course.ends)} s of {moment(length)} s"
+        return f"{when} ({moment(length)} s)"
+    return f"from {moment(course.begins)} s to {moment(course.ends)} s of {moment(length)} s"
 
 
 def _stretch(finding: Finding) -> str:
@@ -201,7 +265,7 @@ def _work(finding: Finding) -> str:
             else "No line of a background daemon names its node."
         )
     where = "their nodes" if several else "its node"
-    return f"No line of {_any(finding.daemons)} on {where} tells of work in the same seconds."
+    return f"No line of {any_of(finding.daemons)} on {where} tells of work in the same seconds."
 
 
 def _is_several(finding: Finding) -> bool:
@@ -209,7 +273,8 @@ def _is_several(finding: Finding) -> bool:
     return finding.kind == "one of"
 
 
-def _any(names: Sequence[str]) -> str:
+def any_of(names: Sequence[str]) -> str:
+    """Return names of which one is meant."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -266,13 +331,23 @@ def _inconclusive(finding: Finding) -> str:
 
 
 def _broken(finding: Finding) -> str:
-    text = (
-        f"{finding.name} answered 507 to {count(finding.requests, 'request')}{_of_all(finding)}"
-        f"{_stretch(finding)}: not mounted, full or broken; handoffs took its place"
-    )
+    if finding.served == 0:
+        text = (
+            f"{finding.name} took no request all through the run: not mounted, full or broken (507 to"
+            f" {count(finding.requests, 'request')}{_stretch(finding)}); handoffs took its place"
+        )
+    else:
+        text = _answered_507(finding)
     text += f" (proxies' logs: {finding.detail})." if finding.detail else "."
     recon = f" {said}" if (said := _recon(finding)) else ""
     return f"{text}{recon} Next: mount, the kernel's log, swift-drive-audit"
+
+
+def _answered_507(finding: Finding) -> str:
+    return (
+        f"{finding.name} answered 507 to {count(finding.requests, 'request')}{_of_all(finding)}"
+        f"{_stretch(finding)}: not mounted, full or broken; handoffs took its place"
+    )
 
 
 def _given_up(finding: Finding) -> str:
@@ -311,12 +386,14 @@ def _missing(finding: Finding) -> str:
     name, line, those = (
         ("proxy", "a proxy", "proxies") if proxy else ("server", "an object server", "servers")
     )
-    return (
-        f"A {name} without a log is slow: the {finding.requests:,} requests"
-        f" ({share(finding.share or 0)}) that lack a line of {line} take {_longer(finding)}"
-        f"{_when(finding)}; {_probability(finding.probability)}. Next: give the logs of the {those} that have"
-        " none here"
+    what = (
+        f"the {finding.requests:,} requests ({share(finding.share or 0)}) that lack a line of {line} take"
+        f" {_longer(finding)}. {_how_sure(finding)}"
     )
+    if finding.members:
+        names = listed(finding.members)
+        return f"An object server did not answer: {what} {names}: {_NO_LINE} Next: {_ANSWERS}"
+    return f"A {name} without a log is slow: {what} Next: give the logs of the {those} that have none here"
 
 
 _SENTENCES: dict[str, Callable[[Finding], str]] = {
@@ -328,6 +405,9 @@ _SENTENCES: dict[str, Callable[[Finding], str]] = {
     "inconclusive": _inconclusive,
     "499": _given_up,
     "507": _broken,
+    "update": _not_updated,
+    "memcached": _no_memcached,
+    "called slow": _called_slow,
     "error": _error,
     "handoff": _handoff,
     "missing": _missing,

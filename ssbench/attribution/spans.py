@@ -15,7 +15,15 @@ from datetime import UTC, datetime
 
 from ssbench.attribution.envelopes import opened
 from ssbench.attribution.joined import Joined
-from ssbench.attribution.lines import TRANS_ID, BackendLine, ErrorLine, ProxyLine, ProxyParser, parse
+from ssbench.attribution.lines import (
+    TRANS_ID,
+    BackendLine,
+    ErrorLine,
+    ProxyLine,
+    ProxyParser,
+    SlowLine,
+    parse,
+)
 from ssbench.measures import Seconds
 from ssbench.operations import OPERATIONS
 
@@ -36,6 +44,7 @@ _DEPTHS = {
     "container": 2,
     "account": 2,
     "update": 3,
+    "part": 3,
     "error": 2,
 }
 
@@ -44,8 +53,9 @@ _DEPTHS = {
 class Span:
     """A part of a request: ``start`` is seconds after the client's beginning (or the proxy's without one).
 
-    ``kind`` is ``client``, ``proxy``, ``sub-request``, ``object``, ``container``, ``account``, ``update`` or
-    ``error``, which has no length. ``depth`` is how deep it lies within others.
+    ``kind`` is ``client``, ``proxy``, ``sub-request``, ``object``, ``container``, ``account``, ``update``,
+    ``part`` of what an object server did, or ``error``, which has no length. ``depth`` is how deep it lies
+    within others.
     """
 
     kind: str
@@ -95,7 +105,7 @@ def _request(
     proxy: ProxyParser | None,
 ) -> Request:
     # The same line may be in two files.
-    found = list(dict.fromkeys(each for line in lines if (each := _found(*line, proxy))))
+    found = list(dict.fromkeys(each for line in lines for each in _found(*line, proxy)))
     latency = float(joined.operations.latency[place]) if place is not None else None
     code = int(joined.operations.code[place]) if place is not None else None
     known = OPERATIONS.get(code) if code is not None else None
@@ -133,25 +143,36 @@ def _put(each: _Found, begins: float, seconds: float, origin: float | None) -> S
     return replace(each.span, start=begins, placed=False)
 
 
-def _found(node: str, named: bool, line: bytes, proxy: ProxyParser | None) -> _Found | None:
+def _found(node: str, named: bool, line: bytes, proxy: ProxyParser | None) -> list[_Found]:
     record = parse(line, proxy)
     messages = [each.message for each in opened(line, TRANS_ID)] if line.rstrip()[-1:] == b"}" else []
     text = b" ".join([*messages, line])
     host = node if named or not getattr(record, "host", b"") else record.host.decode("utf-8", "replace")  # type: ignore[union-attr]
     if isinstance(record, ProxyLine):
-        return _of_proxy(record, text, host)
+        return [_of_proxy(record, text, host)]
     if isinstance(record, BackendLine):
-        return _of_backend(record, text, host)
+        return [_of_backend(record, text, host)]
+    if isinstance(record, SlowLine):
+        return _of_parts(record, host)
     if isinstance(record, ErrorLine):
         who = " ".join(
             filter(
                 None, (record.kind, record.server.decode(), record.address.decode(), record.device.decode())
             )
         )
-        return _Found(
-            _span("error", f"{who} ({record.detail})" if record.detail else who, 0.0, 0), _stamp(text)
-        )
-    return None
+        name = f"{who} ({record.detail})" if record.detail else who
+        return [_Found(_span("error", name, 0.0, 0), _stamp(text))]
+    return []
+
+
+def _of_parts(record: SlowLine, host: str) -> list[_Found]:
+    """Return a span for each part of a request that its object server calls slow, one after the other."""
+    found, ended = [], record.began
+    for name, seconds in record.parts:
+        ended += seconds
+        where = f"{name} {record.device.decode('utf-8', 'replace')} on {host}"
+        found.append(_Found(_span("part", where, seconds, 0), ended))
+    return found
 
 
 def _of_proxy(record: ProxyLine, text: bytes, host: str) -> _Found:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssbench.attribution.records import Attribution
-from ssbench.attribution.sentences import count, listed, sentence
+from ssbench.attribution.records import Attribution, Finding, Lead
+from ssbench.attribution.sentences import any_of, count, listed, sentence, signed
 from ssbench.attribution.tables import Coverage
 from ssbench.figures.units import duration, share
 
@@ -13,7 +13,20 @@ _FEW_INCOMPLETE = 0.01
 #: Where devices take part in more than this share of the writes, two are in all of them.
 _MOST_OF_WRITES = 0.5
 
-_CLEAR = "No outlier found"
+#: What an all-clear begins with, and what follows where some could not be compared.
+CLEAR, _SOME = "No server is slower than its peers", ", of those that can be compared,"
+#: Times by a server's own clock, which a generator that is late does not change.
+_OWN_CLOCK = ("own", "reads", "deletes", "updates", "lookups", "account updates", "last", "own part")
+#: What those take longer who are nearest to being suspects.
+_LEADS = {
+    "own": "in reads and deletes",
+    "reads": "in reads",
+    "deletes": "in deletes",
+    "updates": "in container updates",
+    "lookups": "in what proxies ask it",
+    "own part": "of its own",
+    "way": "on the way to it",
+}
 
 #: What the tables mean by longer.
 LONGER = (
@@ -32,7 +45,8 @@ SLOWEST = (
 def answer(attribution: Attribution) -> list[str]:
     """Return the findings as sentences; never empty. What could not be compared comes last."""
     findings = sorted(attribution.findings, key=lambda finding: finding.kind == "inconclusive")
-    sentences = [sentence(finding) for finding in findings]
+    certain = [each for each in findings if attribution.overload and is_certain(each)]
+    sentences = [sentence(finding) for finding in findings if finding not in certain]
     coverage = attribution.coverage
     if not coverage.compared:
         return [*sentences, "Inconclusive: no operation has all its object servers' lines."]
@@ -55,16 +69,22 @@ def answer(attribution: Attribution) -> list[str]:
             sentences.append(
                 "No line of a container server tells of an object: one that makes writes slow cannot be seen."
             )
-        if sentences[0].startswith(_CLEAR) and attribution.in_writes > _MOST_OF_WRITES:
+        if sentences[0].startswith(CLEAR) and attribution.in_writes > _MOST_OF_WRITES:
             sentences.append(
                 f"A device takes part in {share(attribution.in_writes)} of the writes: two that are slow in"
                 " writes alone, at once, hide each other."
             )
-    return [*map(_overloaded, attribution.overload[:1]), *attribution.overload[1:], *sentences]
+    if not attribution.overload:
+        return sentences
+    held = "The servers' own clocks show this, so it holds although: " if certain else ""
+    first, *more = attribution.overload
+    doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
+    return [*map(sentence, certain), doubt, *more, *sentences]
 
 
-def _overloaded(sentence: str) -> str:
-    return f"{sentence}. What clients and servers took is then partly its doing: all below is doubtful."
+def is_certain(finding: Finding) -> bool:
+    """Whether a server's own clock shows it, so that it does not depend on the load generator."""
+    return finding.kind in ("slow", "unfelt") and finding.part in _OWN_CLOCK
 
 
 def is_clear(attribution: Attribution) -> bool:
@@ -87,17 +107,38 @@ def outcome(attribution: Attribution) -> str:
     if attribution.detectable is None or attribution.detectable > (attribution.request or 0):
         return "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
     is_part = attribution.findings or _lacks_updates(attribution)
-    some = " among those that can be compared" if is_part else ""
-    least, at_end = attribution.detectable, attribution.detectable_at_end
-    or_writes = f", or whose writes ended {duration(at_end)} later," if at_end else ""
-    too_few = not at_end and attribution.in_writes > 0
+    at_end, proxies = attribution.detectable_at_end, attribution.detectable_of_proxies
+    limits = [
+        f"{duration(least)} ({of})"
+        for least, of in (
+            (attribution.detectable, "reads and deletes"),
+            (at_end, "end of writes"),
+            (attribution.detectable_of_updates, "container updates"),
+            (proxies, "proxies"),
+        )
+        if least
+    ]
+    not_told = []
+    if not at_end and attribution.in_writes > 0:
+        not_told.append("only at the end of writes")
+    if not proxies and len(attribution.proxies) > 1:
+        not_told.append("in a proxy")
     return (
-        f"{_CLEAR}{some}: no proxy, node, process or device makes requests slower"
-        f" ({attribution.comparisons:,} comparisons). Any device whose reads and deletes took"
-        f" {duration(least)} more ({share(least, attribution.request or least)} of a request){or_writes}"
-        " would have been found, in 9 of 10 such runs."
-        + (" One that is slow only at the end of writes would not, of so few." if too_few else "")
+        f"{CLEAR}{_SOME if is_part else ''} by more than {any_of(limits)}: so much is found in 9 of 10 such"
+        f" runs ({attribution.comparisons:,} comparisons)."
+        + (f" What is slow {any_of(not_told)} would not be found, of so few." if not_told else "")
+        + " What slows all alike (memcached, network, disks that are all slow) is not seen so."
+        + _lead(attribution.lead)
     )
+
+
+def _lead(lead: Lead | None) -> str:
+    """Return who is nearest to being slow, as what is to be looked at in a longer run."""
+    if lead is None:
+        return ""
+    longer = signed(max(lead.difference.median, lead.difference.mean))
+    where = _LEADS.get(lead.part, f"in {lead.group or 'requests'} with it")
+    return f" Nearest to being one: {lead.name}, {longer} {where}; a longer run would tell."
 
 
 def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:

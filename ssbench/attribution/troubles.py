@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +13,8 @@ import numpy.typing as npt
 from ssbench.attribution import culprits, kinds, parts
 from ssbench.attribution.addresses import Addresses, ip_of
 from ssbench.attribution.evidence import Usable
-from ssbench.attribution.joined import NO_INDEX, OBJECT, Joined
-from ssbench.attribution.kinds import Completeness
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Device, Joined
+from ssbench.attribution.kinds import READS, Completeness
 from ssbench.attribution.moments import Stretch, course, stretch
 from ssbench.attribution.ranks import (
     Places,
@@ -27,6 +29,7 @@ from ssbench.attribution.ranks import (
     upper_tail,
 )
 from ssbench.attribution.records import Finding
+from ssbench.attribution.replicas import Replicas
 from ssbench.statistics.latencies import plain
 from ssbench.statistics.stalls import Gaps
 
@@ -34,7 +37,9 @@ from ssbench.statistics.stalls import Gaps
 _HABIT = 5
 #: Kinds of errors that proxies log of a device, and from how many devices on a server is spoken of as one.
 _LOGGED = ("timeout", "connection", "error", "507", "limited")
-_SEVERAL = 3
+_SEVERAL = 2
+#: Where a container server is told of so many of the writes, it is told of all.
+_MOST_WRITES = 0.9
 
 
 #: When the run was, in seconds since 1970.
@@ -127,6 +132,7 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
             logged.setdefault(name, Counter())[words] += count
             between.setdefault(name, []).extend(joined.error_places.get(key, ()))
     found = []
+    served = _served(joined)
     for name, each in logged.items():
         operation = answered.get(name)
         found.append(
@@ -139,6 +145,7 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
                 detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
                 members=sorted(set(members.get(name, ()))),
                 stretch=stretch(ended[between[name] if operation is None else operation], run),
+                served=None if operation is None else served.get(name, 0),
             )
         )
     found.sort(key=lambda each: (each.kind, -each.requests))
@@ -147,6 +154,72 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
         share, when = _share(joined, asked), stretch(ended[asked], run)
         found.append(Finding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
     return found
+
+
+def _served(joined: Joined) -> dict[str, int]:
+    """Count the requests that each device served."""
+    lines = joined.lines
+    counts = np.bincount(lines.device[lines.status < 300], minlength=len(joined.devices))
+    return {str(device): int(count) for device, count in zip(joined.devices, counts, strict=True)}
+
+
+def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: Run) -> list[Finding]:
+    """Return the container servers that did not take updates of objects, by the object servers' errors."""
+    operations = joined.operations
+    written = np.flatnonzero(~operations.failed & ~READS[operations.code])
+    found = []
+    for key, count in joined.errors.items():
+        kind, server, address, device = key
+        if kind == "update":
+            share = min(count / max(len(written), 1), 1.0)
+            waited = replicas.beyond_quorum(written) if share >= _MOST_WRITES else math.nan
+            found.append(
+                Finding(
+                    "update",
+                    "device",
+                    addresses.name(address, device, server) or f"{server} server {address}/{device}",
+                    requests=count,
+                    share=share,
+                    waited=None if math.isnan(waited) else waited,
+                    stretch=stretch(operations.ended[list(joined.error_places.get(key, ()))], run),
+                )
+            )
+    return sorted(found, key=lambda each: -each.requests)
+
+
+def called_slow(joined: Joined) -> list[Finding]:
+    """Return the devices whose object servers call requests slow, and which part of them took longest."""
+    found = []
+    for (node, device, part), count in joined.slow.items():
+        if not part:
+            parts = {name: ms for (*who, name), ms in joined.slow.items() if who == [node, device] and name}
+            total = sum(parts.values()) / 1000
+            longest = max(parts, key=lambda name: parts[name], default="")
+            detail = f"{longest} {parts[longest] / 1000:.1f} s" if longest else ""
+            name = str(Device(node, "object", device))
+            found.append(Finding("called slow", "device", name, requests=count, seconds=total, detail=detail))
+    return sorted(found, key=lambda each: -(each.seconds or 0.0))
+
+
+def without_memcached(joined: Joined, run: Run) -> list[Finding]:
+    """Tell of a memcached that did not answer proxies; every request then asks further servers."""
+    errors = {key: count for key, count in joined.errors.items() if key[0] == "memcached"}
+    if sum(errors.values()) < _HABIT:
+        return []
+    ended = joined.operations.ended
+    places = [place for key in errors for place in joined.error_places.get(key, ())]
+    asked = joined.lines.operation[joined.lines.of == OTHER]
+    return [
+        Finding(
+            "memcached",
+            "",
+            min(address for _, _, address, _ in errors),
+            same=sorted(address for _, _, address, _ in errors)[1:],
+            requests=sum(errors.values()),
+            share=_share(joined, asked),
+            stretch=stretch(ended[places], run),
+        )
+    ]
 
 
 def _of_whole_servers(counted: Counter[tuple[str, str, str, str]], addresses: Addresses) -> dict[str, str]:
@@ -186,13 +259,35 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def missing(joined: Joined, usable: Usable, complete: Completeness, run: Run) -> list[Finding]:
-    """Tell whether requests of which a storage server or the proxy left no line take longer than others."""
+def missing(
+    joined: Joined, usable: Usable, complete: Completeness, run: Run, silent: Sequence[str] = ()
+) -> list[Finding]:
+    """Tell whether requests of which a storage server or the proxy left no line take longer than others.
+
+    ``silent`` are servers whose logs are there, though they may not have answered.
+    """
     reads_of_one = usable.first_try & ~complete.concurrent
+    servers = _without_lines("device", joined, np.flatnonzero(reads_of_one), ~complete.complete, run)
     return [
-        *_without_lines("device", joined, np.flatnonzero(reads_of_one), ~complete.complete, run),
+        *(replace(each, members=list(silent)) for each in servers),
         *_without_lines("proxy", joined, np.flatnonzero(usable.first_try), joined.proxy == NO_INDEX, run),
     ]
+
+
+def silent(joined: Joined, addresses: Addresses) -> list[str]:
+    """Return the devices of object servers that did not answer though their log is given.
+
+    That is by the proxies' errors, or else the logs that have no line of the run.
+    """
+    nodes = {each.node for each in joined.devices} | {each.node for each in joined.files}
+    names = {
+        name
+        for kind, server, address, device in joined.errors
+        if kind in ("timeout", "connection") and server == "object" and device
+        if (name := addresses.name(address, device, server)) and name.rpartition(" on ")[2] in nodes
+    }
+    files = (each.path for each in joined.files if not each.of_run and not each.of_daemons)
+    return sorted(names) or sorted(files)
 
 
 def _without_lines(

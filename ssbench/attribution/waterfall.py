@@ -19,6 +19,7 @@ _SERVICES = {
     "container": "container-server",
     "account": "account-server",
     "update": "container-server",
+    "part": "object-server",
     "error": "proxy-server",
 }
 #: Of OTLP: the kinds of client and server, and the status of an error.

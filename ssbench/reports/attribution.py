@@ -13,11 +13,13 @@ from ssbench.attribution.sentences import listed
 from ssbench.attribution.spans import Request
 from ssbench.attribution.tables import PartRow, Row, SlowOperation
 from ssbench.attribution.texts import (
+    CLEAR,
     LONGER,
     SLOWEST,
     answer,
     coverage_facts,
     coverage_notes,
+    is_certain,
     is_clear,
     outcome,
 )
@@ -50,7 +52,10 @@ _HEADLINES = (
     ("unfelt", "Slow, not waited for"),
     ("late", "Late replicas"),
     ("507", "Answered 507"),
-    ("missing", "A server without a log is slow"),
+    ("update", "Did not take container updates"),
+    ("called slow", "Slow requests by its own log"),
+    ("memcached", "No answer of memcached"),
+    ("missing", "A server without a line is slow"),
     ("stall", "No operation ended for a time"),
 )
 #: How many requests are shown one by one.
@@ -116,14 +121,17 @@ def _headline(attribution: Attribution) -> tuple[Tone, str]:
     }
     texts = [f"{words}: {listed(names)}" if any(names) else words for words, names in named.items() if names]
     if attribution.overload:
-        return Tone.DOUBTFUL, "; ".join(["The load generator was overloaded", *texts])
+        overloaded = "the load generator was overloaded"
+        if any(map(is_certain, attribution.findings)):
+            return Tone.BAD, "; ".join([*texts, overloaded])
+        return Tone.DOUBTFUL, "; ".join([f"{overloaded[:1].upper()}{overloaded[1:]}", *texts])
     if texts:
         return Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:
         return Tone.DOUBTFUL, "Inconclusive: these logs do not tell"
     if is_clear(attribution):
         words = outcome(attribution)
-        return Tone.GOOD if words.startswith("No outlier found:") else Tone.DOUBTFUL, words.partition(":")[0]
+        return Tone.GOOD if words.startswith(f"{CLEAR} by ") else Tone.DOUBTFUL, words.partition(":")[0]
     return Tone.DOUBTFUL, "Errors in the logs"
 
 

@@ -49,6 +49,9 @@ _RANKS = (0.95, 0.8, 0.65, 0.5)
 _SHARE = 0.25
 #: Where all requests wait, most lie within this share of the length.
 _NARROW = 0.15
+#: Within this one from a length of so many seconds on, where none is shorter and other operations are fast:
+#: what requests take without the wait, they take with it as well.
+_WIDE, _LONG = 0.3, 0.5
 #: Where all requests wait, this share of them may not, and this one is no longer than that.
 _FEW, _MOST = 0.05, 0.75
 #: Fewer pauses than this may all be as long by chance.
@@ -318,7 +321,10 @@ def _whole(
         return None
     if latencies.between(length.seconds / 2, length.seconds - _EARLY) > _FEW * count:
         return None
-    low, high = length.seconds - _EARLY, length.seconds + max(_NARROW * length.seconds, length.jitter)
+    low = length.seconds - _EARLY
+    is_long = length.seconds >= _LONG and not latencies.between(0.0, low)
+    narrow = _WIDE if is_long and _usual(others(), length) is not None else _NARROW
+    high = length.seconds + max(narrow * length.seconds, length.jitter)
     inside = latencies.between(low, high)
     return _Leaf(operation, latencies, low, high, inside, whole=True) if inside >= _MOST * count else None
 

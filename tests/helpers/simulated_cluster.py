@@ -47,6 +47,10 @@ class Cause:
     part: tuple[float, float] = (0.0, 1.0)
     #: A large object that makes up this share of all requests, on the devices of partition 0.
     hot: float = 0.0
+    #: From this share of the run on everything takes so many times as long.
+    load: tuple[float, float] = (1.0, 1.0)
+    #: A device, and the shares of the run between which another one stands in for it.
+    away: tuple[int, float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,13 +104,15 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     if cause.only:
         there &= asked.reads == (cause.only == "reads")
     slow = np.isin(asked.replicas, cause.devices) & there[:, None]
-    own = random.lognormal(np.log(shape.median * shape.own), shape.sigma, (count, width))
-    transfer = (asked.size * 2e-7)[:, None]
+    load = np.where(moment >= cause.load[0], cause.load[1], 1.0)
+    own = random.lognormal(np.log(shape.median * shape.own), shape.sigma, (count, width)) * load[:, None]
+    transfer = (asked.size * 2e-7 * load)[:, None]
     delay = {
         where: cause.seconds * (slow & (cause.where == where))
         for where in ("open", "before", "commit", "body")
     }
     updated, updates = _updates(random, cause, shape, asked, there)
+    updates *= load[:, None]
     waited_for_update = np.minimum(updates, _UPDATE_TIMEOUT)
     opened = _ARRIVAL * own + delay["open"]
     finished = (1 - _ARRIVAL) * own + delay["commit"] + waited_for_update
@@ -120,10 +126,10 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     logged = seconds - delay["before"]
     quorum = np.sort(seconds, 1)[:, width // 2 if not shape.data else shape.data]
     backend = np.minimum(seconds.max(1), quorum + _POST_QUORUM)
-    with_body = np.where(asked.read_from, seconds + delay["body"], 0).max(1) + asked.size * 2e-7
+    with_body = np.where(asked.read_from, seconds + delay["body"], 0).max(1) + transfer[:, 0]
     backend = np.where(asked.reads, with_body, backend)
-    proxy_own = random.lognormal(np.log(shape.median / 2), shape.sigma, count)
-    way = random.lognormal(np.log(shape.median / 6), shape.sigma, count)
+    proxy_own = random.lognormal(np.log(shape.median / 2), shape.sigma, count) * load
+    way = random.lognormal(np.log(shape.median / 6), shape.sigma, count) * load
     if cause.proxy is not None:
         more = cause.seconds * (there & (asked.proxy == cause.proxy))
         way, proxy_own = (way + more, proxy_own) if cause.where == "before" else (way, proxy_own + more)
@@ -163,10 +169,22 @@ def _requests(random: np.random.Generator, cause: Cause, shape: Shape) -> Reques
         sizes[0] = 8 * 2**15
     size = np.where(code == DELETE.code, 0, sizes[subject]).astype(np.int64)
     replicas = table[placed[subject]]
+    if cause.away:
+        _stand_in(random, replicas, shape.devices, *cause.away)
     order = random.random(replicas.shape).argsort(1)
     return Requests(
         code, subject, size, replicas, random.integers(0, shape.proxies, n), order < max(shape.data, 1)
     )
+
+
+def _stand_in(
+    random: np.random.Generator, replicas: np.ndarray, devices: int, away: int, begin: float, end: float
+) -> None:
+    """Have a handoff, any device that is not one of its own, take the place of a device that is away."""
+    moment = np.arange(len(replicas)) / len(replicas)
+    for place in np.flatnonzero((replicas == away).any(1) & (moment >= begin) & (moment < end)):
+        others = np.setdiff1d(np.arange(devices), replicas[place])
+        replicas[place, replicas[place] == away] = random.choice(others)
 
 
 def _updates(

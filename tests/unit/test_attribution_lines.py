@@ -14,6 +14,7 @@ from ssbench.attribution.lines import (
     CutLine,
     ErrorLine,
     ProxyLine,
+    SlowLine,
     parse,
     template_parser,
 )
@@ -252,3 +253,52 @@ def test_cut_access_lines_are_told_from_others() -> None:
         parse(b"proxy-server: autocreate account '/AUTH_test' (txn: txeb8039b540b9445f85aab-006b021d3a)")
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "ERROR container update failed with 10.0.0.2:6201/db1 (saving for async update later):"
+            " ConnectionTimeout (0.5s) (txn: tx6475d8520bea4b2685729-006b021db0)",
+            ("update", b"container", b"10.0.0.2:6201", b"db1", "ConnectionTimeout (0.5s)"),
+        ),
+        (
+            "ERROR Container update failed (saving for async update later): 507 response from"
+            " 10.0.0.2:6201/db1 (txn: tx6475d8520bea4b2685729-006b021db0)",
+            ("update", b"container", b"10.0.0.2:6201", b"db1", ""),
+        ),
+        (
+            "Error connecting to memcached: 10.0.0.9:11211: with key_prefix shard-updating-v2, method get,"
+            " time_spent 0.0001, [Errno 111] ECONNREFUSED (txn: tx6475d8520bea4b2685729-006b021db0)",
+            ("memcached", b"memcached", b"10.0.0.9:11211", b"", ""),
+        ),
+        (
+            "Timeout talking to memcached: 10.0.0.9:11211: with key_prefix account, method set,"
+            " config_timeout 2.0, time_spent 2.0 (txn: tx6475d8520bea4b2685729-006b021db0)",
+            ("memcached", b"memcached", b"10.0.0.9:11211", b"", ""),
+        ),
+    ],
+)
+def test_errors_of_container_servers_and_of_memcached(text: str, expected: tuple[object, ...]) -> None:
+    found = parse(f"Nov 21 22:41:33 storage1 object-server: {text}".encode())
+    assert isinstance(found, ErrorLine)
+    assert (found.kind, found.server, found.address, found.device, found.detail) == expected
+
+
+#: As swift.common.base_storage_server writes it for the DELETE of swift.obj.server (2.38.3).
+SLOW = (
+    "Nov 21 22:41:33 storage1 object-server: Slow DELETE (1.234s) for /d1/9/AUTH_test/c/o 1, status 204,"
+    " start_time=1795300666.100, diskfile_acquisition=1.100s, metadata_read=0.030s, delete_at_update=0.000s,"
+    " tombstone_write=0.100s, container_update=0.004s (txn: tx6475d8520bea4b2685729-006b021db0)"
+)
+
+
+def test_what_an_object_server_calls_slow_has_its_parts() -> None:
+    found = parse(SLOW.encode())
+    assert isinstance(found, SlowLine)
+    assert (found.host, found.method, found.device, found.status) == (b"storage1", b"DELETE", b"d1", 204)
+    assert (found.seconds, found.began) == (1.234, 1795300666.1)
+    assert found.parts[0] == ("diskfile_acquisition", 1.1)
+    assert [name for name, _ in found.parts][1:3] == ["metadata_read", "delete_at_update"]
+    assert len(found.parts) == 5

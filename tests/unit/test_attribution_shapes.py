@@ -105,6 +105,73 @@ def test_one_file_of_all_hosts(stat_file: Path, shape: Callable[[str, str, str],
     assert [row["name"] for row in found["proxies"]] == ["p1"]
 
 
+def csv_of(node: str, program: str, message: str) -> str:
+    text = message.replace('"', '""')
+    return f'"{TIME}","{node}","{program}","{text}"'
+
+
+def escaped(node: str, program: str, message: str) -> str:
+    text = message.replace('"', '\\"')
+    return f'"{TIME}","{node}","{program}","{text}"'
+
+
+def coloured(node: str, program: str, message: str) -> str:
+    return f"\x1b[32mNov 21 22:41:33\x1b[0m {node} \x1b[1;36m{program}:\x1b[0m \x1b[0m{message}\x1b[0m"
+
+
+@pytest.mark.parametrize("shape", [csv_of, escaped, coloured])
+def test_lines_that_went_through_a_spreadsheet_or_a_terminal(
+    stat_file: Path, shape: Callable[[str, str, str], str]
+) -> None:
+    test_one_file_of_all_hosts(stat_file, shape)
+
+
+def export(every: list[Line]) -> str:
+    return "".join(
+        f"__CURSOR=s=1;i={place}\n__REALTIME_TIMESTAMP=1795300893{place:06d}\nPRIORITY=6\n_HOSTNAME={node}\n"
+        f"SYSLOG_IDENTIFIER={program}\nMESSAGE={message}\n_PID=12\n\n"
+        for place, (node, program, message) in enumerate(every)
+    )
+
+
+def loki_answer(every: list[Line]) -> str:
+    nodes = dict.fromkeys(node for node, _, _ in every)
+    streams = [
+        {
+            "stream": {"host": node, "job": "swift"},
+            "values": [["1795300893000000000", message] for host, _, message in every if host == node],
+        }
+        for node in nodes
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}})
+
+
+def elasticsearch_answer(every: list[Line]) -> str:
+    hits = [json.loads(elasticsearch(*each)) for each in every]
+    return json.dumps({"took": 3, "hits": {"total": len(hits), "hits": hits}}, indent=2)
+
+
+def list_of_records(every: list[Line]) -> str:
+    return json.dumps([json.loads(journal(*each)) for each in every])
+
+
+@pytest.mark.parametrize("shape", [export, loki_answer, elasticsearch_answer, list_of_records])
+def test_files_of_which_an_entry_is_no_line(stat_file: Path, shape: Callable[[list[Line]], str]) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text(shape([*lines()]))
+    _, found = attribute(stat_file, log)
+    assert (found["coverage"]["complete"], found["coverage"]["cut"]) == (40, 0)
+    assert {row["name"] for row in found["devices"]} == {"d1 on o1", "d4 on o1", "d2 on o2", "d3 on o3"}
+    assert [row["name"] for row in found["proxies"]] == ["p1"]
+
+
+def test_a_document_that_is_none_is_read_as_lines(stat_file: Path) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text(f"[{{\n{''.join(f'{journal(*each)}{chr(10)}' for each in lines())}")
+    _, found = attribute(stat_file, log)
+    assert found["coverage"]["complete"] == 40
+
+
 def by_node(folder: Path, shape: Callable[[str], str], path: str) -> list[Path]:
     """Write a file for each node at a path that names it."""
     texts: dict[Path, str] = {}

@@ -293,3 +293,20 @@ def test_what_a_share_of_requests_tells_is_the_divergence_from_chance():
     assert waits._information(0.1, 0.1) == waits._information(0.05, 0.1) == 0.0
     assert waits._information(0.5, 0.1) == pytest.approx(0.5 * math.log(5) + 0.5 * math.log(0.5 / 0.9))
     assert waits._information(1.0, 0.1) == pytest.approx(math.log(10))
+
+
+@pytest.mark.parametrize(
+    ("fastest", "reads", "named"),
+    [
+        (0.0, 0.012, [(0.5, "create", 133)]),
+        (-0.05, 0.012, []),  # some writes are shorter: this is their usual time
+        (0.0, 0.4, []),  # nothing shows that a request takes less
+    ],
+)
+def test_where_every_write_waits_it_takes_as_long_besides(fastest, reads, named):
+    """A write of 10 to 150 ms that waits for post_quorum_timeout takes 0.5 to 0.65 s."""
+    rng = np.random.default_rng(6)
+    writes = 0.5 + fastest * (rng.random(133) < 0.2) + rng.triangular(0.01, 0.09, 0.15, 133)
+    times = {(0, 0): plain(writes), (1, 0): plain(rng.lognormal(np.log(reads), 0.4, 300))}
+    found = waits_in({key: (each, merge(())) for key, each in times.items()})
+    assert [(each.seconds, each.operation, each.requests) for each in found] == named

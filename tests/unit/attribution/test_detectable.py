@@ -40,7 +40,7 @@ def test_what_would_have_been_found_at_the_end_of_writes_is_found(shape: Shape) 
     least = healthy.detectable_at_end
     assert least is not None
     assert least < 0.03
-    assert f", or whose writes ended {duration(least)} later," in texts.answer(healthy)[0]
+    assert f"{duration(least)} (end of writes)" in texts.answer(healthy)[0]
     found = 0
     for seed in range(10):
         slow = attribute(simulate(100 + seed, Cause(devices=(1,), seconds=least, where="commit"), shape))
@@ -51,10 +51,10 @@ def test_what_would_have_been_found_at_the_end_of_writes_is_found(shape: Shape) 
 def test_of_few_writes_it_is_said_that_they_tell_nothing() -> None:
     reads = attribute(simulate(1, Cause(), SMALL))
     assert reads.detectable_at_end is None
-    assert "writes" not in texts.answer(reads)[0]
+    assert "end of writes" not in texts.answer(reads)[0]
     few = attribute(simulate(1, Cause(), replace(SMALL, writes=0.01)))
     assert few.detectable_at_end is None
-    assert texts.answer(few)[0].endswith(" One that is slow only at the end of writes would not, of so few.")
+    assert " What is slow only at the end of writes would not be found, of so few." in texts.answer(few)[0]
 
 
 @pytest.mark.parametrize("requests", [10, 40])

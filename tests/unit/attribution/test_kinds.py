@@ -7,8 +7,8 @@ import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.attribution.joined import Device, Joined
-from ssbench.attribution.kinds import _number, compare, completeness, slices, strata
-from ssbench.attribution.ranks import Places
+from ssbench.attribution.kinds import _number, compare, completeness, strata
+from ssbench.attribution.ranks import Places, slices
 from ssbench.operations import CREATE, READ
 
 DISKS = [Device(f"n{number}", "object", f"d{number}") for number in range(4)]

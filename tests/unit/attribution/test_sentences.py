@@ -7,7 +7,7 @@ import pytest
 from ssbench.attribution.moments import Course, Slice
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.records import Finding
-from ssbench.attribution.sentences import _longer, _when
+from ssbench.attribution.sentences import _how_sure, _longer
 
 
 def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> Finding:
@@ -29,14 +29,16 @@ def test_what_is_twice_as_long_on_average_as_in_the_middle_is_said_of_the_mean(
 ) -> None:
     finding = slow(0.004, mean, (0.003, 0.005))
     if by_mean:
-        assert _longer(finding) == "9.00 ms longer (mean: not all of them, +45.0 % of a request)"
-        assert _when(finding) == "; in no part of the run more than in others (60 s)"
+        assert _longer(finding) == "9.00 ms longer (mean: not all of them)"
+        assert _how_sure(finding) == "In no part of the run more than in others (60 s); +45.0 % of a request."
     else:
-        assert _longer(finding) == "4.00 ms longer (median, +20.0 % of a request, 95%: 3.00 ms to 5.00 ms)"
-        assert _when(finding) == "; throughout the run (60 s)"
+        assert _longer(finding) == "4.00 ms longer"
+        assert _how_sure(finding) == (
+            "Throughout the run (60 s); +20.0 % of a request; 95%: 3.00 ms to 5.00 ms."
+        )
 
 
 def test_without_an_interval_none_is_said() -> None:
     nan = float("nan")
     for finding in (slow(0.004, 0.004), slow(0.004, 0.004, (nan, nan))):
-        assert _longer(finding) == "4.00 ms longer (median, +20.0 % of a request)"
+        assert _how_sure(finding) == "Throughout the run (60 s); +20.0 % of a request."

@@ -132,7 +132,9 @@ def test_without_lines_of_container_servers_they_are_not_cleared() -> None:
     kept = joined.lines.of != UPDATE
     lines = Lines(**{name: getattr(joined.lines, name)[kept] for name in Lines.__slots__})
     first, *others = texts.answer(attribute(replace(joined, lines=lines)))
-    assert first.startswith("No outlier found among those that can be compared: ")
+    assert first.startswith(
+        "No server is slower than its peers, of those that can be compared, by more than "
+    )
     assert (
         "No line of a container server tells of an object: one that makes writes slow cannot be seen."
         in others

@@ -1,0 +1,102 @@
+"""How often ``ssbench-master attribute`` names somebody healthy, or nobody, in simulated clusters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from error_rates import ErrorRate
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.attribution.findings import attribute
+
+#: What says that somebody is slow.
+_SLOW = ("slow", "unfelt", "late")
+#: Devices, nodes and requests: enough that each device has some fifty reads.
+_SIZES = ((4, 3, 600), (6, 3, 400), (9, 3, 800), (12, 4, 1500))
+
+
+def _shapes(*rings: str) -> Iterator[Shape]:
+    for devices, nodes, requests in _SIZES:
+        for ring in rings:
+            yield Shape(devices=devices, nodes=nodes, requests=requests, ring=ring, sigma=0.5)
+
+
+def _named(cause: Cause, shape: Shape, seed: int) -> set[str]:
+    found = attribute(simulate(seed, cause, shape)).findings
+    return {name.split()[0] for each in found if each.kind in _SLOW for name in each.members or [each.name]}
+
+
+#: A cause that is planted in a shape by a seed, and those who are to be named.
+Plant = Callable[[Shape, int], tuple[Cause, set[str]]]
+
+
+def _wrong(runs: int, plant: Plant, rings: tuple[str, ...]) -> tuple[int, int]:
+    """Count the runs in which somebody is named who is not slow."""
+    wrong = made = 0
+    for shape in _shapes(*rings):
+        for seed in range(runs):
+            cause, guilty = plant(shape, seed)
+            wrong += bool(_named(cause, shape, 1000 + seed) - guilty)
+            made += 1
+    return wrong, made
+
+
+def _missed(runs: int, plant: Plant, rings: tuple[str, ...]) -> tuple[int, int]:
+    """Count the runs in which one who is slow is not named."""
+    missed = made = 0
+    for shape in _shapes(*rings):
+        for seed in range(runs):
+            cause, guilty = plant(shape, seed)
+            missed += not guilty <= _named(cause, shape, 1000 + seed)
+            made += 1
+    return missed, made
+
+
+def _nothing(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
+    return Cause(), set()
+
+
+def _load(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
+    """Have a healthy device join when the load begins."""
+    return Cause(load=(0.35, 1.6), away=(1, 0.0, 0.35)), set()
+
+
+def _loaded(shape: Shape, seed: int) -> tuple[Cause, set[str]]:
+    """Have one join that is slow, too."""
+    cause, _ = _load(shape, seed)
+    return replace(cause, devices=(1,)), {"d1"}
+
+
+def _tie(shape: Shape, seed: int) -> tuple[Cause, set[str]]:
+    """Slow a device that a fresh ring always puts together with two others, in a way none's log shows."""
+    device = seed % shape.devices
+    return Cause(devices=(device,), where="before", only="writes"), {f"d{device}"}
+
+
+def _slow_proxy(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
+    return Cause(proxy=1, seconds=0.01), {"p1"}
+
+
+_EVERY = ("fresh", "grown")
+ROWS = tuple(
+    ErrorRate(name, partial(count, plant=plant, rings=rings), limit)
+    for name, count, plant, rings, limit in (
+        ("nothing is slow, and somebody is named", _wrong, _nothing, _EVERY, 0.03),
+        ("a healthy device joins as the load begins, and is named", _wrong, _load, _EVERY, 0.1),
+        ("one that is slow joins then, and is not named", _missed, _loaded, _EVERY, 0.05),
+        (
+            "a write fits three devices of a fresh ring, and a wrong one is named",
+            _wrong,
+            _tie,
+            ("fresh",),
+            0.02,
+        ),
+        ("a proxy is slow by 10 ms, and not named", _missed, _slow_proxy, _EVERY, 0.05),
+    )
+)
