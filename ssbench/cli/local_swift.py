@@ -159,10 +159,8 @@ def _warn_of_others(swift: LocalSwift) -> None:
     if not is_loopback(swift.bind_ip):
         _log.warning(
             "Other hosts may reach %s: whoever does can read, write and delete everything in this Swift."
-            " The user (%s) and the key (%s) are no secret",
-            swift.bind_ip,
-            swift.user,
-            swift.key,
+            " The user (%s) and the key (%s) are no secret, nor are those that may use all accounts (%s, %s)",
+            *(swift.bind_ip, swift.user, swift.key, swift.admin, swift.admin_key),
         )
 
 

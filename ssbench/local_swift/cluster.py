@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib.metadata
 import os
@@ -263,12 +264,15 @@ class LocalSwift:
         path = self._asked_directory
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = (path / "lock").open("w")
+            # Nothing is written to it, nor to what a link of this name leads to.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            self._lock = open(os.open(path / "lock", flags, 0o666))  # noqa: PTH123, SIM115 - until stop()
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{path}: another local Swift is using this directory") from None
         except OSError as error:
-            raise UsageError(f"{path}: cannot keep a Swift there: {error.strerror}") from None
+            why = "its file lock is a link" if error.errno == errno.ELOOP else error.strerror
+            raise UsageError(f"{path}: cannot keep a Swift there: {why}") from None
         return path
 
     def _start(self, directory: Path) -> None:
