@@ -111,6 +111,8 @@ def main() -> int:
     parser.add_argument("--from-ready", action="store_true")
     parser.add_argument("--at-once", type=int, default=2, metavar="N")
     options = parser.parse_args()
+    # A shell that starts this in the background has it ignore SIGINT, and so all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     lock, done = threading.Lock(), Counter[str]()
     ended: list[Ended] = []
 
