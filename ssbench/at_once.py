@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from ssbench import interruption
+
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 
@@ -40,7 +42,7 @@ def at_once(call: Callable[[_Item], _Answer], items: Sequence[_Item], most: int,
     found: dict[int, _Answer] = {}
     try:
         while len(found) < len(items):
-            answer = answers.get()
+            answer = interruption.take(answers)
             if isinstance(answer, BaseException):
                 raise answer
             found[answer[0]] = answer[1]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 
+from ssbench import interruption
 from ssbench.attribution.file_lines import FileLines, Wanted, read
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.ids import Ids
@@ -33,7 +37,10 @@ def read_all(files: Sequence[LogFile], wanted: Wanted) -> Iterator[FileLines]:
         yield from (read(file, wanted) for file in files)
         return
     # The ids are in a file, whose pages all processes share.
-    with tempfile.TemporaryDirectory(prefix="ssbench-attribute-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="ssbench-attribute-") as folder,
+        interruption.undone(partial(shutil.rmtree, folder, ignore_errors=True)),
+    ):
         for each in fields(Ids):
             np.save(Path(folder) / f"{each.name}.npy", getattr(wanted.ids, each.name))
         without = replace(wanted, ids=Ids.of(np.zeros(0, np.uint64), np.zeros(0, np.uint32)))
@@ -63,8 +70,17 @@ class _Process:
 
 def _begin(folder: str, wanted: Wanted) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops them
+    Thread(target=_end_with_parent, daemon=True).start()
     columns = (np.load(Path(folder) / f"{each.name}.npy", mmap_mode="r") for each in fields(Ids))
     _Process.wanted = replace(wanted, ids=Ids(*columns))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has, which ends on the spot; the body of a thread."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
 
 
 def _read(file: LogFile) -> FileLines:

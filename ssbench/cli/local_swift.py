@@ -9,10 +9,12 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ssbench import interruption
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port, positive_int, seconds
 from ssbench.errors import ClusterError, ExitCode, UsageError
@@ -100,46 +102,39 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
-    with _ended_by_sigterm():
-        return _serve(arguments)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """End on SIGTERM as on Ctrl-C, and remove everything; a shell makes background jobs ignore Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    # SIGTERM too, because a shell makes background jobs ignore Ctrl-C.
+    with interruption.held(signal.SIGTERM):
+        try:
+            return _serve(arguments)
+        except KeyboardInterrupt:
+            return ExitCode.OK
+        finally:
+            interruption.forget()  # it has ended, and removed everything
 
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
     env_file: Path | None = arguments.env_file
-    try:
-        if env_file:
-            output_file.check(env_file, force=arguments.force or _was_left(env_file))
-            # A program that waits for the file must not read one that an earlier Swift left.
-            _remove(env_file)
-        with _local_swift(arguments) as swift, _variables_told(swift, env_file):
-            _warn_of_others(swift)
-            _log.info(
-                "Swift with %s in %s, logs in %s; %s ends it",
-                " and ".join(swift.policies),
-                swift.directory,
-                swift.log_directory,
-                f"Ctrl-C or the end of {arguments.duration:g} s" if arguments.duration else "Ctrl-C",
-            )
-            deadline = time.monotonic() + (arguments.duration or float("inf"))
-            while all(server.pid for server in swift.servers):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return ExitCode.OK
-                time.sleep(min(0.5, left))
-            ended = next(server for server in swift.servers if not server.pid)
-            raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
-    except KeyboardInterrupt:
-        return ExitCode.OK
+    if env_file:
+        output_file.check(env_file, force=arguments.force or _was_left(env_file))
+        # A program that waits for the file must not read one that an earlier Swift left.
+        _remove(env_file)
+    with _local_swift(arguments) as swift, _variables_told(swift, env_file):
+        _warn_of_others(swift)
+        _log.info(
+            "Swift with %s in %s, logs in %s; %s ends it",
+            " and ".join(swift.policies),
+            swift.directory,
+            swift.log_directory,
+            f"Ctrl-C or the end of {arguments.duration:g} s" if arguments.duration else "Ctrl-C",
+        )
+        deadline = time.monotonic() + (arguments.duration or float("inf"))
+        while all(server.pid for server in swift.servers):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return ExitCode.OK
+            interruption.sleep(min(0.5, left))
+        ended = next(server for server in swift.servers if not server.pid)
+        raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
 
 
 def _was_left(env_file: Path) -> bool:
@@ -164,10 +159,8 @@ def _warn_of_others(swift: LocalSwift) -> None:
     if not is_loopback(swift.bind_ip):
         _log.warning(
             "Other hosts may reach %s: whoever does can read, write and delete everything in this Swift."
-            " The user (%s) and the key (%s) are no secret",
-            swift.bind_ip,
-            swift.user,
-            swift.key,
+            " The user (%s) and the key (%s) are no secret, nor are those that may use all accounts (%s, %s)",
+            *(swift.bind_ip, swift.user, swift.key, swift.admin, swift.admin_key),
         )
 
 
@@ -209,7 +202,8 @@ def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
     with output_file.writing(env_file or Path("-")) as out:
         out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     try:
-        yield
+        with nullcontext() if env_file is None else interruption.undone(partial(_remove, env_file)):
+            yield
     finally:
         if env_file:
             _remove(env_file)

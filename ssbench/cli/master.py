@@ -9,7 +9,7 @@ from argparse import SUPPRESS, Namespace, _SubParsersAction
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 
-from ssbench import __version__
+from ssbench import __version__, interruption
 from ssbench.cli import ending
 from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -169,6 +169,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-master``; return its exit code. Without arguments the process ends at once after it."""
     if argv is not None:
         return _main(argv)
+    interruption.begin("ssbench-master")
     ending.prepare()
     return ending.with_code(_main(sys.argv[1:]))
 
@@ -188,7 +189,7 @@ def _main(argv: list[str]) -> int:
     except SsbenchError as error:
         sys.stderr.write(f"ssbench-master: error: {error}\n")
         return error.exit_code
-    except KeyboardInterrupt:  # while options are parsed and modules loaded
+    except KeyboardInterrupt:  # where another program calls this
         sys.stderr.write("ssbench-master: interrupted\n")
         return ExitCode.INTERRUPTED
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from ssbench import colour, printable
+from ssbench import colour, interruption, printable
 from ssbench.errors import UsageError
 from ssbench.screen import terminal
 
@@ -196,10 +197,11 @@ def _stream(output: Path) -> TextIO:
 def _complete_file(output: Path, *, force: bool) -> Iterator[TextIO]:
     part = output.with_name(f".ssbench-{secrets.token_hex(6)}.part")
     try:
-        with part.open("x", encoding="utf-8", newline="") as file:
-            yield file
-        check(output, force=force)
-        part.replace(output)
+        with interruption.undone(partial(part.unlink, missing_ok=True)):
+            with part.open("x", encoding="utf-8", newline="") as file:
+                yield file
+            check(output, force=force)
+            part.replace(output)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

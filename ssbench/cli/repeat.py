@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ssbench import products
+from ssbench import interruption, products
 from ssbench.cli import thresholds
 from ssbench.cli.output_file import attempt, view
 from ssbench.comparison import RunFigures, figures_of
@@ -73,7 +72,7 @@ def carry_out(
         for number in range(1, repetition.count + 1):
             if number > 1:
                 _log.info("Waiting for %g s before the next run", repetition.pause)
-                time.sleep(repetition.pause)  # Ctrl-C ends it
+                interruption.sleep(repetition.pause)
             _log.info("Run %d of %d", number, repetition.count)
             outcome = run(number)
             codes.append(thresholds.final(_take(outcome, number, runs, reduction), outcome))

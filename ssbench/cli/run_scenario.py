@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__, products
+from ssbench import __version__, interruption, products
 from ssbench.cli import (
     archives,
     auth_options,
@@ -237,7 +237,7 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     capacity.prepare(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
-    with web_options.live_page(arguments) as page:
+    with interruption.held(), web_options.live_page(arguments) as page:
         return capacity.run(
             arguments,
             Setting(

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__, quantities
+from ssbench import __version__, interruption, quantities
 from ssbench.cli import logs, settings, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import non_negative_int, parsed, positive_int
@@ -256,9 +256,11 @@ def _parsers() -> Mapping[str, Parser]:
 
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
+    if argv is None:
+        interruption.begin("ssbench-worker")
     try:
         return _main(sys.argv[1:] if argv is None else argv)
-    except KeyboardInterrupt:  # before it heeds signals
+    except KeyboardInterrupt:  # where another program calls this
         sys.stderr.write("ssbench-worker: interrupted\n")
         return ExitCode.INTERRUPTED
 

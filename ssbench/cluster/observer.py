@@ -15,7 +15,7 @@ from typing import IO
 
 import msgspec
 
-from ssbench import children
+from ssbench import children, interruption
 from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
 from ssbench.cluster.judgments import judge, sentences
 from ssbench.cluster.observation import Observation
@@ -144,7 +144,7 @@ class Observer:
     def _receive(self, patience: float) -> Observation:
         """Return what the process says next; one that says nothing is recorded as a failure."""
         try:
-            line = self._lines.get(timeout=patience + _SLACK)
+            line = interruption.take(self._lines, patience + _SLACK)
             return msgspec.json.decode(line, type=Observation)
         except queue.Empty:
             return Observation(failure=f"nothing came of it in {patience + _SLACK:g} s")

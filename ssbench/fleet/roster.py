@@ -141,7 +141,7 @@ class Roster:
         if beat.master == self.master:
             worker.presence.answered(beat.ping, beat.clock, now)
         worker.clock.offset.observe(beat.clock, now)
-        worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max)
+        worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max, beat.machine)
         worker.clock.course.observe(
             beat.clock,
             now,

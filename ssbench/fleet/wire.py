@@ -18,6 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from ssbench.body_files import BodyFiles
+from ssbench.host import Reading
 from ssbench.operation import MOST_STEPS, Settings
 from ssbench.store.request_options import RequestOptions
 
@@ -284,6 +285,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stalled.
     ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
     ``label`` is what an engine calls it, ``site`` where it is, both empty where that is not known.
+    ``machine`` is how busy its machine is, None where it does not say so.
     ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not known.
     ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
     :class:`Ping` it received, 0 where there was none.
@@ -308,6 +310,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     wall: Clock = 0.0
     label: Name = ""
     site: Name = ""
+    machine: Reading | None = None
 
 
 class Results(Struct, array_like=True, frozen=True, tag=2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssbench.fleet.wire import LAG_BUCKETS, lag_limit
+from ssbench.host import Reading
 
 #: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
 _LEAST_APART = 0.5
@@ -25,6 +26,8 @@ class Load:
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
         self._taken: tuple[float, float] | None = None
+        self._host_first: tuple[float, Reading] | None = None
+        self._host_last: tuple[float, Reading] | None = None
         self._lag_since = 0.0
         #: How late its event loop was at most, in seconds, and the times in which it stalled.
         self.lag_max = 0.0
@@ -39,8 +42,12 @@ class Load:
         cpu: float,
         lag: Sequence[int],
         lag_max: float = 0.0,
+        machine: Reading | None = None,
     ) -> None:
         """Receive a heartbeat."""
+        if machine is not None:
+            self._host_last = (clock, machine)
+            self._host_first = self._host_first or self._host_last
         self._last = (clock, cpu)
         if self._first is None:
             self._first = self._taken = self._last
@@ -72,6 +79,13 @@ class Load:
         if self._first is None or self._last is None or self._last[0] - self._first[0] < _LEAST_APART:
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    @property
+    def host(self) -> tuple[float, Reading, Reading] | None:
+        """How many seconds were between two readings of its machine, and both; None where there were none."""
+        if self._host_first is None or self._host_last is None:
+            return None
+        return self._host_last[0] - self._host_first[0], self._host_first[1], self._host_last[1]
 
     def take_recent(self) -> tuple[float, float] | None:
         """Return the share of one core since the last call, and how late the event loop was at most, in s.

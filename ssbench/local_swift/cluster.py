@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib.metadata
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from ssbench import interruption
 from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import Configuration, Options, tempauth
@@ -109,12 +111,15 @@ class LocalSwift:
                     f"a local Swift needs the package {package!r}: pip install swift eventlet"
                     " (or '.[swift]' in a clone of ssbench)"
                 ) from None
-        try:
-            self.directory = self._open_directory()
-            self._start(self.directory)
-        except BaseException:
-            self.stop()
-            raise
+        # What began must not be lost to an exception in the middle, nor the locks of subprocess.
+        with interruption.held():
+            try:
+                self.directory = self._open_directory()
+                self._start(self.directory)
+                interruption.check()
+            except BaseException:
+                self.stop()
+                raise
         return self
 
     def __exit__(
@@ -230,17 +235,18 @@ class LocalSwift:
 
     def stop(self) -> None:
         """End the servers and remove a temporary folder; safe to call again."""
-        for server in self.servers:
-            server.kill()
-        if self._remover and self._remover.stdin:
-            with suppress(BrokenPipeError):
-                self._remover.stdin.write(b"\n")
-                self._remover.stdin.close()
-            self._remover.wait()
-            self._remover = None
-        if self._lock:
-            self._lock.close()
-            self._lock = None
+        with interruption.held():
+            for server in self.servers:
+                server.kill()
+            if self._remover and self._remover.stdin:
+                with suppress(BrokenPipeError):
+                    self._remover.stdin.write(b"\n")
+                    self._remover.stdin.close()
+                self._remover.wait()
+                self._remover = None
+            if self._lock:
+                self._lock.close()
+                self._lock = None
 
     def _open_directory(self) -> Path:
         """Make the folder and see to its removal, or take the one asked for; raises UsageError."""
@@ -258,12 +264,15 @@ class LocalSwift:
         path = self._asked_directory
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = (path / "lock").open("w")
+            # Nothing is written to it, nor to what a link of this name leads to.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            self._lock = open(os.open(path / "lock", flags, 0o666))  # noqa: PTH123, SIM115 - until stop()
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{path}: another local Swift is using this directory") from None
         except OSError as error:
-            raise UsageError(f"{path}: cannot keep a Swift there: {error.strerror}") from None
+            why = "its file lock is a link" if error.errno == errno.ELOOP else error.strerror
+            raise UsageError(f"{path}: cannot keep a Swift there: {why}") from None
         return path
 
     def _start(self, directory: Path) -> None:
@@ -294,6 +303,7 @@ class LocalSwift:
                 *(ServerProcess(directory, name, [name]) for name in self.layout.object_names),
             ]
             for server in self.servers:
+                interruption.check()
                 server.launch()
             try:
                 for server in self.servers:

@@ -9,13 +9,16 @@ import subprocess
 import time
 from pathlib import Path
 
-from ssbench import children
+from ssbench import children, interruption
 from ssbench.errors import ClusterError
 from ssbench.quantities import duration
 
 #: Seconds that a server may take until it listens; 2 are usual on an idle machine.
 START_TIMEOUT = 60.0
 _TAIL_LINES = 15
+
+#: Seconds between two looks at whether to wait on.
+_TICK = 0.1
 
 
 class PortTakenError(Exception):
@@ -38,13 +41,15 @@ class ServerProcess:
     @property
     def pid(self) -> int | None:
         """Process id, None when it does not run."""
-        return self._process.pid if self._process and self._process.poll() is None else None
+        with interruption.held():
+            return self._process.pid if self._process and self._process.poll() is None else None
 
     def start(self) -> None:
         """Start it if it does not run, and wait until it listens; see :meth:`launch`, :meth:`wait_ready`."""
-        if self.pid is None:
-            self.launch()
-            self.wait_ready()
+        with interruption.held():
+            if self.pid is None:
+                self.launch()
+                self.wait_ready()
 
     def launch(self) -> None:
         """Start it, and do not wait.
@@ -59,7 +64,7 @@ class ServerProcess:
             "EVENTLET_NO_GREENDNS": "yes",
         }
         program = children.command("ssbench.local_swift._serve", "-W", "ignore")
-        with self.log.open("ab") as log:
+        with interruption.held(), self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
                 [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],
                 stdin=subprocess.DEVNULL,
@@ -73,18 +78,22 @@ class ServerProcess:
     def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
         """Wait until it listens.
 
-        Raises PortTakenError, or ClusterError with the tail of its log when it ended or took longer than
-        ``timeout`` seconds.
+        Raises PortTakenError, ClusterError with the tail of its log when it ended or took longer than
+        ``timeout`` seconds, and KeyboardInterrupt.
         """
         if self._process is None or self._process.stdout is None:
             raise RuntimeError("wait_ready() without launch()")
         pipe = self._process.stdout
         deadline = time.monotonic() + timeout
         said = b""
-        with selectors.DefaultSelector() as selector:
+        with interruption.held(), selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
+                interruption.check()
+                left = deadline - time.monotonic()
+                if not selector.select(max(0.0, min(_TICK, left))):
+                    if left > 0:
+                        continue
                     self.kill()
                     raise ClusterError(
                         f"the local Swift's {self.name} server was not ready in {duration(timeout)}"
@@ -112,11 +121,12 @@ class ServerProcess:
         """End it at once, running or stopped; its port then refuses connections."""
         if self._process is None:
             return
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdout:
-            self._process.stdout.close()
-        self._process = None
+        with interruption.held():
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdout:
+                self._process.stdout.close()
+            self._process = None
 
     def restart(self) -> None:
         """Kill it and start it again, on the same port."""
@@ -125,10 +135,13 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Send SIGSTOP: it accepts connections and answers none."""
-        if self._process:
-            self._process.send_signal(signal.SIGSTOP)
+        self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Send SIGCONT."""
-        if self._process:
-            self._process.send_signal(signal.SIGCONT)
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        with interruption.held():
+            if self._process:
+                self._process.send_signal(number)

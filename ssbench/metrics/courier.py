@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from threading import Condition, Thread
 
+from ssbench import interruption
 from ssbench.printable import printable
 
 _log = logging.getLogger(__name__)
@@ -18,6 +19,9 @@ _log = logging.getLogger(__name__)
 #: Seconds that deliveries have at the end of the program, and those that they have after a line has said what
 #: is waited for, unless they failed before.
 _SAY_AFTER, _LAST_SECONDS = 2.0, 10.0
+
+#: Seconds between two looks at whether to wait on.
+_TICK = 0.1
 
 #: Two deliveries that are asked for within so many seconds are one.
 _SOON = 1.0
@@ -120,10 +124,16 @@ class Courier:
                 _log.warning("%s: %s: %s%s", self._option, self._url, failure, again)
 
     def _wait(self) -> None:
-        self._thread.join(_SAY_AFTER)
+        self._join(_SAY_AFTER)
         if self._thread.is_alive() and not self._failing and not self._trouble():
             _log.info("Waiting for %s to take the metrics, for %g s at most", self._url, _LAST_SECONDS)
-            self._thread.join(_LAST_SECONDS)
+            self._join(_LAST_SECONDS)
+
+    def _join(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self._thread.is_alive() and (left := end - time.monotonic()) > 0:
+            interruption.check()
+            self._thread.join(min(_TICK, left))
 
     def _say(self) -> None:
         with self._has_changed:

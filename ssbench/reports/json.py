@@ -64,6 +64,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         master=statistics.generator.master,
         gaps=statistics.generator.gaps,
         generator_load=statistics.generator.load,
+        hosts=statistics.generator.hosts,
         storage_urls=list(maker.storage_urls()),
         accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
         addresses=list(maker.members(statistics.addresses, statistics.address_names)),

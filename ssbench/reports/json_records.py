@@ -32,7 +32,7 @@ from ssbench.measures import (
 )
 from ssbench.record import Record
 from ssbench.reports.json_run import Run
-from ssbench.results import Gap, LoadSample, MasterFacts
+from ssbench.results import Gap, HostFacts, LoadSample, MasterFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics import Course, Interval, Part, Spread, Wait, WindowTotals
 from ssbench.verdict import Load, Outcome, Reason
@@ -378,6 +378,7 @@ class Report(Record, frozen=True, kw_only=True):
     master: MasterFacts | None
     gaps: tuple[Gap, ...]
     generator_load: tuple[LoadSample, ...]
+    hosts: tuple[HostFacts, ...]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread

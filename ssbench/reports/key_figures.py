@@ -16,7 +16,7 @@ from ssbench.figures import COUNTED
 from ssbench.figures.units import AT_LEAST, count, duration, megabytes, milliseconds, number, percent, seconds
 from ssbench.operation import On
 from ssbench.operations import OPERATIONS
-from ssbench.results import Gap, RunDescription
+from ssbench.results import Gap, HostFacts, RunDescription
 from ssbench.statistics import (
     Course,
     EachSecond,
@@ -290,8 +290,16 @@ def load_generator(own: Generator) -> Iterator[Element]:
         rows.append(_process(name, worker.cpu_share, worker.lag_p50, worker.lag_p99, worker.lag_max))
     columns = columns_of("Load generator", "CPU %", "lag in ms: p50", "p99", "max")
     yield Table(columns, rows, most=_MOST_WORKERS + (own.master is not None))
+    heads = ("cores", "load", "at end", "CPU %: run", "others", "stolen", "waits %: any", "run")
+    yield Table(columns_of("Host", *heads), [_machine(each) for each in own.hosts], most=_MOST_WORKERS)
     if own.master is not None and own.master.unread:
         yield Note(f"Standard error was not read for {seconds(own.master.unread)} s; nothing waited for it")
+
+
+def _machine(host: HostFacts) -> list[str]:
+    loads = ("-" if load is None else f"{load:.1f}" for load in (host.load_begin, host.load_end))
+    shares = (host.own_cpu, host.other_cpu, host.stolen, host.pressed, host.denied)
+    return [host.host, count(host.cores), *loads, *map(percent, shares)]
 
 
 def _process(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
-from ssbench.measures import Moment, Seconds, Share
+from ssbench.measures import Count, Moment, Seconds, Share
 from ssbench.names import container_name, object_prefix, tagged
 from ssbench.naming import name_of
 from ssbench.scenario.model import Scenario
@@ -60,6 +60,30 @@ class MasterFacts:
     cpu_share: Share | None = None
     lag_max: Seconds | None = None
     unread: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """A machine on which the load generator ran, during the benchmark; None where its kernel does not tell.
+
+    ``load_begin`` and ``load_end`` are its load averages of a minute, at the beginning and at the end. Shares
+    of the CPU of all ``cores``: ``own_cpu`` was used by the run's ``processes`` there and by a local Swift,
+    ``other_cpu`` by all else, ``stolen`` was given to others by a hypervisor. Shares of the time: in
+    ``pressed`` some thread there waited for a CPU, in ``waited`` the main thread of the run's process that
+    waited most; ``denied`` is that as a share of the time in which it wanted a CPU.
+    """
+
+    host: str
+    cores: Count
+    load_begin: float | None = None
+    load_end: float | None = None
+    own_cpu: Share | None = None
+    other_cpu: Share | None = None
+    stolen: Share | None = None
+    pressed: Share | None = None
+    waited: Share | None = None
+    denied: Share | None = None
+    processes: Count = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +237,7 @@ class RunSummary:
     the exit code of that. ``trouble`` is whether something besides the operations failed until then.
     ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
     is how busy the load generator was over time, in order. ``addresses`` are those of hosts with several,
-    which results refer to by their place.
+    which results refer to by their place. ``hosts`` are the machines of the load generator.
     """
 
     ended: float
@@ -234,3 +258,4 @@ class RunSummary:
     groups: tuple[GroupFacts, ...] = ()
     generator_load: tuple[LoadSample, ...] = ()
     addresses: tuple[str, ...] = ()
+    hosts: tuple[HostFacts, ...] = ()

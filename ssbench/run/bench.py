@@ -60,9 +60,10 @@ class Bench:
     and a local Swift are there from the first run on that needs them; those that have ended meanwhile are
     started again. Leaving ends what was started.
 
-    In the main thread it handles SIGINT, SIGTERM and SIGHUP: the first ends a run early, a second one raises
-    KeyboardInterrupt, as the first does between runs. One thread at a time may use it, and that which
-    enters must last, because the local Swift ends with it; :meth:`interrupt` can be called from any thread.
+    In the main thread it handles SIGINT, SIGTERM and SIGHUP: the first ends a run early, a second one makes
+    :meth:`run` raise KeyboardInterrupt where that does no harm. Between runs SIGINT does what it did before.
+    One thread at a time may use it, and that which enters must last, because the local Swift ends with it;
+    :meth:`interrupt` can be called from any thread.
     """
 
     def __init__(self, options: BenchOptions) -> None:
@@ -82,19 +83,8 @@ class Bench:
     def __enter__(self) -> Bench:
         with ExitStack() as stack:
             stack.enter_context(self._interrupts)
-            self._address = self._choose_address(stack)
-            fleet_key = key.read(self.options.key_file) if self.options.key_file else None
-            sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
-            if fleet_key is not None:
-                self._interrupts.reload = lambda: _read_keys_again(sockets)
-            self._fleet = Fleet(sockets)
-            if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
-                _log.warning(
-                    "Anyone who reaches %s can take jobs and the token: seal the fleet with"
-                    " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
-                    self._address.ip,
-                )
-            stack.callback(self._stop_local_workers)
+            with self._interrupts.busy():
+                self._begin(stack)
             self._stack = stack.pop_all()
         return self
 
@@ -102,7 +92,24 @@ class Bench:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._fleet = None
-        self._stack.close()
+        with self._interrupts.busy():
+            self._stack.__exit__(kind, value, trace)
+
+    def _begin(self, stack: ExitStack) -> None:
+        """Bind the sockets; what is to be ended later goes to ``stack``."""
+        self._address = self._choose_address(stack)
+        fleet_key = key.read(self.options.key_file) if self.options.key_file else None
+        sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
+        if fleet_key is not None:
+            self._interrupts.reload = lambda: _read_keys_again(sockets)
+        self._fleet = Fleet(sockets)
+        if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
+            _log.warning(
+                "Anyone who reaches %s can take jobs and the token: seal the fleet with"
+                " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
+                self._address.ip,
+            )
+        stack.callback(self._stop_local_workers)
 
     def run(
         self,
@@ -130,7 +137,10 @@ class Bench:
         scenario = self._check(scenario, options)
         if options.sides:
             scenario = evened(scenario)
-        with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
+        with (
+            self._interrupts.busy(),
+            reserve(options.stats_file, scenario, time.time(), force=options.force) as path,
+        ):
             run = self._make(scenario, options, observer=observer, goal=goal)
             with self._going_on(run):
                 return run.carry_out(path, sinks, on_measured)
@@ -145,9 +155,10 @@ class Bench:
         if options.part or options.sides or options.existing or options.prepared:
             raise UsageError("prepare: expected options without part, sides, existing and prepared")
         self._check(scenario, options)
-        run = self._make(only_uploads(scenario), options, prepares=True)
-        with self._going_on(run):
-            return run.prepare()
+        with self._interrupts.busy():
+            run = self._make(only_uploads(scenario), options, prepares=True)
+            with self._going_on(run):
+                return run.prepare()
 
     def _check(self, scenario: Scenario, options: RunOptions) -> Scenario:
         """Return what this master does of a scenario; raises UsageError where that cannot be."""

@@ -20,9 +20,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+from ssbench import interruption
 from ssbench.errors import UsageError
 
 _log = logging.getLogger(__name__)
@@ -146,7 +147,8 @@ def socket_folder() -> Iterator[Path]:
         remove_if_left(left)
     path, descriptor = _make()
     try:
-        yield path
+        with interruption.undone(partial(_remove, path, descriptor)):
+            yield path
     finally:
         _remove(path, descriptor)
         os.close(descriptor)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 
-from ssbench.errors import ExitCode
+from ssbench import interruption
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +26,10 @@ class Interrupts:
     With ``reloads`` SIGHUP calls ``reload`` instead while the terminal is there, where there never was one,
     and where SIGHUP was ignored.
 
-    Outside of :meth:`armed` a signal raises KeyboardInterrupt, so that every context on the way is left.
-    The third signal ends the process on the spot.
+    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.interruption.check` raises
+    KeyboardInterrupt, so that every context on the way is left. In a program that uses ssbench as a library,
+    and is not within :meth:`busy`, what it had for SIGINT before is called instead. The third signal ends the
+    process on the spot.
     """
 
     def __init__(self, *, reloads: bool = False) -> None:
@@ -37,7 +38,9 @@ class Interrupts:
         self._ignored = self._had_terminal = False
         self._stop: Callable[[], str] | None = None
         self._stop_at_once: Callable[[], bool] = lambda: False
-        self._count = 0
+        self._count = self._busy = 0
+        self._former: object = None
+        self._stack = ExitStack()
 
     @contextmanager
     def armed(
@@ -45,17 +48,29 @@ class Interrupts:
     ) -> Iterator[None]:
         """Let the first signal call ``stop``, which returns what happens now, for the user.
 
-        The second one raises KeyboardInterrupt unless ``stop_at_once`` returns that it will raise it
-        itself, where that does no harm. Signals before do not count.
+        The second one is noted, for the next check, unless ``stop_at_once`` returns that it will raise
+        KeyboardInterrupt itself, where that does no harm. Signals before do not count.
         """
+        interruption.check()
         self._count = 0
         self._stop, self._stop_at_once = stop, stop_at_once
         try:
-            yield
+            with self.busy():
+                yield
         finally:
             self._stop = None
 
-    def _handle(self, number: int, _frame: FrameType | None) -> None:
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Note signals in this context; one that was not heeded raises KeyboardInterrupt at its end."""
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+        interruption.check()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if (
             number == signal.SIGHUP
             and self._reloads
@@ -63,32 +78,38 @@ class Interrupts:
         ):
             self.reload()
             return
+        if not self._busy and not interruption.is_program() and callable(self._former):
+            self._former(number, frame)
+            return
         self._count += 1
-        if self._count == 1 and self._stop is not None:
+        if self._count > 2:
+            interruption.end_on_the_spot()
+        elif self._stop is None:
+            interruption.note(number, interruption.FIRST_GRACE if self._count == 1 else interruption.GRACE)
+        elif self._count == 1:
             _log.warning("%s: %s", _NAMES[signal.Signals(number)], self._stop())
-        elif self._count <= 2:
-            if self._count == 1 or not self._stop_at_once():
-                raise KeyboardInterrupt
-        else:
-            os._exit(ExitCode.INTERRUPTED)
+        elif not self._stop_at_once():
+            interruption.note(number, interruption.GRACE)
 
     def __enter__(self) -> Interrupts:
         # Whoever starts a run with nohup wants it to go on without a terminal.
         self._ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         self._had_terminal = _has_terminal()
+        self._former = signal.getsignal(signal.SIGINT)
         numbers = [
             number for number in _NAMES if number != signal.SIGHUP or self._reloads or not self._ignored
         ]
-        if threading.current_thread() is not threading.main_thread():
-            numbers = []  # Python allows no other thread to handle signals
-        self._before = {number: signal.signal(number, self._handle) for number in numbers}
+        self._stack.enter_context(interruption.held(*numbers, handler=self._handle))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        late = interruption.noted()
+        interruption.forget()
+        self._stack.close()
+        if late and kind is None:
+            raise KeyboardInterrupt
 
 
 def _has_terminal() -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
+from ssbench import interruption
 from ssbench.errors import WorkerError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.fleet import Fleet
@@ -162,6 +163,7 @@ class Loop:
         while True:
             if self._at_once:
                 raise KeyboardInterrupt
+            interruption.check()  # of before this phase
             now = self.clock()
             self.own.turn(self._awake_by, now)
             if now >= self._next_tick:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from ssbench import interruption
 from ssbench.errors import SsbenchError
 from ssbench.run.loop import Loop
 
@@ -65,6 +66,7 @@ class RequestThread:
             try:
                 result = answers.get(timeout=_TICK)
             except queue.Empty:
+                interruption.check()
                 now = time.monotonic()
                 self._loop.fleet.look_after_descriptors(now)
                 if heed and self._loop.interrupted.is_set():

@@ -20,6 +20,7 @@ from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run import start_at, texts
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
+from ssbench.run.host_course import HostCourse
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
@@ -128,6 +129,7 @@ class Run:
         self.workers = RunWorkers(fleet, former, local_workers, asked)
         self._loop.on_tick = self.workers.look_after_local
         self._path: Path | None = None
+        self._hosts: HostCourse | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._ground = Ground(
@@ -316,6 +318,7 @@ class Run:
         _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
         for worker in self._fleet.roster.living():
             worker.load.clear()
+        self._hosts = HostCourse()
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:
@@ -384,6 +387,7 @@ class Run:
             trouble=self._trouble,
             counted=self._ground.counts(),
             addresses=self._benchmarks.addresses.names(),
+            hosts=tuple(self._hosts.facts(self._fleet.roster.workers.values())) if self._hosts else (),
         )
 
     def _clean_up(self) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ssbench import interruption
 from ssbench.errors import StatFileError
 from ssbench.run.folders import results_folder
 from ssbench.scenario.model import Scenario
@@ -82,12 +83,17 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
         raise StatFileError(f"{path}: cannot be written: {error.strerror}") from None
     except ValueError:
         raise StatFileError(f"{str(given)!r}: no file can have this name here") from None
-    try:
-        yield path
-    finally:
+
+    def remove_empty() -> None:
         with contextlib.suppress(OSError):
             if not there and not path.stat().st_size and os.path.samestat(path.lstat(), reserved):
                 path.unlink()
+
+    try:
+        with interruption.undone(remove_empty):
+            yield path
+    finally:
+        remove_empty()
 
 
 def new_in(folder: Path, scenario: Scenario, now: float) -> Path:

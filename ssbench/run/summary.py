@@ -17,7 +17,7 @@ from ssbench.cluster.judgments import judge, sentences
 from ssbench.errors import SsbenchError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
+from ssbench.results import Gap, HostFacts, MasterFacts, RunDescription, RunSummary, WorkerFacts
 from ssbench.run.load_course import LoadCourse, MasterLoad
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.part import Part
@@ -111,10 +111,12 @@ def summarize(
     trouble: bool,
     counted: Mapping[str, float],
     addresses: tuple[str, ...] = (),
+    hosts: tuple[HostFacts, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
-    ``counted`` is what was counted before the benchmark, ``addresses`` are those of hosts with several.
+    ``counted`` is what was counted before the benchmark, ``addresses`` are those of hosts with several,
+    ``hosts`` the machines of the load generator.
     """
     ledgers = [crew.ledger for crew in fleet.crews]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
@@ -152,6 +154,7 @@ def summarize(
         stages=() if scenario.groups else together(each.stages for each in facts),
         groups=tuple(facts) if scenario.groups else (),
         addresses=addresses,
+        hosts=hosts,
     )
 
 

@@ -162,6 +162,7 @@ def summarize(
         error_code=next((each.error_code for each in summaries if each.ended_early), 0),
         trouble=any(each.trouble for each in summaries),
         addresses=tuple(_addresses(masters)),
+        hosts=tuple(host for each in summaries for host in each.hosts),
         groups=tuple(
             GroupFacts(
                 _stages([own.stages for own in same]),

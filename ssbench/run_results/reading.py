@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ssbench import interruption
 from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.run_results.stream import Stream
@@ -78,6 +79,7 @@ class RunResults(ABC):
                 self._check(block)
                 self.results_read += len(block)
                 yield block
+                interruption.check()
             while self._stream.read_some(_CHUNK):
                 pass  # to the end, where the checksum of compressed data is
         except DamageError as error:

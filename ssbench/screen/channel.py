@@ -77,6 +77,11 @@ class Channel(io.TextIOBase):
         return self._waited + (_beyond(monotonic() - since) if since is not None else 0.0)
 
     @property
+    def waiting(self) -> int:
+        """Return the number of bytes that are still waiting."""
+        return self._waiting
+
+    @property
     def why(self) -> str:
         """Return why they are unread, for a message."""
         if self._descriptor is None:

@@ -11,8 +11,9 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from time import monotonic, sleep
 
-from ssbench import colour
+from ssbench import colour, interruption
 from ssbench.printable import printable, shown
 from ssbench.screen.channel import Channel
 
@@ -48,6 +49,16 @@ def set_up() -> None:
     sys.stderr = _channel
     atexit.register(_channel.finish, _LAST_SECONDS)
     atexit.register(end_row)  # before that
+    interruption.say_with(_write_last)
+
+
+def _write_last(text: str) -> None:
+    """Write the last line of a program that ends on the spot, in the middle of whatever is executed."""
+    end = monotonic() + _LAST_SECONDS
+    while _channel is not None and _channel.waiting and monotonic() < end:
+        sleep(0.01)
+    erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW) if _drawn else ""
+    interruption.write_last(erase + ("\n" if _in_row else "") + text)
 
 
 def _reserve_descriptors() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ssbench.figures.limits import BUSY_CPU
 from ssbench.figures.units import count, duration, milliseconds, percent, seconds, share
-from ssbench.results import Gap, LoadSample, MasterFacts, RunSummary, WorkerFacts
+from ssbench.results import Gap, HostFacts, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95
@@ -35,6 +35,17 @@ _GAPS_NAMED = 5
 _SLOPE = 500e-6
 _WALL_OFFSET = 0.1
 
+#: A machine was shared where a hypervisor took more than this share of its CPU.
+_STOLEN = 0.05
+
+#: It was where other programs used more than this share of its CPU while a process of the run waited for one
+#: for more than this share of the time, and of the time in which it wanted one.
+_OTHERS, _WAITED, _DENIED = 0.25, 0.02, 1 / 3
+
+#: Where its kernel does not tell that: where some thread waited for more than this share of the time, and the
+#: run queue had so many threads for each core besides those of the run.
+_PRESSED, _QUEUE = 0.8, 2.0
+
 #: Workers are named one by one up to this number.
 _WORKERS_NAMED = 3
 
@@ -43,7 +54,7 @@ class Generator(msgspec.Struct, frozen=True):
     """What the load generator did itself.
 
     ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
-    ``load`` is how busy it was over time.
+    ``load`` is how busy it was over time, ``hosts`` are the machines on which it ran.
     """
 
     master: MasterFacts | None = None
@@ -51,6 +62,7 @@ class Generator(msgspec.Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()
     limits: tuple[str, ...] = ()
     load: tuple[LoadSample, ...] = ()
+    hosts: tuple[HostFacts, ...] = ()
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -79,7 +91,7 @@ def generator(summary: RunSummary | None, measured: Measured) -> Generator:
         for gap in summary.gaps
         if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
     )
-    own = Generator(summary.master, summary.workers, gaps, load=summary.generator_load)
+    own = Generator(summary.master, summary.workers, gaps, load=summary.generator_load, hosts=summary.hosts)
     if not measured.median > 0:  # a no-op run
         return own
     return replace(own, limits=tuple(_was_the_limit(own, measured)))
@@ -89,6 +101,7 @@ def sentences(own: Generator, measured: Measured) -> Iterator[str]:
     """Yield a warning for each way in which the load generator changed what was measured."""
     yield from _stalled(own, measured)
     yield from own.limits
+    yield from _shared(own.hosts)
     yield from _clocks(own.workers)
 
 
@@ -164,6 +177,41 @@ def _cause_of_idling(own: Generator) -> str:
     return (
         "They waited for the master: use a larger --batch-size, or bring workers and master closer together"
     )
+
+
+def shared(host: HostFacts) -> str:
+    """Return who else took the CPU of a machine that the run wanted, in words; empty where that is not clear.
+
+    What others use is none of the run's as long as there is enough: its processes must have waited, too. The
+    load average alone says nothing of that, because it counts programs of low priority like any other.
+    """
+    if (host.stolen or 0.0) > _STOLEN:
+        return f"a hypervisor gave {percent(host.stolen)} % of its CPU to others"
+    if host.denied is None:
+        queue = (host.load_end or 0.0) - host.processes
+        waited = (host.pressed is None or host.pressed > _PRESSED) and queue > _QUEUE * max(1, host.cores)
+    else:
+        waited = (host.waited or 0.0) > _WAITED and host.denied > _DENIED
+    if waited and (host.other_cpu or 0.0) > _OTHERS:
+        return f"other programs used {percent(host.other_cpu)} % of its CPU"
+    return ""
+
+
+def _shared(hosts: Sequence[HostFacts]) -> Iterator[str]:
+    for each in hosts:
+        if why := shared(each):
+            load = ""
+            if each.load_begin is not None and each.load_end is not None:
+                load = (
+                    f"; load average {each.load_begin:.1f} at the beginning, {each.load_end:.1f} at the end"
+                )
+            waited = (
+                f", and a process of this run waited {percent(each.denied)} % of the time it wanted a CPU"
+            )
+            yield (
+                f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
+                f" ({each.cores} cores{load}). Run no other programs on the machines that measure"
+            )
 
 
 def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:

@@ -20,6 +20,7 @@ import swiftclient
 import urllib3
 from keystoneauth1.identity import v2, v3
 
+from ssbench import interruption
 from ssbench.errors import AuthenticationError, ClusterError, SsbenchError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Credentials, Session
@@ -214,7 +215,7 @@ def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tu
 
     threading.Thread(target=put_answer, name="authenticate", daemon=True).start()
     try:
-        answer = answers.get(timeout=seconds)
+        answer = interruption.take(answers, seconds)
     except queue.Empty:
         raise ClusterError(f"{url}: cannot authenticate: no answer within {seconds:g} s") from None
     if isinstance(answer, BaseException):

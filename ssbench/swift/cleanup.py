@@ -25,6 +25,7 @@ import gevent.lock
 import gevent.pool
 import swiftclient
 
+from ssbench import interruption
 from ssbench.errors import ExitCode, SsbenchError
 from ssbench.measures import Count, Seconds
 from ssbench.record import Head, Record
@@ -168,10 +169,7 @@ class AccountCleaner:
                 ca_certificates=session.ca_certificates,
             )
         )
-        hub = gevent.get_hub()
-        # The hub raises it in the main greenlet. Without this it would also print a traceback.
-        hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
-        self._threads = hub.threadpool
+        self._threads = gevent.get_hub().threadpool
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
         self._deletes = gevent.pool.Pool(settings.concurrency)
         self._listed = 0
@@ -220,6 +218,7 @@ class AccountCleaner:
         self._succeeded_at = logged_at = time.monotonic()
         stopped_at: float | None = None
         while not workers.join(_TICK, raise_error=True):
+            interruption.check()
             now = time.monotonic()
             silence = now - self._succeeded_at
             if self._over:

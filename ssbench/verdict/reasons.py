@@ -14,6 +14,7 @@ from ssbench.figures.units import percent, run_length, share
 from ssbench.gates import SEVERITY, Undecided
 from ssbench.statistics import Judgment, RunPart, RunStatistics
 from ssbench.statistics.due import LATE
+from ssbench.statistics.generator import shared
 from ssbench.verdict.asked import delivered_of, mix_of
 
 #: More of what was due than this share, late or never begun, is a warning.
@@ -216,6 +217,13 @@ def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
         yield Reason(
             Kind.WARNINGS, f"there {'is 1 warning' if warnings == 1 else f'are {warnings} warnings'}"
         )
+
+
+def of_hosts(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield which machines of the load generator were shared with other programs."""
+    for each in statistics.generator.hosts:
+        if why := shared(each):
+            yield Reason(Kind.WARNINGS, f"the host {each.host} was shared: {why}")
 
 
 def _allowed(figure: str, judgments: Sequence[Judgment]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from ssbench import children
+from ssbench import children, interruption
 from ssbench.errors import UsageError
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.screen.channel import Channel
@@ -112,7 +112,7 @@ class LivePage:
         while self._process.poll() is None:
             if time.monotonic() >= end:
                 return False
-            time.sleep(0.05)
+            interruption.sleep(0.05)
         return True
 
 

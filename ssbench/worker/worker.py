@@ -32,6 +32,7 @@ from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
+from ssbench.host import read as read_host
 from ssbench.worker.connections import Connections
 from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine
@@ -215,6 +216,7 @@ class Worker:
                 wall=time.time(),
                 label=self._options.label,
                 site=self._options.site,
+                machine=read_host(),
             )
         )
         if sent:

@@ -82,8 +82,9 @@ def test_a_swift_that_others_reach_is_warned_of(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         local_swift._warn_of_others(LocalSwift(bind_ip=address))
-    words = [f"Other hosts may reach {address}: ", "(test:tester)", "(testing)", "no secret"]
-    assert [[word in message for word in words] for message in caplog.messages] == [[True] * 4] * (
+    users = ["(test:tester)", "(testing)", "(admin:admin, admin)"]
+    words = [f"Other hosts may reach {address}: ", *users, "no secret"]
+    assert [[word in message for word in words] for message in caplog.messages] == [[True] * 5] * (
         not is_local
     )
 

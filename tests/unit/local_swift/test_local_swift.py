@@ -127,6 +127,16 @@ def test_a_directory_is_for_one(tmp_path: Path) -> None:
         LocalSwift(tmp_path / "file" / "below").__enter__()
 
 
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "lock").symlink_to(target)
+    with pytest.raises(UsageError, match="cannot keep a Swift there: its file lock is a link"):
+        LocalSwift(tmp_path / "directory").__enter__()
+    assert target.read_text() == "mine"
+
+
 def test_a_temporary_directory_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with LocalSwift() as swift:

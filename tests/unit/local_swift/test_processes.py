@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,6 +70,53 @@ def test_it_is_stopped_and_resumed(make: Make) -> None:
     server.stop()
     server.kill()
     assert server.pid is None
+
+
+class SignallingLock:
+    """The lock of a Popen; Ctrl-C comes at the instruction after it was taken for the first time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.taken = 0
+
+    def acquire(self, blocking: bool = True) -> bool:
+        # In place of waiting for ever for whoever has kept it.
+        taken = self._lock.acquire(blocking, 10 if blocking else -1)
+        assert taken or not blocking, "the lock was kept"
+        self.taken += 1
+        if self.taken == 1:
+            signal.raise_signal(signal.SIGINT)
+        return taken
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+
+@pytest.mark.parametrize("what", ["kill", "restart", "stop", "pid"])
+def test_ctrl_c_within_popen_does_not_keep_its_lock(make: Make, what: str) -> None:
+    server = make(READY)
+    server.start()
+    process = server._process
+    assert process is not None
+    process._waitpid_lock = lock = SignallingLock()  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt):
+        server.pid if what == "pid" else getattr(server, what)()
+    assert lock.taken
+    server.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_ctrl_c_while_it_starts_ends_the_wait(make: Make) -> None:
+    parent = os.getpid()
+    server = make(f"os.kill({parent}, signal.SIGINT); signal.pause()")
+    with pytest.raises(KeyboardInterrupt):
+        server.start()
 
 
 def test_one_that_ended_has_no_number(make: Make) -> None:

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from ssbench import interruption
 from ssbench.errors import ExitCode
 from ssbench.run.interrupts import Interrupts
 
@@ -35,11 +36,27 @@ def test_the_first_one_stops_and_says_what_happens_now(
     assert caplog.messages == [f"{name}: ending"]
 
 
-def test_the_second_one_stops_at_once() -> None:
+def test_the_second_one_raises_at_the_next_check_and_nowhere_else() -> None:
     with Interrupts() as interrupts, interrupts.armed(lambda: "ending"):
         send()
+        interruption.check()
+        send()
         with pytest.raises(KeyboardInterrupt):
+            interruption.check()
+
+
+def test_the_second_one_raises_at_the_end_where_nothing_checks() -> None:
+    done = []
+
+    def work() -> None:
+        with Interrupts() as interrupts, interrupts.armed(lambda: "ending"):
             send()
+            send()
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done
 
 
 def test_the_second_one_is_left_to_those_who_raise_it_themselves() -> None:
@@ -56,14 +73,20 @@ def test_the_second_one_is_left_to_those_who_raise_it_themselves() -> None:
     assert len(asked) == 1
 
 
-def test_outside_the_first_one_raises_and_does_not_count_later() -> None:
+def test_between_runs_that_of_the_host_program_is_called_and_does_not_count_later() -> None:
     with Interrupts() as interrupts:
         with pytest.raises(KeyboardInterrupt):
             send()
         with interrupts.armed(lambda: "ending"):
             send()
-            with pytest.raises(KeyboardInterrupt):
-                send()
+            interruption.check()
+
+
+def test_before_a_run_the_first_one_raises_at_the_next_check() -> None:
+    with Interrupts() as interrupts, interrupts.busy():
+        send(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt), interrupts.armed(lambda: "ending"):
+            pass
 
 
 def test_handlers_are_as_before_in_the_end() -> None:

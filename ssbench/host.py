@@ -1,0 +1,80 @@
+"""How busy this machine is, as its kernel counts it. What a kernel does not tell is None."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct
+
+_Value = TypeVar("_Value")
+
+_PROC = Path("/proc")
+
+_Counted = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+class Reading(Struct, array_like=True, frozen=True):
+    """What a machine and one process on it have used so far, in seconds of one core unless it says otherwise.
+
+    ``load`` is the load average of the last minute; ``busy`` the CPU that all processes used together,
+    ``stolen`` what a hypervisor gave to others; ``pressed`` for how many seconds at least one thread waited
+    for a CPU. ``own`` is the CPU that the process itself used, ``waited`` for how long its thread did.
+    """
+
+    cores: Annotated[int, Meta(ge=1, le=2**20)]
+    own: _Counted
+    load: _Counted | None = None
+    busy: _Counted | None = None
+    stolen: _Counted | None = None
+    pressed: _Counted | None = None
+    waited: _Counted | None = None
+
+
+def read(proc: Path = _PROC) -> Reading:
+    """Read the counters of this machine and of this process."""
+    busy, stolen = _known(lambda: _cpu((proc / "stat").read_text())) or (None, None)
+    return Reading(
+        os.cpu_count() or 1,
+        time.process_time(),
+        _known(lambda: float((proc / "loadavg").read_text().split()[0])),
+        busy,
+        stolen,
+        _known(lambda: _pressed((proc / "pressure" / "cpu").read_text())),
+        _known(lambda: int((proc / "self" / "schedstat").read_text().split()[1]) / 1e9),
+    )
+
+
+def children(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
+    """Yield the children of this process: their numbers, and the CPU seconds that each has used."""
+    mine, tick = str(os.getpid()), os.sysconf("SC_CLK_TCK")
+    for path in proc.glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if fields[1] == mine:
+                yield int(path.parent.name), (int(fields[11]) + int(fields[12])) / tick
+
+
+def _known(get: Callable[[], _Value]) -> _Value | None:
+    """Return what is got, None where it is not there or of another form."""
+    try:
+        return get()
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+def _cpu(text: str) -> tuple[float, float]:
+    """Return the seconds that CPUs were busy and those that were stolen, from /proc/stat."""
+    user, nice, system, _, _, irq, softirq, stolen = map(int, text.split("\n", 1)[0].split()[1:9])
+    tick = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) / tick, stolen / tick
+
+
+def _pressed(text: str) -> float:
+    """Return the seconds of ``some``, from /proc/pressure/cpu."""
+    line = next(each for each in text.splitlines() if each.startswith("some "))
+    return int(line.rpartition("total=")[2]) / 1e6
