@@ -186,7 +186,9 @@ def _main(argv: list[str]) -> int:
             arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
         return _carry_out(arguments)
     except SsbenchError as error:
-        sys.stderr.write(f"ssbench-master: error: {error}\n")
+        from ssbench.screen import terminal
+
+        terminal.write_line(f"ssbench-master: error: {error}")
         return error.exit_code
     except KeyboardInterrupt:  # while options are parsed and modules loaded
         sys.stderr.write("ssbench-master: interrupted\n")

@@ -23,6 +23,7 @@ from ssbench.cli import (
     metrics_options,
     option_table,
     scenario_file,
+    settings,
     sides,
     unfit,
     web_options,
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with standard_output() as out:
             out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
+    settings.say_files(arguments)
     _check(arguments)
     if arguments.sweep or arguments.find:
         return _find_capacity(arguments)
@@ -121,6 +123,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def prepare(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
+    settings.say_files(arguments)
     scenario = override(
         load(scenario_file.chosen(arguments), limited=True),
         user_count=arguments.user_count,

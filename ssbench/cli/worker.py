@@ -21,6 +21,7 @@ from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
+from ssbench.screen import terminal
 
 if TYPE_CHECKING:
     from ssbench.profiling import Profiling
@@ -269,10 +270,11 @@ def _main(argv: Sequence[str]) -> int:
         try:
             settings.use("worker", made, _parsers, argv)
         except SsbenchError as error:
-            sys.stderr.write(f"ssbench-worker: error: {error}\n")
+            terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code
     arguments = made.parse_args(argv)
     logs.set_up(verbose=arguments.verbose, time_stamps=True)
+    settings.say_files(arguments)
     try:
         return _serve(arguments)
     except SsbenchError as error:
