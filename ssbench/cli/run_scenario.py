@@ -125,7 +125,7 @@ def prepare(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
     settings.say_files(arguments)
     scenario = override(
-        load(scenario_file.chosen(arguments), limited=True),
+        load(scenario_file.chosen(arguments), limited=True, bodies=arguments.allow_bodies),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
         accounts=arguments.accounts,
@@ -313,7 +313,7 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
-    scenario = load(arguments.scenario_file, limited=limited)
+    scenario = load(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
         unfit.forgo(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
     if arguments.rate is not None or scenario.is_open:

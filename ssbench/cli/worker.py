@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,15 @@ def parser() -> Parser:
         metavar="NAME",
         type=_site,
         help="where this worker is, such as a room or a town: reports have figures by site",
+    )
+    made.add_argument(
+        "--allow-bodies",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="let runs upload the files of this folder, for scenarios whose bodies are files (default: none);"
+        " may be repeated",
     )
     _add_ignored(made)
     made.add_argument(
@@ -225,7 +235,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             arguments.site or "",
         ),
         sockets,
-        make_engine,
+        partial(make_engine, bodies=arguments.allow_bodies),
         after_jobs=(arguments.profile_count, profiling.end)
         if profiling and arguments.profile_count
         else None,

@@ -223,7 +223,7 @@ OF_THE_USER = {
         "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
-    "reads what is sent": ["existing-list"],
+    "reads what is sent": ["allow-bodies", "existing-list"],
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
