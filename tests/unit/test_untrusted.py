@@ -17,7 +17,7 @@ from ssbench.cli import auth_options, credentials_file, master, sides
 from ssbench.errors import UsageError
 from ssbench.run import existing
 from ssbench.scenario import sizes
-from ssbench.swift.credentials import Credentials
+from ssbench.swift.credentials import Session
 from ssbench.untrusted import MAX_DEPTH, TooMuchError, plain, read_small
 
 ANYTHING = st.recursive(
@@ -86,7 +86,7 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
     with pytest.raises(UsageError, match="not a plain file"):
         auth_options._readable(str(endless), "OS_CACERT")
     with pytest.raises(UsageError, match="not a plain file"):
-        _ = Credentials(version="none", ca_file=str(endless)).ca_certificates
+        _ = Session(("http://a/v1/x",), "token", ca_file=str(endless)).ca_certificates
 
 
 def test_a_line_without_an_end(tmp_path: Path) -> None:
