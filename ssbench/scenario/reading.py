@@ -14,7 +14,7 @@ from typing import Any
 
 from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
-from ssbench.operation import Settings
+from ssbench.operation import Settings, without_secrets
 from ssbench.operations import OPERATIONS
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
@@ -370,7 +370,8 @@ class _Checker:
             if rules[key].accepts(number):
                 values[key] = number
             else:
-                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(value)}")
+                shown = without_secrets({key: value})[key]
+                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(shown)}")
         return values
 
     def _require(
