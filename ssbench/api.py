@@ -90,18 +90,22 @@ class _Follower:
         pass
 
 
-def load_scenario(source: AnyScenario, *, limited: bool = False) -> Scenario:
+def load_scenario(
+    source: AnyScenario, *, limited: bool = False, bodies: Sequence[str | PathLike[str]] = ()
+) -> Scenario:
     """Return a checked scenario; raises ScenarioError, whose text lists all faults.
 
-    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise.
+    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files
+    that bodies are of are in the folder of the scenario's file, or in one of ``bodies``.
     """
     if isinstance(source, Scenario):
         return source
+    allowed = [Path(each) for each in bodies]
     if isinstance(source, Mapping):
-        return Scenario.from_dict(source, limited=limited)
+        return Scenario.from_dict(source, limited=limited, bodies=allowed)
     if not isinstance(source, str | PathLike):
         raise UsageError(f"scenario: expected a Scenario, a file, a name or a mapping, not {source!r:.80}")
-    return load(str(source), limited=limited)
+    return load(str(source), limited=limited, bodies=allowed)
 
 
 def run_scenario(

@@ -1,12 +1,14 @@
 """The files of a folder whose bytes are uploaded: ``files`` of the key ``body`` of a scenario.
 
 The master reads them with the scenario. Each worker reads the folder at the same path, and refuses to work
-where that has other files.
+where that has other files. A scenario may come from somebody else, and so may what a worker is told to do:
+both read only folders that :func:`refuse_outside` lets pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
@@ -47,6 +49,35 @@ class Content(NamedTuple):
 
     data: bytes
     starts: tuple[int, ...]
+
+
+def refuse_outside(folder: Path, within: Iterable[Path]) -> None:
+    """Raise ValueError where a folder, or a link in it, leads to what is below none of some folders.
+
+    What is hidden there, such as ``.ssh``, is not part of them.
+    """
+    allowed = [each.resolve() for each in within]
+    paths = [folder]
+    with suppress(OSError):  # which is reported where the folder is read
+        paths += [each for each in folder.iterdir() if each.is_symlink() and _is_used(each)]
+    for path in paths:
+        try:
+            real = path.resolve()
+        except RuntimeError:  # of links that lead to each other
+            raise ValueError(f"{path}: a link that leads to itself") from None
+        if not any(_is_below(real, each) for each in allowed):
+            which = f"{path}, a link to {real}," if path.is_symlink() else f"{real}"
+            where = " or ".join(map(str, allowed))
+            raise ValueError(
+                f"{which} is {f'not in {where}' if where else 'not allowed here'}, or hidden;"
+                " --allow-bodies allows a folder"
+            )
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder) and not any(
+        part.startswith(".") for part in path.relative_to(folder).parts
+    )
 
 
 def find(folder: Path) -> BodyFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -46,6 +47,52 @@ class Effect(Enum):
     REMOVES = "removes"  # deletes the object
 
 
+#: Names of header fields whose values are secrets: Authorization, Cookie, X-Service-Token, X-Amz-Signature,
+#: X-Container-Meta-Temp-URL-Key and so on. Rather too many than one too few.
+_SECRET = re.compile(r"auth|token|key|cookie|secret|passw|signature|credential|session", re.IGNORECASE)
+
+#: What is shown in place of a secret.
+HIDDEN = "(not shown)"
+
+#: Keys of a scenario, and fields of records, that hold header fields.
+_HOLD_HEADERS = {"headers", "get_headers", "container_put_headers"}
+
+
+def shown_value(field: str, value: Any) -> Any:
+    """Return the value of a header field as it may be shown and kept: not where that is a secret."""
+    return HIDDEN if _SECRET.search(field) else value
+
+
+def without_secrets(data: Any) -> Any:
+    """Return plain data of a scenario without the secrets among its header fields."""
+    match data:
+        case dict():
+            return {
+                key: _shown_fields(value) if key in _HOLD_HEADERS else without_secrets(value)
+                for key, value in data.items()
+            }
+        case list() | tuple():
+            return [without_secrets(each) for each in data]
+    return data
+
+
+def _shown_fields(fields: Any) -> Any:
+    """Return header fields, a mapping or a list of pairs, without secrets; anything else unchanged."""
+    match fields:
+        case dict():
+            return {name: shown_value(str(name), value) for name, value in fields.items()}
+        case list() | tuple():
+            return [_shown_pair(each) for each in fields]
+    return fields
+
+
+def _shown_pair(pair: Any) -> Any:
+    match pair:
+        case [str() as name, value]:
+            return [name, shown_value(name, value)]
+    return pair
+
+
 class On(Enum):
     """What the request of an operation is for."""
 
@@ -78,7 +125,7 @@ class Settings:
             for key, value in self.values.items()
             if key != "path" or not self.defined
         ]
-        return words + [f"header {field}: {value}" for field, value in self.headers]
+        return words + [f"header {field}: {shown_value(field, value)}" for field, value in self.headers]
 
 
 def _in_words(value: object) -> str:

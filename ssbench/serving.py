@@ -2,15 +2,19 @@
 
 A run must not end because others open connections to it. Each connection is closed after some seconds, and
 when there are many the oldest gives way to the next. An answer may become a stream, which continues for as
-long as its reader reads; of these there are few.
+long as its reader reads; of these there are few, and the slowest gives way to the next.
 """
 
 from __future__ import annotations
 
+import fcntl
 import socket
+import struct
+import termios
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from socketserver import ThreadingMixIn
 from threading import Lock, Thread
 from typing import Any
@@ -22,6 +26,12 @@ MOST = 16
 
 #: Streams at once. One whose reader takes nothing for :data:`SECONDS` is closed.
 MOST_STREAMS = 8
+
+#: Seconds after which a stream of which something has not arrived is a slow one.
+_SLOW = 1.0
+
+#: Seconds that a stream has before it gives way to another one although its reader reads.
+_TURN = 5.0
 
 #: What makes a stream of an answer, in the environment of an application: a call that returns whether it may.
 STREAM = "ssbench.stream"
@@ -48,6 +58,14 @@ def listen(address: str, port: int) -> socket.socket:
     return listening
 
 
+@dataclass(slots=True)
+class _Stream:
+    """When it began, and when all that was sent had arrived for the last time (monotonic clock)."""
+
+    began: float
+    arrived: float
+
+
 class BoundedServer(ThreadingMixIn, WSGIServer):
     """Serves a WSGI application at a socket that listens."""
 
@@ -58,7 +76,7 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     def __init__(self, application: Application, listening: socket.socket, name: str) -> None:
         self.address_family = listening.family
         self._open: dict[Any, float] = {}
-        self._streams: set[Any] = set()
+        self._streams: dict[Any, _Stream] = {}
         self._lock = Lock()
         super().__init__(listening.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
@@ -100,25 +118,51 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def stream(self, request: Any) -> bool:
-        """Let a connection last for as long as its reader reads; return False where too many do."""
+        """Let a connection last for as long as its reader reads; return False where too many do.
+
+        A stream of which something has not arrived for a while gives way, or else the oldest one that has had
+        some seconds: whoever reads it connects again.
+        """
+        now = time.monotonic()
         with self._lock:
-            if request not in self._open or len(self._streams) >= MOST_STREAMS:
+            if request not in self._open or not self._make_room(now):
                 return False
             del self._open[request]
-            self._streams.add(request)
+            self._streams[request] = _Stream(now, now)
         request.settimeout(SECONDS)
         return True
+
+    def _make_room(self, now: float) -> bool:
+        if len(self._streams) < MOST_STREAMS:
+            return True
+        self._note_arrivals(now)
+        slowest = min(self._streams, key=lambda each: self._streams[each].arrived)
+        if now - self._streams[slowest].arrived < _SLOW:
+            slowest = min(self._streams, key=lambda each: self._streams[each].began)
+            if now - self._streams[slowest].began < _TURN:
+                return False
+        del self._streams[slowest]
+        _cut(slowest)
+        return True
+
+    def _note_arrivals(self, now: float) -> None:
+        for request, stream in self._streams.items():
+            if not _on_its_way(request):
+                stream.arrived = now
 
     def shutdown_request(self, request: Any) -> None:
         """Close a connection."""
         with self._lock:
             self._open.pop(request, None)
-            self._streams.discard(request)
+            self._streams.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
         """Close what has been open for too long; called twice a second."""
-        self._close_those_of(time.monotonic() - SECONDS)
+        now = time.monotonic()
+        self._close_those_of(now - SECONDS)
+        with self._lock:
+            self._note_arrivals(now)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a connection that breaks off."""
@@ -128,6 +172,14 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
             for request in [each for each, since in self._open.items() if since <= until]:
                 del self._open[request]
                 _cut(request)
+
+
+def _on_its_way(request: socket.socket) -> int:
+    """Return how many bytes were sent that the other side's system has not taken."""
+    try:
+        return int(struct.unpack("i", fcntl.ioctl(request.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
+    except OSError:  # it is closed, or the system does not tell
+        return 0
 
 
 def _cut(request: socket.socket) -> None:

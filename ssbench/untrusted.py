@@ -12,9 +12,9 @@ import math
 import os
 import resource
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 #: Of one piece of plain data: values in all, those that are referred to more than once counted each time,
 #: levels, and characters of all its texts.
@@ -90,14 +90,32 @@ def read_small(path: Path, most: int) -> bytes:
 
     A pipe without a writer or a device without an end does not hold it up.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise TooMuchError("not a plain file")
+    with open_plain(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise TooMuchError(f"more than {most:,} bytes")
     return content
+
+
+def read_lines(path: Path, longest: int) -> Iterator[bytes]:
+    """Yield the lines of a regular file, however many; raises OSError, and TooMuchError.
+
+    A line has at most ``longest`` bytes, its end included.
+    """
+    with open_plain(path) as file:
+        while line := file.readline(longest + 1):
+            if len(line) > longest:
+                raise TooMuchError(f"a line of more than {longest:,} bytes")
+            yield line
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a regular file for reading; raises OSError, and TooMuchError for a pipe, a device or a folder."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise TooMuchError("not a plain file")
+    return file
 
 
 def limit_this_process(memory: int, cpu_seconds: int) -> None:

@@ -18,6 +18,7 @@ from ssbench.cli.options import urls
 from ssbench.cli.parser import Parser
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
+from ssbench.untrusted import TooMuchError, open_plain
 from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.
@@ -267,8 +268,9 @@ def _readable(path: str | None, variable: str) -> str | None:
     if path is not None:
         option = "--" + variable.lower().replace("_", "-")
         try:
-            with Path(path).open("rb"):
-                pass
+            open_plain(Path(path)).close()
         except OSError as error:
             raise UsageError(f"{option} {path}: {error.strerror}") from None
+        except TooMuchError as error:
+            raise UsageError(f"{option} {path}: {error}") from None
     return path

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.scenario.reading import load
 
     json_output.check(arguments)
-    scenario = load(scenario_file.chosen(arguments))
+    scenario = load(scenario_file.chosen(arguments), bodies=arguments.allow_bodies)
     if not json_output.alone(arguments):
         with output_file.standard_output(printable.of(arguments.format)) as out:
             out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))

@@ -22,6 +22,7 @@ from ssbench.errors import UsageError
 from ssbench.scenario import text as scenario_text
 from ssbench.suggestions import did_you_mean
 from ssbench.swift.credentials import SECRET_VARIABLES, Credentials
+from ssbench.untrusted import TooMuchError, read_small
 
 _log = logging.getLogger(__name__)
 
@@ -126,13 +127,11 @@ def _forget(entries: Sequence[Mapping[str, str]]) -> None:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise UsageError(f"{path}: expected a list of credentials of at most {_MOST_BYTES} bytes")
-        return content.decode("utf-8-sig")
+        return read_small(path, _MOST_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"--credentials {path}: {error.strerror}") from None
+    except TooMuchError as error:
+        raise UsageError(f"--credentials {path}: expected a list of credentials: {error}") from None
     except UnicodeDecodeError:
         raise UsageError(f"--credentials {path}: expected UTF-8 text") from None
 

@@ -187,7 +187,9 @@ def _main(argv: list[str]) -> int:
             arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
         return _carry_out(arguments)
     except SsbenchError as error:
-        sys.stderr.write(f"ssbench-master: error: {error}\n")
+        from ssbench.screen import terminal
+
+        terminal.write_line(f"ssbench-master: error: {error}")
         return error.exit_code
     except KeyboardInterrupt:  # where another program calls this
         sys.stderr.write("ssbench-master: interrupted\n")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ssbench.errors import ExitCode
+from ssbench.printable import printable, shown
 from ssbench.suggestions import did_you_mean
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
@@ -156,7 +157,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which can be forty lines."""
-        self.exit(ExitCode.USAGE, f"{self.prog}: error: {message} (see '{self.prog} --help')\n")
+        said = printable(f"{self.prog}: error: {message} (see '{self.prog} --help')")
+        self.exit(ExitCode.USAGE, f"{said}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(shown(message), file)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         return []

@@ -23,6 +23,7 @@ from ssbench.cli import (
     metrics_options,
     option_table,
     scenario_file,
+    settings,
     sides,
     unfit,
     web_options,
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with standard_output() as out:
             out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
+    settings.say_files(arguments)
     _check(arguments)
     if arguments.sweep or arguments.find:
         return _find_capacity(arguments)
@@ -121,8 +123,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def prepare(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
+    settings.say_files(arguments)
     scenario = override(
-        load(scenario_file.chosen(arguments), limited=True),
+        load(scenario_file.chosen(arguments), limited=True, bodies=arguments.allow_bodies),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
         accounts=arguments.accounts,
@@ -310,7 +313,7 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
-    scenario = load(arguments.scenario_file, limited=limited)
+    scenario = load(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
         unfit.forgo(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
     if arguments.rate is not None or scenario.is_open:

@@ -19,6 +19,7 @@ from ssbench.cli import (
     metrics_options,
     option_table,
     report_files,
+    scenario_file,
     web_options,
     zmq_options,
 )
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
     )
     completes(scenario, "scenarios")
+    scenario_file.add_allow_bodies(parser)
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     load_options.add_arguments(parser)
     _add_capacity(parser)

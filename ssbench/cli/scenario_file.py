@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ssbench.cli.options import named_once
 from ssbench.cli.parser import completes
@@ -18,6 +19,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f", "--scenario-file", metavar="FILE", help="the same, as run-scenario has it"
     )
     completes(option, "scenarios")
+    add_allow_bodies(parser)
+
+
+def add_allow_bodies(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--allow-bodies``."""
+    parser.add_argument(
+        "--allow-bodies",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="let bodies be files of this folder too, besides those of the folder of the scenario (default:"
+        " none); may be repeated",
+    )
 
 
 def chosen(arguments: argparse.Namespace) -> str:

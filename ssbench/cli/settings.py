@@ -2,6 +2,7 @@
 
 The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ssbench.toml`` (or the table
 ``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``.
+A file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OF_ANY_FILE` has.
 ``doc/configuration.rst`` is for users.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 from ssbench.cli.parser import Parser, Preset
 from ssbench.errors import UsageError
 from ssbench.suggestions import did_you_mean
+from ssbench.untrusted import TooMuchError, read_small
 
 _log = logging.getLogger(__name__)
 
@@ -28,9 +30,26 @@ VARIABLE = "SSBENCH_CONFIG"
 PREFIX = "SSBENCH_"
 
 NAME = "ssbench.toml"
+_PROJECT = "pyproject.toml"
 
 #: Options that are for one call.
 _NOT_SETTINGS = {"help", "help-all", "version", "list-scenarios"}
+
+#: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
+#: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
+#: ports, read what is sent elsewhere, delete more, or say less (``quiet``).
+_OF_ANY_FILE = {
+    "accounts", "arrivals", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
+    "connect-timeout", "container-count", "csv", "delete-after", "devices", "duration", "end-with-stdin",
+    "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format", "give-up-after",
+    "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format", "max-errors",
+    "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
+    "object-servers", "op-count", "part", "pause", "pctile", "policy", "prepared", "progress", "proxies",
+    "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout", "retries", "retry-404",
+    "ring", "run-seconds", "runs", "sample", "scenario", "scenario-file", "seed", "sides", "site", "slow",
+    "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until",
+    "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
+}  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.
 _IGNORED = (argparse.SUPPRESS, "ignored")
@@ -41,8 +60,11 @@ _INSTEAD = (("run-seconds", "op-count"), ("stats-file", "results-dir"))
 #: Their variables are older than this module, and read where they are used.
 _READ_ELSEWHERE = {"results-dir", "zmq-key"}
 
-#: Bytes of a file of others in which a table is looked for, only to say that it is ignored.
-_LOOKED_AT = 1 << 20
+#: Bytes of the largest file that is read.
+_MOST_BYTES = 1 << 20
+
+#: Dots of a line: tomllib takes time by the square of the parts of a dotted key.
+_MOST_DOTS = 500
 
 _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
 
@@ -69,6 +91,7 @@ class _File:
     path: Path
     content: Mapping[str, Any]
     rank: int
+    is_own: bool = True
 
 
 def settable(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -99,13 +122,22 @@ def find(
     known = settable(parser)
     found: dict[str, Setting] = {}
     for file in _files(environ):
+        refused = []
         for where, table in _tables(file, command, parsers):
             for key, value in table.items():
                 name = key.replace("_", "-")
                 if name in known:
                     found[name] = Setting(value, f"{file.path}{where}", file.rank)
+                    if not file.is_own and name not in _OF_ANY_FILE:
+                        refused.append(name)
                 elif where or not any(name in settable(each) for each in parsers().values()):
                     raise UsageError(f"{file.path}{where}: {_unknown(key, where, known, parsers)}")
+        if refused:
+            raise UsageError(
+                f"{file.path}: a file in the current folder cannot set {', '.join(sorted({*refused}))};"
+                f" your own file ({_own_file(environ)}), a variable or the command line can, or"
+                f" {VARIABLE}={file.path} takes this file for your own"
+            )
     for name in known:
         if (text := environ.get(variable(name))) is not None:
             found[name] = Setting(text, variable(name), 9)
@@ -140,22 +172,22 @@ def _files(environ: Mapping[str, str]) -> Iterator[_File]:
     """Yield the files that are there, the user's own first."""
     if (named := environ.get(VARIABLE)) is not None:
         if named:
-            yield _File(Path(named), _read(Path(named)), 2)
+            yield _File(Path(named), _content(Path(named)), 2)
         return
-    own = environ.get("XDG_CONFIG_HOME", "")
-    home = environ.get("HOME", "")
-    folder = Path(own) if own.startswith("/") else Path(home) / ".config"
-    if folder.is_absolute() and _is_there(path := folder / "ssbench" / NAME):
-        yield _File(path, _read(path), 1)
+    if (path := _own_file(environ)) is not None and _is_there(path):
+        yield _File(path, _content(path), 1)
     if _is_there(path := Path(NAME)):
         if _is_trusted(path):
-            yield _File(path, _read(path), 2)
-    elif _is_there(path := Path("pyproject.toml")) and _has_table(path) and _is_trusted(path):
-        tools = _read(path).get("tool", {})
-        content = tools.get("ssbench", {}) if isinstance(tools, dict) else {}
-        if not isinstance(content, dict):
-            raise UsageError(f"{path}: tool.ssbench is not a table")
-        yield _File(path, content, 2)
+            yield _File(path, _content(path), 2, is_own=False)
+    elif _is_there(path := Path(_PROJECT)) and _has_table(path) and _is_trusted(path):
+        yield _File(path, _content(path), 2, is_own=False)
+
+
+def _own_file(environ: Mapping[str, str]) -> Path | None:
+    """Return where the user's own file is, or would be; None without a home."""
+    own, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
+    folder = Path(own) if own.startswith("/") else Path(home) / ".config"
+    return folder / "ssbench" / NAME if folder.is_absolute() else None
 
 
 def _is_there(path: Path) -> bool:
@@ -170,10 +202,10 @@ def _is_there(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
-    """Whether settings are in a file, which is read to its end only if it is the user's own."""
+    """Whether settings are in a file."""
     try:
         with path.open("rb") as file:
-            return b"tool.ssbench" in file.read(-1 if _is_own(path) else _LOOKED_AT)
+            return b"tool.ssbench" in file.read(_MOST_BYTES)
     except OSError:
         return False
 
@@ -192,13 +224,32 @@ def _is_trusted(path: Path) -> bool:
     return False
 
 
+def _content(path: Path) -> dict[str, Any]:
+    """Return the settings of a file; raises UsageError where it cannot be read."""
+    read = _read(path)
+    if path.name != _PROJECT:
+        return read
+    tools = read.get("tool", {})
+    content = tools.get("ssbench", {}) if isinstance(tools, dict) else {}
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: tool.ssbench is not a table")
+    return content
+
+
 def _read(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = read_small(path, _MOST_BYTES).decode()
+        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+            raise TooMuchError(f"a line with more than {_MOST_DOTS} dots")
+        return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+    except TooMuchError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is nested too deeply") from None
     except ValueError as error:  # also text that is not UTF-8
         raise UsageError(f"{path}: is not TOML: {error}") from None
 
@@ -271,6 +322,17 @@ def mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]:
         if name not in known
         and any(SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED for each in known)
     ]
+
+
+def say_files(arguments: argparse.Namespace) -> None:
+    """Say which files set options of this call, and which ones."""
+    by_file: dict[str, list[str]] = {}
+    for field, (_, source) in arguments.set_elsewhere.items():
+        name = field.replace("_", "-")
+        if not source.startswith(PREFIX):
+            by_file.setdefault(source, []).append(name)
+    for source, names in by_file.items():
+        _log.info("Settings of %s: %s", source, ", ".join(sorted(names)))
 
 
 def use(command: str, parser: Parser, parsers: Parsers, argv: Sequence[str]) -> None:

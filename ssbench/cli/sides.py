@@ -18,6 +18,7 @@ from ssbench.errors import StatFileError, UsageError
 from ssbench.products import Product
 from ssbench.run.options import Side
 from ssbench.stores import Credentials
+from ssbench.untrusted import TooMuchError, read_small
 from ssbench.urls import parse_http_url, refuse_user_info, shown
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _log = logging.getLogger(__name__)
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME = re.compile(r"[\w.-]{1,40}\Z")
+
+#: Of a file with the variables of an account.
+_MOST_BYTES = 1_000_000
 
 
 def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
@@ -91,9 +95,11 @@ def accounts(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[
 def _variables(file: Path) -> dict[str, str]:
     """Read the variables of an account from a file; no shell, so that $ and commands mean nothing."""
     try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from None
+        lines = read_small(file, _MOST_BYTES).decode().splitlines()
+    except (OSError, TooMuchError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: is not text") from None
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         try:

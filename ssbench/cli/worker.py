@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from ssbench.cli.parser import Parser
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
+from ssbench.screen import terminal
 
 if TYPE_CHECKING:
     from ssbench.profiling import Profiling
@@ -92,6 +94,15 @@ def parser() -> Parser:
         metavar="NAME",
         type=_site,
         help="where this worker is, such as a room or a town: reports have figures by site",
+    )
+    made.add_argument(
+        "--allow-bodies",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="let runs upload the files of this folder, for scenarios whose bodies are files (default: none);"
+        " may be repeated",
     )
     _add_ignored(made)
     made.add_argument(
@@ -224,7 +235,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             arguments.site or "",
         ),
         sockets,
-        make_engine,
+        partial(make_engine, bodies=arguments.allow_bodies),
         after_jobs=(arguments.profile_count, profiling.end)
         if profiling and arguments.profile_count
         else None,
@@ -271,10 +282,11 @@ def _main(argv: Sequence[str]) -> int:
         try:
             settings.use("worker", made, _parsers, argv)
         except SsbenchError as error:
-            sys.stderr.write(f"ssbench-worker: error: {error}\n")
+            terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code
     arguments = made.parse_args(argv)
     logs.set_up(verbose=arguments.verbose, time_stamps=True)
+    settings.say_files(arguments)
     try:
         return _serve(arguments)
     except SsbenchError as error:

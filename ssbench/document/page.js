@@ -353,7 +353,12 @@
       root.dataset.live = last ? "ended" : "running";
       if (last) events.close();
     });
-    events.addEventListener("error", () => { if (root.dataset.live != "ended") root.dataset.live = "lost"; });
+    events.addEventListener("error", () => {
+      if (root.dataset.live == "ended") return;
+      root.dataset.live = "lost";
+      // Refused, because many follow: the browser does not try again by itself.
+      if (events.readyState == EventSource.CLOSED) setTimeout(follow, 5000, address);
+    });
   }
 
   begin(document);

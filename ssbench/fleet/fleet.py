@@ -10,6 +10,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import zmq
 
@@ -199,10 +200,21 @@ class Fleet(Crew):
         self.look_after_descriptors(now)
         self.dispatcher.tick(now)
         self._send_pings(now)
+        if self._sockets.revokes:
+            self._refuse_revoked(now)
         if now - self._told_at >= _TELL_SECONDS:
             for worker in self.roster.refused()[:_MOST_REFUSED]:
                 self._told_at = now
                 self._send_message(worker, packing.pack_notice(wire.Refusal(worker.presence.refusal or "")))
+
+    def _refuse_revoked(self, now: float) -> None:
+        """Use workers no more whose keys were revoked, so that they are told why."""
+        for frame in self._sockets.take_of_revoked():
+            with suppress(WireError):
+                message = packing.unpack_from_worker(frame)
+                if isinstance(message, wire.Heartbeat) and (worker := self.roster.known(message.instance)):
+                    reason = "has a key that was revoked"
+                    self.roster.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
 
     def _send_pings(self, now: float) -> None:
         due = self.roster.to_ping(now)

@@ -45,10 +45,17 @@ class FleetKey:
 
         Raises KeyFileError where the list of its file cannot be read, or this is the key of a worker.
         """
+        listed = self.listed()
+        return {self.client_public: "shared"} if listed is None else listed
+
+    def listed(self) -> Mapping[bytes, str] | None:
+        """Return those of the list, None where there is no list, so that the shared key is accepted.
+
+        Raises KeyFileError as :meth:`allowed` does.
+        """
         if not self.server_secret:
             raise KeyFileError(f"{self.path}: is the key of a worker; a master needs that of the fleet")
-        listed = allowed.read(allowed.list_of(self.path)) if self.path is not None else None
-        return {self.client_public: "shared"} if listed is None else listed
+        return allowed.read(allowed.list_of(self.path)) if self.path is not None else None
 
 
 def write_new(path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import secrets
 import socket as network
 import struct
+from collections import deque
 from socket import gaierror
 from types import TracebackType
 
@@ -43,6 +44,9 @@ _HANDSHAKE_MILLISECONDS = 5000
 #: to a worker's for results. Frames of the former that are dropped at once.
 _LONGEST_UNEXPECTED = 1024
 _DROPPED_AT_ONCE = 10_000
+
+#: Messages of revoked keys that are kept until they are looked at, and bytes of the longest.
+_MOST_KEPT, _LONGEST_KEPT = 64, 4096
 
 _PORT_ADVICE = (
     " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
@@ -145,6 +149,7 @@ class MasterSockets:
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
         # First, because it may raise: thousands of descriptors are to be closed from then on.
         self._clients = None if key is None else Clients(key)
+        self._of_revoked: deque[bytes] = deque(maxlen=_MOST_KEPT)
         try:
             self._descriptors = Descriptors()
         except OSError as error:
@@ -216,7 +221,15 @@ class MasterSockets:
             frame = self.results.recv(flags, copy=False)
             if frame.get("User-Id") not in revoked:
                 return bytes(frame.bytes)
+            if len(frame) <= _LONGEST_KEPT:
+                self._of_revoked.append(bytes(frame.bytes))
         raise zmq.Again
+
+    def take_of_revoked(self) -> list[bytes]:
+        """Return the last messages of revoked keys since the last call, only to tell who is to be told."""
+        found = [*self._of_revoked]
+        self._of_revoked.clear()
+        return found
 
     def read_keys_again(self) -> tuple[list[str], list[str]]:
         """Read the list of keys again; return the names that were added and revoked. Raises KeyFileError."""

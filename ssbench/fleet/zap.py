@@ -13,6 +13,7 @@ from contextlib import suppress
 import zmq
 from zmq.utils import z85
 
+from ssbench.errors import KeyFileError
 from ssbench.fleet.key import FleetKey
 
 _ENDPOINT = "inproc://zeromq.zap.01"
@@ -34,6 +35,7 @@ class Clients:
 
     def __init__(self, key: FleetKey) -> None:
         self._key = key
+        self._has_list = key.listed() is not None
         self._allowed = key.allowed()
         self.revoked: frozenset[str] = frozenset()
         self.refused: set[bytes] = set()
@@ -46,8 +48,18 @@ class Clients:
         return allowed
 
     def read_again(self) -> tuple[list[str], list[str]]:
-        """Read the list again; return the names of keys that were added and revoked. Raises KeyFileError."""
-        before, now = self._allowed, self._key.allowed()
+        """Read the list again; return the names of keys that were added and revoked. Raises KeyFileError.
+
+        A list that is gone changes nothing: without one a master would accept the key that all share, also
+        from those whose own keys were revoked.
+        """
+        listed = self._key.listed()
+        if listed is None and self._has_list:
+            raise KeyFileError(
+                "the list of allowed keys is gone; a master that uses one needs it until its end"
+            )
+        self._has_list = listed is not None
+        before, now = self._allowed, self._key.allowed() if listed is None else listed
         self._allowed = now
         self.refused -= now.keys()
         self.revoked = frozenset(

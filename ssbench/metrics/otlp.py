@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import requests
+import urllib3
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -46,6 +48,15 @@ _PATH = "/v1/metrics"
 #: Variables that say how many seconds a delivery may take.
 _TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT")
 
+#: Variables that name code of the user's which makes the HTTP session.
+_SESSIONS = (
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_METRICS_CREDENTIAL_PROVIDER",
+)
+
+#: Bytes of an answer; a collector's has a sentence at most.
+_MOST_BYTES = 65_536
+
 #: Counts are those since the beginning.
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
@@ -56,7 +67,8 @@ def courier(counting: Counting, url: str) -> Courier:
     url = url.rstrip("/").removesuffix(_PATH) + _PATH
     # It tries again by itself until then, and the next delivery has all counts anyway.
     seconds = None if any(name in os.environ for name in _TIMEOUTS) else EVERY
-    exporter = OTLPMetricExporter(endpoint=url, timeout=seconds)
+    session = None if any(name in os.environ for name in _SESSIONS) else _BoundedSession()
+    exporter = OTLPMetricExporter(endpoint=url, timeout=seconds, session=session)
     resource = Resource.create(
         {
             "service.name": "ssbench",
@@ -78,6 +90,28 @@ def courier(counting: Counting, url: str) -> Courier:
     counting.on_ended.append(made.send)
     made.send()  # a wrong address is known before the benchmark begins, and all series are
     return made
+
+
+class _BoundedSession(requests.Session):
+    """Reads no more of an answer than is needed; one that points elsewhere has not taken anything."""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        answer = super().send(request, **{**options, "stream": True, "allow_redirects": False})
+        try:
+            content = answer.raw.read(_MOST_BYTES + 1, decode_content=True)
+        except urllib3.exceptions.HTTPError as error:
+            raise requests.ConnectionError(str(error)) from error
+        finally:
+            if 300 <= answer.status_code < 400 or answer.raw.tell() > _MOST_BYTES:
+                answer.close()
+        # What is raised is logged by the exporter, as why it failed, and is not tried again.
+        if len(content) > _MOST_BYTES:
+            raise requests.RequestException(f"an answer of more than {_MOST_BYTES:,} bytes")
+        if 300 <= answer.status_code < 400:
+            raise requests.RequestException(f"HTTP {answer.status_code}, which is not followed elsewhere")
+        answer.raw.release_conn()
+        answer._content = content
+        return answer
 
 
 class _Reasons(logging.Handler):

@@ -12,6 +12,7 @@ from msgspec import structs
 from ssbench import record
 from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
 from ssbench.naming import USUAL
+from ssbench.operation import without_secrets
 from ssbench.record import Record
 from ssbench.scenario import model
 from ssbench.scenario.forecast import Forecast, forecast
@@ -140,7 +141,7 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
             group.name: structs.replace(scenario_of(part), file=None)
             for group, part in zip(scenario.groups, scenario.parts, strict=False)
         },
-        file=scenario.data,
+        file=without_secrets(scenario.data),
     )
 
 

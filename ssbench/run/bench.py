@@ -305,6 +305,7 @@ class Bench:
             f"--zmq-work-port={ports[0]}",
             f"--zmq-results-port={ports[1]}",
             f"--concurrency={concurrency}",
+            "--allow-bodies=/",  # what the master has allowed; it has the same rights
         ]
         if self.options.key_file:
             arguments.append(f"--zmq-key={self.options.key_file}")

@@ -13,12 +13,16 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
 from ssbench.stores import STORE
+from ssbench.untrusted import TooMuchError, read_lines
 from ssbench.workload.existing import Existing
 
 _log = logging.getLogger(__name__)
 
 #: A bar advances by so many objects at once.
 _AT_ONCE = 10_000
+
+#: Bytes of a line of a list: two slashes, and its end.
+_LONGEST_LINE = LONGEST_CONTAINER + LONGEST_NAME + 4
 
 
 def find(scenario: Scenario, options: RunOptions, wanted: ExistingIn, tokens: TokenSource) -> Existing:
@@ -78,21 +82,22 @@ def _names(path: Path) -> Iterator[tuple[str, str]]:
     """Yield container and object of each line of a file; raises UsageError."""
     empty = True
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                text = line.rstrip(b"\r\n")
-                if not text:
-                    continue
-                container, _, name = text.removeprefix(b"/").partition(b"/")
-                if not (0 < len(container) <= LONGEST_CONTAINER and 0 < len(name) <= LONGEST_NAME):
-                    raise UsageError(
-                        f"{path}:{number}: expected CONTAINER/OBJECT, of at most {LONGEST_CONTAINER} and"
-                        f" {LONGEST_NAME} bytes, not {text[:80].decode('utf-8', 'replace')!r}"
-                    )
-                empty = False
-                yield container.decode(), name.decode()
+        for number, line in enumerate(read_lines(path, _LONGEST_LINE), 1):
+            text = line.rstrip(b"\r\n")
+            if not text:
+                continue
+            container, _, name = text.removeprefix(b"/").partition(b"/")
+            if not (0 < len(container) <= LONGEST_CONTAINER and 0 < len(name) <= LONGEST_NAME):
+                raise UsageError(
+                    f"{path}:{number}: expected CONTAINER/OBJECT, of at most {LONGEST_CONTAINER} and"
+                    f" {LONGEST_NAME} bytes, not {text[:80].decode('utf-8', 'replace')!r}"
+                )
+            empty = False
+            yield container.decode(), name.decode()
     except UnicodeDecodeError:
         raise UsageError(f"{path}:{number}: expected UTF-8 text") from None
+    except TooMuchError as error:
+        raise UsageError(f"{path}: expected CONTAINER/OBJECT on each line: {error}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     if empty:

@@ -13,6 +13,7 @@ import msgspec
 from isal.isal_zlib import crc32
 
 from ssbench.cluster.observation import Observation
+from ssbench.operation import without_secrets
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run_results.reading import DamageError
 from ssbench.untrusted import plain
@@ -52,8 +53,8 @@ def record(kind: bytes, payload: bytes) -> bytes:
 
 
 def run_record(run: RunDescription) -> bytes:
-    """Encode the record that begins a file."""
-    return record(RUN, _json.encode(_printable(msgspec.to_builtins(run))))
+    """Encode the record that begins a file, without the secrets among the header fields of its scenario."""
+    return record(RUN, _json.encode(_printable(without_secrets(msgspec.to_builtins(run)))))
 
 
 def closing_record(closing: Closing) -> bytes:
@@ -80,7 +81,8 @@ def decode_run(payload: bytes) -> RunDescription:
     """Decode the payload of a RUN record; raises DamageError."""
     try:
         run = _run_decoder.decode(payload)
-        data, options = plain(run.scenario.data), plain(run.options)
+        # Files of earlier versions have secrets.
+        data, options = plain(without_secrets(run.scenario.data)), plain(run.options)
         return replace(
             run,
             scenario=replace(run.scenario, data=cast("dict[str, Any]", data)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
 
 from ssbench import quantities
-from ssbench.body_files import BodyFiles, find
+from ssbench.body_files import BodyFiles, find, refuse_outside
 from ssbench.document.columns import plural
 from ssbench.rule import Rule
 
@@ -50,14 +51,16 @@ def _body(value: object) -> object:
     return value
 
 
-def with_files(body: Body, folder: Path) -> Body:
+def with_files(body: Body, folder: Path, allowed: Sequence[Path] = ()) -> Body:
     """Return bodies whose files, if any, have been read; their path is relative to a folder.
 
-    Raises ValueError.
+    They have to be in that folder, or in one that is ``allowed``. Raises ValueError.
     """
     if body.files is None:
         return body
-    return Body(0.0, find((folder / body.files.folder).resolve()))
+    files = folder / body.files.folder
+    refuse_outside(files, (folder, *allowed))
+    return Body(0.0, find(files.resolve()))
 
 
 BODY = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from ssbench.measures import PerhapsSeconds
@@ -201,16 +202,19 @@ class Scenario:
     connections: Connections | None = None
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object], *, limited: bool = False) -> Scenario:
+    def from_dict(
+        cls, data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()
+    ) -> Scenario:
         """Return the checked scenario of what a file may contain.
 
-        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Raises
+        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files that
+        bodies are of are in the current folder, or in one of ``bodies``. Raises
         ScenarioError, whose text lists all faults, and UsageError for what no file can contain.
         """
         # Here, because the checks make scenarios.
         from ssbench.scenario.reading import check_data  # noqa: PLC0415
 
-        return check_data(data, limited=limited)
+        return check_data(data, limited=limited, bodies=bodies)
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

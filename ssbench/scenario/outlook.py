@@ -9,6 +9,7 @@ from ssbench.document.columns import plural
 from ssbench.figures import units
 from ssbench.names import object_prefix, versioned_container
 from ssbench.naming import name_of
+from ssbench.operation import shown_value
 from ssbench.operations import OPERATIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
@@ -69,7 +70,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
     yield from _running_out(found.runs_out)
     yield from _objects(scenario)
     for name, value in scenario.container_put_headers:
-        yield Item(f"containers are made with the header {name}: {value}")
+        yield Item(f"containers are made with the header {name}: {shown_value(name, value)}")
     if scenario.delete_after:
         most = f" to {scenario.delete_after_most:,}" if scenario.delete_after_most else ""
         yield Item(f"objects expire {scenario.delete_after:,}{most} s after they were written")

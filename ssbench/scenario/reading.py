@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
-from ssbench.operation import Settings
+from ssbench.operation import Settings, without_secrets
 from ssbench.operations import OPERATIONS
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
@@ -42,25 +42,25 @@ _log = logging.getLogger(__name__)
 _PROFILES = ("profile", "crud_profile")
 
 
-def load(path_or_name: str, *, limited: bool = False) -> Scenario:
+def load(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
     """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
 
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
-    then has to say it.
+    then has to say it. Files that bodies are of are in the folder of the scenario, or in one of ``bodies``.
 
     Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
     known, the key and what was expected.
     """
-    return check(text_of(path_or_name), path_or_name, limited=limited)
+    return check(text_of(path_or_name), path_or_name, limited=limited, bodies=bodies)
 
 
-def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
+def check(text: str, path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
     """Check the text of a scenario, YAML or JSON; messages begin with ``path_or_name``. See :func:`load`."""
     document = scenario_text.parse(text)
     scenario = (
         None
         if document.data is None and document.faults
-        else _Checker(document, Path(path_or_name).parent, limited=limited).scenario()
+        else _Checker(document, Path(path_or_name).parent, bodies, limited=limited).scenario()
     )
     if scenario is None or document.faults:
         ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
@@ -78,21 +78,23 @@ def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
     return scenario
 
 
-def check_data(data: Mapping[str, object], *, limited: bool = False) -> Scenario:
+def check_data(data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
     """Check what a file may contain; see :meth:`Scenario.from_dict`."""
     try:
         text = json.dumps(dict(data))
     except (TypeError, ValueError) as error:
         raise UsageError(f"scenario: expected what a scenario file may contain: {error}") from None
-    return check(text, "scenario", limited=limited)
+    return check(text, "scenario", limited=limited, bodies=bodies)
 
 
 class _Checker:
     """Checks the data of a document against the rules, and adds to its faults."""
 
-    def __init__(self, document: Document, folder: Path, *, limited: bool) -> None:
+    def __init__(self, document: Document, folder: Path, bodies: Sequence[Path], *, limited: bool) -> None:
         self._document = document
         self._folder = folder
+        #: Further folders whose files may be bodies.
+        self._bodies = bodies
         self._limited = limited
 
     def scenario(self) -> Scenario | None:
@@ -291,7 +293,7 @@ class _Checker:
         """Read the files that bodies are of."""
         try:
             if values.get("body") is not None:
-                values["body"] = with_files(values["body"], self._folder)
+                values["body"] = with_files(values["body"], self._folder, self._bodies)
         except ValueError as error:
             self._fault(("body",), f"body: files: {error}")
 
@@ -368,7 +370,8 @@ class _Checker:
             if rules[key].accepts(number):
                 values[key] = number
             else:
-                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(value)}")
+                shown = without_secrets({key: value})[key]
+                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(shown)}")
         return values
 
     def _require(

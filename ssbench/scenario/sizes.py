@@ -16,6 +16,7 @@ from msgspec import Struct
 from ssbench import quantities
 from ssbench.figures import units
 from ssbench.rule import MAX_BYTES, brief, is_number, sizes
+from ssbench.untrusted import TooMuchError, read_small
 
 #: The kinds of distributions, which are keys of ``size``.
 KINDS = ("fixed", "uniform", "lognormal", "histogram", "file")
@@ -190,15 +191,13 @@ def _file(given: object, folder: Path) -> Histogram:
     if not isinstance(given, str) or not given or "\0" in given:
         raise ValueError(f"expected file: the path of a file, not {brief(given)}")
     try:
-        with (folder / given).open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
-        text = content.decode("utf-8-sig")
+        text = read_small(folder / given, _MAX_FILE_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"{given} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{given}: expected UTF-8 text") from None
-    if len(content) > _MAX_FILE_BYTES:
-        raise ValueError(f"{given}: expected at most {_MAX_FILE_BYTES:,} bytes")
+    except TooMuchError as error:
+        raise ValueError(f"{given}: expected sizes, at most {_MAX_FILE_BYTES:,} bytes: {error}") from None
     weights: dict[int, float] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ssbench.errors import UsageError
+from ssbench.untrusted import read_small
 
 Version = Literal["none", "1.0", "2.0", "3", "cloud"]
+
+#: Bytes of a bundle of CA certificates; those of systems have 200 to 500 kB.
+_MOST_CERTIFICATES = 10_000_000
 
 #: Environment variables that hold secrets. Only a process that authenticates should inherit them.
 SECRET_VARIABLES = frozenset(
@@ -82,8 +86,9 @@ class Session:
         if self.ca_file is None:
             return None
         try:
-            return Path(self.ca_file).read_text("utf-8").encode("ascii", "ignore").decode()
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_small(Path(self.ca_file), _MOST_CERTIFICATES).decode()
+            return text.encode("ascii", "ignore").decode()
+        except (OSError, ValueError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
 
 

@@ -245,10 +245,16 @@ def this_process() -> str:
 
 def _start_of(pid: int) -> str:
     """Return when a process began, as the kernel counts; empty where that cannot be seen."""
+    fields = _status_of(pid)
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _status_of(pid: int) -> list[str]:
+    """Return what the kernel says of a process after its name, its state first; empty where it says nothing."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 #: The numbers of the runs of this process that are under way: another mark of it could not be taken away.
@@ -274,5 +280,7 @@ def _is_gone(process: str) -> bool:
         return True
     except PermissionError:
         pass
+    if _status_of(pid)[:1] in (["Z"], ["X"]):
+        return True  # it was killed, and whoever started it has not asked how it ended
     start = _start_of(pid)
     return bool(start) and start != its[3]

@@ -1,4 +1,4 @@
-"""A worker that finds other files than the master has says so and ends, and others do its work."""
+"""A worker that finds other files than the master has, or that may not read them, says so and ends."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_pa
     with store(0.02) as (rule, options):
         rule.hold(150)
         run = fleet.run(scenario, "-o", 300, "--expect-workers", 1, *options)
-        fleet.worker(1, "-c", 4)
+        allowed = ("-c", 4, "--allow-bodies", tmp_path)
+        fleet.worker(1, *allowed)
         wait_for_results_of(1, 3, fleet.stats)
         (folder / "one").write_bytes(b"another photo")
-        other = fleet.worker(2, "-c", 4)
+        strict = fleet.worker(3, "-c", 4, "--allow-bodies", tmp_path / "elsewhere")
+        assert strict.end() == ExitCode.USAGE, strict.err
+        assert f"body: {folder} is not in {tmp_path}/elsewhere, or hidden; --allow-bodies" in strict.err
+        other = fleet.worker(2, *allowed)
         assert other.end() == ExitCode.USAGE, other.err
         said = re.findall("body: other files than the master has.*", other.err)
         assert len(said) == 1

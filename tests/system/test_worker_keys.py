@@ -31,10 +31,17 @@ def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_pat
         assert fleet.master("keygen", key, "--revoke", "old").end() == ExitCode.OK
         run.signal(signal.SIGHUP)
         run.wait_for("Keys read again: added new; revoked old")
-        # What the revoked one sends is dropped, so that it counts as lost; it still has its connections.
         run.wait_for("orker 3 on .* joined")
-        run.wait_for("orker 1 on .* has not been heard of")
-        assert old.process.poll() is None
+        # What the revoked one sends is dropped; it is told, and ends.
+        run.wait_for("orker 1 on .* has a key that was revoked")
+        assert old.end() == ExitCode.USAGE
+        assert "the master refuses this worker: it has a key that was revoked" in old.err
+        # Without the list the key that all share would be accepted, which the old one may have.
+        listed = tmp_path / "fleet.key.allowed"
+        kept = listed.rename(tmp_path / "kept")
+        run.signal(signal.SIGHUP)
+        run.wait_for("The keys stay as they were: the list of allowed keys is gone")
+        kept.rename(listed)
         # A list that is wrong changes nothing.
         (tmp_path / "fleet.key.allowed").write_text("nonsense\n")
         run.signal(signal.SIGHUP)

@@ -24,6 +24,7 @@ from ssbench.store.contract import Request
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.payload import FilePayload
 from ssbench.swift.verify import Verifier
+from ssbench.worker.engine.greenlets import make_engine
 
 PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]
 WHOLE = b"".join(PARTS)
@@ -178,6 +179,55 @@ def test_what_a_scenario_says(folder: Path) -> None:
 def test_faults_are_said_with_all_others(folder: Path, given: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=f"(?s)scenario.yaml:7: {expected}.*mistake: unknown key"):
         reading.load(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
+
+
+def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A scenario of others could name /root/.ssh, and make the containers public."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    secret = elsewhere / "id_rsa"
+    secret.write_bytes(b"secret")
+    scenario = write(folder, f"body: {{files: {elsewhere}}}")
+    with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow-bod"):
+        reading.load(scenario)
+    for allowed in (elsewhere, elsewhere.parent):
+        assert reading.load(scenario, bodies=[allowed]).body is not None
+    hidden = folder.parent / ".ssh"
+    elsewhere.rename(hidden)
+    with pytest.raises(ScenarioError, match=r"\.ssh is not in"):
+        reading.load(write(folder, "body: {files: .ssh}"))
+    (folder.parent / "link").symlink_to(hidden)
+    for outside in ("link", "photos/../.ssh"):
+        with pytest.raises(ScenarioError, match=r"\.ssh,? is not in"):
+            reading.load(write(folder, f"body: {{files: {outside}}}"))
+    (folder / "innocent").symlink_to(hidden / "id_rsa")
+    with pytest.raises(ScenarioError, match=r"innocent, a link to .*id_rsa, is not in"):
+        reading.load(write(folder, "body: {files: photos}"))
+    (folder / "innocent").unlink()
+    (folder / "twin").symlink_to(folder / "0.bin")  # which is in the folder
+    assert reading.load(write(folder, "body: {files: photos}")).body is not None
+    (folder.parent / "round").symlink_to("round")
+    with pytest.raises(ScenarioError, match=r"round.*(leads to itself|symbolic links)"):
+        reading.load(write(folder, "body: {files: round}"))
+
+
+def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
+    parameters = RunParameters(1, files=find(folder))
+    load.cache_clear()
+    with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow-bodies"):
+        make_engine(parameters, 1, lambda *_: None)
+    with pytest.raises(UsageError, match=r"photos is not in .*sub, or hidden"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[folder / "sub"])
+    (folder / "3.bin").unlink()
+    (folder / "3.bin").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match=r"3\.bin, a link to /etc/passwd, is not in"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[folder])
+    (folder / "3.bin").unlink()
+    (folder / "3.bin").write_bytes(PARTS[3])
+    make_engine(parameters, 1, lambda *_: None, bodies=[folder.parent]).close()
+    no_requests = structs.replace(parameters, noop=True)
+    make_engine(no_requests, 1, lambda *_: None).close()
 
 
 def test_too_many_bytes_are_not_read(folder: Path) -> None:

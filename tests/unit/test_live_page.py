@@ -8,7 +8,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from full_run import RUN, write_full_run
 from result_rows import many
+from runs import wait_until
 
 from ssbench import products, serving
 from ssbench.cli import sides
@@ -200,6 +201,16 @@ def events(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
             yield json.loads(line[6:])
 
 
+@contextmanager
+def follow(port: int) -> Iterator[Iterator[dict[str, Any]]]:
+    """Yield what a browser that reads is told."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", f"/{TOKEN}/events")
+        answer = connection.getresponse()
+        assert answer.status == 200
+        yield events(answer)
+
+
 def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[Site, int]) -> None:
     made, port = site
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
@@ -229,6 +240,8 @@ def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
         one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
         assert one.recv(12) == b"HTTP/1.0 200"
         silent.append(one)
+    monkeypatch.setattr(serving, "_TURN", 1000.0)  # nobody gives way so soon
+    monkeypatch.setattr(serving, "_SLOW", 1000.0)
     assert ask(port, f"/{TOKEN}/events")[0] == 503
     # They take nothing, so that each is closed, and the page is there for others meanwhile.
     made.publish("t", [Part("one", f"<p id=one>{'x' * 20_000_000}</p>")])
@@ -237,6 +250,61 @@ def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
     assert ask(port, f"/{TOKEN}/")[0] == 200
     for one in silent:
         one.close()
+
+
+def test_the_slowest_of_many_readers_gives_way_to_the_next(
+    site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "SECONDS", 1000.0)
+    monkeypatch.setattr(serving, "_TURN", 1000.0)
+    monkeypatch.setattr(serving, "_SLOW", 0.0)
+    stuck: set[int] = set()
+    on_its_way = serving._on_its_way
+
+    def noted(request: socket.socket) -> int:
+        found = on_its_way(request)
+        if found:
+            stuck.add(request.fileno())
+        return found
+
+    monkeypatch.setattr(serving, "_on_its_way", noted)
+    made, port = site
+    made.publish("t", [Part("one", f"<p id=one>{'x' * 8_000_000}</p>")])
+    silent = []
+    for _ in range(serving.MOST_STREAMS - 1):
+        one = socket.create_connection(("127.0.0.1", port), 30)
+        one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
+        assert one.recv(12) == b"HTTP/1.0 200"
+        silent.append(one)
+    with follow(port) as first:
+        assert next(first)["order"] == ["one"]
+        wait_until(lambda: len(stuck) >= len(silent), "all that do not read to be behind")
+        for _ in silent:
+            with follow(port) as other:
+                assert next(other)["order"] == ["one"]
+        made.publish("new", [Part("one", "<p id=one></p>")], last=True)
+        assert next(first)["title"] == "new"
+    for one in silent:
+        one.close()
+
+
+def test_where_all_readers_read_the_oldest_gives_way_after_some_seconds(
+    site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_SLOW", 1000.0)
+    monkeypatch.setattr(serving, "_TURN", 1000.0)
+    made, port = site
+    made.publish("t", [Part("one", "<p id=one></p>")])
+    with ExitStack() as stack:
+        following = [stack.enter_context(follow(port)) for _ in range(serving.MOST_STREAMS)]
+        assert all(next(each)["title"] == "t" for each in following)
+        assert ask(port, f"/{TOKEN}/events")[0] == 503
+        monkeypatch.setattr(serving, "_TURN", 0.0)
+        with follow(port) as ninth:
+            assert next(ninth)["title"] == "t"
+            assert not list(following[0])
+            made.publish("new", [], last=True)
+            assert all(next(each)["title"] == "new" for each in [*following[1:], ninth])
 
 
 def test_a_port_that_is_taken_and_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,6 +110,29 @@ def test_a_failure_is_said_at_once_and_counted_where_the_last_delivery_was_made(
         assert caplog.messages[1].endswith("the last one was made, and has all counts")
 
 
+def test_an_answer_without_an_end_costs_little_and_is_no_delivery(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking() as collector:
+        collector.endless = True
+        with otlp.courier(counting, collector.url):
+            wait_until(lambda: caplog.messages, "a message")
+    assert "an answer of more than 65,536 bytes; it is tried again every 5 s" in caplog.messages[0]
+    assert collector.read < 50_000_000  # what buffers of sockets hold
+
+
+def test_an_answer_that_points_elsewhere_is_no_delivery(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    for status in (301, 302, 304, 307):
+        caplog.clear()
+        with taking(status) as collector, otlp.courier(counting, collector.url):
+            run(counting)
+        assert f"HTTP {status}, which is not followed elsewhere" in caplog.messages[0]
+        assert "so the server does not know how the run ended" in caplog.messages[-1]
+        assert all(path == "/v1/metrics" for _, path, *_ in collector.requests)
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
     counting: Counting, caplog: pytest.LogCaptureFixture

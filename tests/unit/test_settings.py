@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ def write(text: str, path: str | Path = "ssbench.toml") -> None:
     Path(path).write_text(text)
 
 
+def write_own(text: str) -> None:
+    """Write the user's own file, which may set everything."""
+    write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
+
+
 def parse(*words: str) -> argparse.Namespace:
     """Parse a command line as ssbench-master does."""
     made = master.parser(words)
@@ -56,7 +62,7 @@ def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pyte
 
 
 def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    write(
+    write_own(
         'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
         'fail-if = ["errors > 1%", "rate < 5"]\nlive = true\nno-trans-id-extra = true\nbatch-size = "auto"\n'
         'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nrecon = ["http://c", "http://d"]'
@@ -85,7 +91,7 @@ def test_the_command_line_replaces_lists_and_can_turn_off_flags() -> None:
 
 
 def test_an_alternative_that_is_given_makes_the_set_one_void(monkeypatch: pytest.MonkeyPatch) -> None:
-    write('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
+    write_own('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
     assert run_scenario().run_seconds == 60
     found = run_scenario("-o", "5", "-s", "file", "--find", "errors <= 1%")
     assert (found.run_seconds, found.results_dir, found.sweep) == (None, None, None)
@@ -101,7 +107,7 @@ def test_a_required_option_may_be_set() -> None:
 
 
 def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    write('zmq-key = "fleet.key"')
+    write_own('zmq-key = "fleet.key"')
     found = run_scenario("--workers", "2")
     assert found.zmq_key == Path("fleet.key")
     assert not zmq_options.any_given(found)
@@ -162,7 +168,6 @@ def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pyte
             '[run-scenario]\nreport = "al"',
             "[run-scenario]: report: 'al' is not one of both, table, summary, full",
         ),
-        ('ab = ["x=y"]', "ab: 2 values are expected, not 1"),
         ('fail-if = ["x"]', "fail-if: "),
         ('os-password = "secret"', "os-password cannot be set here; authentication has variables of its own"),
         ("workers 1", "ssbench.toml: is not TOML: "),
@@ -178,6 +183,126 @@ def test_what_is_wrong_is_one_line(text: str, said: str, capsys: pytest.CaptureF
     assert "secret" not in printed
     with pytest.raises(SystemExit):  # help is there all the same
         master.main(["run-scenario", "--help"])
+
+
+def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = folder / "mine.txt"
+    mine.write_text("mine")
+    write('[list]\njson = "mine.txt"\nforce = true\nnumber = 3')
+    assert master.main(["list", "--results-dir", str(folder)]) == 2
+    assert mine.read_text() == "mine"
+    assert "ssbench.toml: a file in the current folder cannot set force, json; " in capsys.readouterr().err
+    write("force = true")  # for all sub-commands
+    with pytest.raises(UsageError, match="cannot set force;"):
+        run_scenario()
+    (folder / "ssbench.toml").unlink()
+    write('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
+    with pytest.raises(UsageError, match=r"pyproject.toml: a file in the current folder cannot set resolve;"):
+        run_scenario()
+    monkeypatch.setenv(settings.VARIABLE, "pyproject.toml")  # which is to trust it
+    assert run_scenario().resolve == "a=10.0.0.1"
+    monkeypatch.delenv(settings.VARIABLE)
+    (folder / "pyproject.toml").unlink()
+    write_own('force = true\nresolve = "a=10.0.0.2"')
+    assert (run_scenario().force, run_scenario().resolve) == (True, "a=10.0.0.2")
+
+
+#: What those of any file may not do: options by what they do.
+OF_THE_USER = {
+    "overwrites": ["force"],
+    "writes": [
+        "directory", "env-file", "html", "json", "junit", "output", "profile", "profile-count", "report-file",
+        "results-dir", "rps-histogram", "stats-file", "summary-md", "trace",
+    ],
+    "goes elsewhere": [
+        "ab", "metrics-push", "otlp", "recon", "recon-ring", "resolve", "statsd", "versus", "zmq-host",
+    ],
+    "opens": [
+        "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",
+        "zmq-results-port", "zmq-work-port",
+    ],
+    "reads what is sent": ["allow-bodies", "existing-list"],
+    "protects": ["zmq-key"],
+    "deletes": ["account-base", "container-base", "in-use", "yes"],
+    "says less": ["quiet"],
+}  # fmt: skip
+
+
+def test_each_option_is_for_any_file_or_for_the_user_alone() -> None:
+    """A new one is the user's alone until it is said that it may be set by a file of others."""
+    every = {name for each in master.parsers().values() for name in settings.settable(each)}
+    own = {name for names in OF_THE_USER.values() for name in names}
+    assert every - settings._OF_ANY_FILE == own
+    assert every >= settings._OF_ANY_FILE
+
+
+def test_a_run_names_the_file_that_sets_its_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("workers = 1\n[run-scenario]\nretries = 2\nlabel = 'x'")
+    monkeypatch.setenv("SSBENCH_SEED", "1")
+    assert master.main(["run-scenario", "-f", "small", "--pause", "1", "--label", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "INFO:Settings of ssbench.toml: workers\n" in said
+    assert "INFO:Settings of ssbench.toml [run-scenario]: retries\n" in said
+    assert "SSBENCH_SEED" not in said
+    assert master.main(["prepare", "none.yaml"]) == 2
+    assert "INFO:Settings of ssbench.toml: workers\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 100_000, "ssbench.toml: is nested too deeply"),
+        (".".join(["a"] * 30_000) + " = 1", "ssbench.toml: a line with more than 500 dots"),
+        ("# " + "x" * 2_000_000, "ssbench.toml: more than 1,048,576 bytes"),
+    ],
+)
+def test_a_file_with_settings_costs_little(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(text)
+    assert master.main(["list"]) == 2
+    assert capsys.readouterr().err == f"ssbench-master: error: {said}\n"
+
+
+def test_settings_of_a_pipe_or_a_device_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    for path in ("pipe", "/dev/zero"):
+        monkeypatch.setenv(settings.VARIABLE, path)
+        assert master.main(["list"]) == 2
+        assert capsys.readouterr().err == f"ssbench-master: error: {path}: not a plain file\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "--x\x1b[2Jy"],
+        ["list", "x\x1b[2Jy"],
+        ["list", "--number", "\x1b[2J"],
+        ["\x1b[2J"],
+        ["help", "\x9b2J"],
+    ],
+)
+def test_nothing_of_a_command_line_controls_the_terminal(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        master.main(words)
+    said = capsys.readouterr().err.removesuffix("\n")
+    assert said
+    assert said.isprintable()
+
+
+def test_keys_of_a_file_do_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    write('"\\u001b]0;owned\\u0007" = 1')
+    assert master.main(["list"]) == 2
+    assert worker.main([]) == 2
+    said = capsys.readouterr().err
+    assert "ssbench.toml: \ufffd]0;owned\ufffd is not an option" in said
+    assert "\x1b" not in said
 
 
 def test_a_wrong_or_mistyped_variable(
@@ -227,7 +352,7 @@ def test_an_endless_project_of_strangers_costs_nothing(
 
 
 def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    write('[worker]\nzmq-host = "master"\n')
+    write_own('[worker]\nzmq-host = "master"\n')
     monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
     made = worker.parser()
@@ -241,12 +366,13 @@ def test_config_shows_what_is_set_and_where(
 ) -> None:
     assert master.main(["config"]) == 0
     assert capsys.readouterr().out == "Nothing is set: every option has its default.\n"
-    write('results-dir = "/x"\n[run-scenario]\nworkers = 2\nverify = true')
+    write_own('results-dir = "/x"')
+    write("[run-scenario]\nworkers = 2\nverify = true")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")
     assert master.main(["config", "run-scenario"]) == 0
     lines = [line.split("#") for line in capsys.readouterr().out.splitlines() if "#" in line]
     assert {tuple(map(str.strip, line)) for line in lines} == {
-        ('results-dir = "/x"', "ssbench.toml"),
+        ('results-dir = "/x"', f"{os.environ['XDG_CONFIG_HOME']}/ssbench/ssbench.toml"),
         ("workers = 2", "ssbench.toml [run-scenario]"),
         ("verify = true", "ssbench.toml [run-scenario]"),
         ('retries = "3"', "SSBENCH_RETRIES"),
@@ -273,7 +399,7 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
 def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    write('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
     caplog.set_level("INFO")
     found = run_scenario("-r", "1", "--sweep", "users=1..8")
     capacity.prepare(found)
@@ -333,7 +459,7 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / "staged.yaml").write_text(STAGED)
-    write(f"[run-scenario]\n{setting}")
+    write_own(f"[run-scenario]\n{setting}")
     caplog.set_level("INFO")
     arguments = parse("run-scenario", *([] if "-f" in words else ["-f", "small"]), *words)
     field = setting.partition(" ")[0].replace("-", "_")

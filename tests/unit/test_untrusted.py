@@ -13,6 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ssbench.cli import auth_options, credentials_file, master, sides
+from ssbench.errors import UsageError
+from ssbench.run import existing
+from ssbench.scenario import sizes
+from ssbench.swift.credentials import Session
 from ssbench.untrusted import MAX_DEPTH, TooMuchError, plain, read_small
 
 ANYTHING = st.recursive(
@@ -54,6 +59,43 @@ def test_nothing_expands_without_end() -> None:
         plain(twice)
     with pytest.raises(TooMuchError, match="characters"):
         plain(["x" * 100_000] * 100)
+
+
+@pytest.fixture(params=["pipe", "/dev/zero"])
+def endless(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A pipe that nobody writes to, or a device without an end."""
+    if request.param != "pipe":
+        return Path(request.param)
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None:
+    arguments = master.parser(["run-scenario"]).parse_args(
+        ["run-scenario", "--credentials", str(endless), "--ab", f"a=@{endless}", "b=@other"]
+    )
+    with pytest.raises(UsageError, match="expected a list of credentials: not a plain file"):
+        credentials_file.accounts_of(arguments, {})
+    arguments.sides = sides.parse(arguments)
+    with pytest.raises(UsageError, match="not a plain file"):
+        sides.accounts(arguments, {})
+    with pytest.raises(UsageError, match="not a plain file"):
+        list(existing._names(endless))
+    with pytest.raises(ValueError, match="not a plain file"):
+        sizes.read({"file": str(endless)}, Path())
+    with pytest.raises(UsageError, match="not a plain file"):
+        auth_options._readable(str(endless), "OS_CACERT")
+    with pytest.raises(UsageError, match="not a plain file"):
+        _ = Session(("http://a/v1/x",), "token", ca_file=str(endless)).ca_certificates
+
+
+def test_a_line_without_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(b"c/o\n")
+    assert list(existing._names(path)) == [("c", "o")]
+    os.truncate(path, 1 << 40)  # it takes no room on the disk
+    with pytest.raises(UsageError, match="on each line: a line of more than"):
+        list(existing._names(path))
 
 
 def test_small_files(tmp_path: Path) -> None:

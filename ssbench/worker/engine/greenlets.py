@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from itertools import repeat
+from pathlib import Path
 from time import monotonic
 
 import gevent
 from gevent import getcurrent
 
+from ssbench.body_files import refuse_outside
+from ssbench.errors import UsageError
 from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters, Spent
 from ssbench.worker.engine.contract import Ended, Engine
 from ssbench.worker.engine.due import DueJobs, Work
@@ -182,6 +186,16 @@ class GreenletEngine:
         self._ended(last_id, results, last_refused)
 
 
-def make_engine(parameters: RunParameters, slots: int, ended: Ended) -> Engine:
-    """Return the engine that a run needs."""
+def make_engine(
+    parameters: RunParameters, slots: int, ended: Ended, *, bodies: Sequence[Path] = ()
+) -> Engine:
+    """Return the engine that a run needs; ``bodies`` are the folders whose files this worker may upload.
+
+    Raises UsageError where this host lacks what the run needs, or may not use it.
+    """
+    if parameters.files is not None and not parameters.noop:
+        try:
+            refuse_outside(Path(parameters.files.folder), bodies)
+        except ValueError as error:
+            raise UsageError(f"body: {error}") from None
     return (NoopEngine if parameters.noop else GreenletEngine)(parameters, slots, ended)

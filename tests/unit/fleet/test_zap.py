@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import zmq
 
+from ssbench.errors import KeyFileError
+from ssbench.fleet import allowed
 from ssbench.fleet import key as fleet_key
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.key import FleetKey
@@ -82,6 +84,26 @@ def test_a_key_that_is_not_allowed_is_refused_and_remembered(
         monitor.close()
         assert clients.refused == {stranger[0]}
         assert not socket.poll(0)
+
+
+def test_a_list_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.key"
+    fleet_key.write_new(path)
+    fleet = fleet_key.read(path)
+    clients = Clients(fleet)
+    assert clients.read_again() == ([], [])  # there never was one
+    worker = fleet_key.read(fleet_key.write_worker(path, "one"))
+    assert sorted(clients.read_again()[0]) == ["one"]
+    allowed.revoke(allowed.list_of(path), "one")
+    assert clients.read_again() == ([], ["one"])
+    listed = allowed.list_of(path)
+    kept = listed.rename(tmp_path / "kept")
+    with pytest.raises(KeyFileError, match="list of allowed keys is gone"):
+        clients.read_again()
+    assert not clients.accepts(worker.client_public)
+    assert worker.client_public.decode() in clients.revoked
+    kept.rename(listed)
+    assert clients.read_again() == ([], [])
 
 
 def test_without_keys_every_peer_of_the_protocol_is_accepted(

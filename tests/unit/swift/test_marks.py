@@ -155,6 +155,20 @@ def test_a_run_of_a_process_that_has_ended_is_over(server: FaultServer, kept: Ke
     assert len(kept.objects) == len(alive)
 
 
+def test_a_run_that_was_killed_is_over_although_nobody_has_asked_how_it_ended(
+    server: FaultServer, kept: Kept
+) -> None:
+    """Its process stays in the table of processes until then, as below a supervisor or a script."""
+    boot, space, *_ = this_process().split("/")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        kept.keep(Mark(run="a", process=f"{boot}/{space}/{child.pid}/{marks._start_of(child.pid)}"))
+        assert [mark.run for mark in made(server).others()] == ["a"]
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not made(server).others()
+        assert not kept.objects
+
+
 def test_of_this_process_a_run_is_over_that_is_not_under_way(server: FaultServer, kept: Kept) -> None:
     for run in ("a", "b"):
         kept.keep(Mark(run=run, process=this_process()))
