@@ -131,7 +131,10 @@ class Lane:
         crew = self._crew
         holders = [worker for worker in crew.living() if worker.held.outstanding]
         in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
-        return texts.waiting_for_jobs(self._phase.what, in_flight, holders, waiting, self.standstill, now)
+        unsent = len(crew.ledger.backlog)
+        return texts.waiting_for_jobs(
+            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
+        )
 
     def abandon(self) -> bool:
         """Report to the phase what has not ended; return whether workers may still have some of it."""
