@@ -14,6 +14,10 @@ from ssbench.fleet.pace import share_out
 from ssbench.fleet.wire import SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
+#: By what the number of jobs of all workers that find an object follows a smaller one at each shortage, and
+#: by what it grows several times a second without one.
+_DOWN, _UP = 0.95, 1.1
+
 
 class Allocation:
     """How many jobs each worker may have, of those that are ready.
@@ -39,6 +43,8 @@ class Allocation:
         self._capacity = self._ahead = 0
         #: Whether there were fewer tasks than could be sent: objects that others wait for are in results.
         self.results_are_awaited = False
+        #: How many jobs the workers may have in all, because no more find an object; None: there are enough.
+        self._bound: int | None = None
         #: Workers that had more than they may have by now, when that was last changed.
         self._over: set[WorkerState] = set()
 
@@ -47,6 +53,7 @@ class Allocation:
         for worker in [*self._workers]:
             self.remove(worker)
         self._limit, self._in_hand, self._keeps_ahead = limit, None, True
+        self._bound = None
         self._over.clear()
 
     def add(self, worker: WorkerState) -> None:
@@ -106,6 +113,37 @@ class Allocation:
             self._keeps_ahead = keeps_ahead
             self._stale = True
 
+    def await_results(self, in_flight: int) -> None:
+        """Take note that there are no more tasks than the ``in_flight`` ones: they have all free objects.
+
+        What workers hold ahead is bounded by that from now on. The needs of those that need little are met,
+        and those far away share the rest: else they would hold all objects, which wait there, and the users
+        of the others would have none.
+        """
+        self.results_are_awaited = True
+        if len(self._workers) < 2 or self._in_hand is not None:
+            return
+        # By chance there may be fewer at one moment than at others.
+        before = self._bound
+        self._bound = max(in_flight, self._limit, 0 if before is None else math.ceil(_DOWN * before))
+        self._stale |= self._bound != before
+
+    def results_came(self) -> None:
+        """Take note of the time: where operations wait for objects no more, workers may hold more of them.
+
+        Call it several times a second.
+        """
+        bound = self._bound
+        if bound is not None and not self.results_are_awaited:
+            self._bound = math.ceil(_UP * bound)
+            if self._bound > sum(self._needs()) + self._limit:
+                self._bound = None
+            self._stale = True
+        self.results_are_awaited = False
+
+    def _needs(self) -> list[int]:
+        return [worker.allowance.ahead.high if worker.allowance.share else 0 for worker in self._workers]
+
     @property
     def gathering(self) -> float:
         """For how many seconds workers are to gather results that are not urgent."""
@@ -134,6 +172,12 @@ class Allocation:
         if over:
             self._over = over = {each for each in over if each.held.outstanding > each.allowance.most}
         return sum(each.held.outstanding - each.allowance.most for each in over)
+
+    @property
+    def round_trip(self) -> float:
+        """The seconds that a message to the worker furthest away and its answer take, at least."""
+        times = (worker.presence.round_trip for worker in self._workers)
+        return max((seconds for seconds in times if seconds < math.inf), default=0.0)
 
     def measure_anew(self) -> None:
         """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
@@ -225,6 +269,13 @@ class Allocation:
         for worker, share in zip(self._workers, share_out(self._limit, capacities), strict=True):
             worker.allowance.share = share
             worker.allowance.ahead.serve(share, worker.presence.round_trip, self._scale)
+            worker.allowance.bound = math.inf
+        if self._bound is not None:
+            left = max(0, self._bound - sum(worker.allowance.share for worker in self._workers))
+            for worker, bound in zip(self._workers, share_out(left, self._needs()), strict=True):
+                worker.allowance.bound = bound
+        for worker in self._workers:
+            share = worker.allowance.share
             self._set_most(worker)
             self._ahead += worker.allowance.most - share
             self.note_room(worker)
@@ -232,7 +283,7 @@ class Allocation:
     def _set_most(self, worker: WorkerState) -> None:
         allowance = worker.allowance
         share = allowance.share
-        ahead = allowance.ahead.high if self._keeps_ahead and share else 0
+        ahead = int(min(allowance.ahead.high, allowance.bound)) if self._keeps_ahead and share else 0
         if ahead and self._in_hand is not None:
             ahead = max(
                 0, min(-(-self._in_hand * share // max(self._limit, 1)) - share, self._scale.most_ahead)

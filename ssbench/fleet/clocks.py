@@ -17,28 +17,40 @@ SLOPE_SECONDS = 10.0
 
 
 class ClockOffset:
-    """The number of seconds to add to a worker's clock to get the master's.
+    """The number of ``seconds`` to add to a worker's clock to get the master's.
 
-    Each message says when it was sent; arrival less sending is the true offset plus the time on
-    the way, so the smallest difference seen is the best estimate, and errs by the shortest time on
-    the way. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
+    Each message says when it was sent: arrival less sending is the true offset plus the time on the way, so
+    that the offset is no larger than the smallest difference, ``most``. A ping was sent before it was
+    answered, so that the offset is no smaller than the largest difference of these. The estimate is the
+    middle of both, half of the shortest way there and back from either: it errs by half of what the shortest
+    ways of the two directions differ, however much other messages are delayed. Before a ping is answered it
+    is ``most``. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
     """
 
     def __init__(self) -> None:
-        self.seconds = math.inf
-        self._smallest = math.inf
-        self._smallest_before = math.inf
+        self.seconds = self.most = math.inf
+        #: The bounds of this window, and of the one before.
+        self._bounds = self._before = (-math.inf, math.inf)
         self._window_ends = -math.inf
 
-    def observe(self, sent: float, received: float) -> None:
-        """Take note of a message: when it was sent (worker's clock) and received (master's)."""
-        difference = received - sent
+    def observe(self, sent: float, received: float, asked: float | None = None) -> None:
+        """Take note of a message: when it was sent (worker's clock) and received (master's).
+
+        It repeats a ping that was sent at ``asked`` (master's clock), None: it repeats none.
+        """
         if received >= self._window_ends:
             self._window_ends = received + CLOCK_WINDOW
-            self._smallest_before, self._smallest = self._smallest, math.inf
-        if difference < self._smallest:
-            self._smallest = difference
-            self.seconds = min(self._smallest_before, difference)
+            self._before, self._bounds = self._bounds, (-math.inf, math.inf)
+        least, most = self._bounds
+        own_least, own_most = -math.inf if asked is None else asked - sent, received - sent
+        if own_most < most or own_least > least:
+            self._bounds = least, most = max(least, own_least), min(most, own_most)
+            least, most = max(least, self._before[0]), min(most, self._before[1])
+            if least > most:  # one of the clocks stalled meanwhile
+                self._before = -math.inf, math.inf
+                self._bounds = least, most = own_least, own_most
+            self.most = most
+            self.seconds = most if math.isinf(least) else (least + most) / 2
 
 
 @dataclass(slots=True)

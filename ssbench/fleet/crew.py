@@ -309,7 +309,7 @@ class Crew:
         if last_batch is not None:
             self.ledger.settled(last_batch, count)
         # More jobs ahead would make messages wait for a busy master only for longer.
-        waited = now - message.clock - to_master
+        waited = now - message.clock - worker.clock.offset.most
         account.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
         return Arrival(worker, now, message.generation, ended, special, account.group) if ended else None
 

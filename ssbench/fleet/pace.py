@@ -57,6 +57,12 @@ class Pace(Protocol):
     def in_hand(self, now: float) -> int | None:
         """How many jobs all workers together may have, with those ahead; None: as many as they need."""
 
+    def reach(self, round_trip: float) -> None:
+        """Take note of the seconds that a message to the worker furthest away and its answer take.
+
+        Operations that are due are handed out earlier by as much.
+        """
+
     def dues(self, first: int, count: int) -> Sequence[float]:
         """When the new tasks from number ``first`` on are due, which are sent now; empty in a closed loop."""
 
@@ -84,6 +90,9 @@ class ClosedLoop:
     def in_hand(self, now: float) -> int | None:
         return None
 
+    def reach(self, round_trip: float) -> None:
+        pass
+
     def dues(self, first: int, count: int) -> Sequence[float]:
         return ()
 
@@ -102,7 +111,8 @@ def share_out(total: int, capacities: Sequence[int]) -> list[int]:
     return shares
 
 
-#: Operations are handed out this many seconds before they are due, so that they are with a worker in time.
+#: Operations are handed out this many seconds before they are due, so that they are with a worker in time,
+#: and earlier by the time of a message and its answer (:meth:`Pace.reach`).
 LEAD = 0.25
 
 #: They are handed out for this many seconds at once, so that a message holds several.
@@ -128,6 +138,10 @@ class StagedPace:
         self._start = start
         self._ends = list(accumulate(stage.seconds for stage in plan))
         self._place = 0
+        self._lead = LEAD
+
+    def reach(self, round_trip: float) -> None:
+        self._lead = LEAD + round_trip
 
     def users(self, now: float) -> int:
         place, share = self._where(now)
@@ -145,7 +159,7 @@ class StagedPace:
         if rate is None:
             return None
         # Twice, because chance makes more of them due in one moment than in another, and rates grow.
-        return self.users(now) + math.ceil(2 * (LEAD + CHUNK) * rate) + 1
+        return self.users(now) + math.ceil(2 * (self._lead + CHUNK) * rate) + 1
 
     def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
         free = min(capacity, self.users(now)) - in_flight
@@ -161,8 +175,9 @@ class StagedPace:
         following = self._arrivals.next
         if following <= self._horizon(now) or following == math.inf:
             return math.inf  # only results make room
-        # It is handed out with the chunk that it is due in.
-        return max(0.0, self._start + math.floor(following / CHUNK) * CHUNK - LEAD - now)
+        # It is handed out with the chunk that it is due in; sums of floating point numbers may say a little
+        # before that.
+        return max(1e-4, self._start + math.floor(following / CHUNK) * CHUNK - self._lead - now)
 
     def dues(self, first: int, count: int) -> list[float]:
         if self._plan[self._place].rate is None:
@@ -171,7 +186,7 @@ class StagedPace:
 
     def _horizon(self, now: float) -> float:
         """The end of the chunk up to which operations are handed out, in seconds from the start."""
-        return (math.floor((now - self._start + LEAD) / CHUNK) + 1) * CHUNK
+        return (math.floor((now - self._start + self._lead) / CHUNK) + 1) * CHUNK
 
     def _where(self, now: float) -> tuple[int, float]:
         """Return which stage it is, and how much of it is over."""

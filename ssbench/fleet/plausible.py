@@ -24,6 +24,8 @@ _CLOCK_SECONDS = LOST_AFTER + 1.0
 #: Most bytes of an answer that has no object in it, as that to a DELETE.
 _LARGEST_ANSWER = 65536
 
+_NOT_FOUND = 404
+
 #: A store may answer a read with more bytes than were written; no network moves more than this a second.
 _BYTES_A_SECOND = 100e9
 
@@ -74,7 +76,7 @@ class Bounds:
         ):
             return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"
         size = result.size
-        if size and size != task[4] and size > self._largest(task, age):
+        if size and size != task[4] and size > self._largest(task, result.status, age):
             return (
                 f"{size:,} bytes were moved, more than can be"
                 if task[4] == 0
@@ -82,12 +84,17 @@ class Bounds:
             )
         return None
 
-    def _largest(self, task: Task, age: float) -> float:
-        """Return the most bytes that a job of that age may move, if not those it was sent with."""
+    def _largest(self, task: Task, status: int, age: float) -> float:
+        """Return the most bytes that a job of that age may move, if not those it was sent with.
+
+        A ``status`` of 404 is a success of some deletions: its body may be a page of any proxy between.
+        """
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
         if operation.sends_body and operation.has_object:
             return largest if operation.returns_object else 0
-        any_number = operation.returns_object or operation.defined or not operation.has_object
+        any_number = (
+            operation.returns_object or operation.defined or not operation.has_object or status == _NOT_FOUND
+        )
         return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if any_number else 0)
 
 

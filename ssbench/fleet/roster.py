@@ -140,7 +140,8 @@ class Roster:
             return None
         if beat.master == self.master:
             worker.presence.answered(beat.ping, beat.clock, now)
-        worker.clock.offset.observe(beat.clock, now)
+        answers = beat.master == self.master and beat.ping <= now
+        worker.clock.offset.observe(beat.clock, now, beat.ping if answers else None)
         worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max, beat.machine)
         worker.clock.course.observe(
             beat.clock,

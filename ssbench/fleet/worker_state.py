@@ -156,14 +156,16 @@ class Allowance:
     """How many jobs a worker may have; kept by :class:`~ssbench.fleet.allocation.Allocation`.
 
     ``capacity`` is how many it can run at once, ``share`` how many it may, ``most`` how many it may be sent,
-    with those ``ahead``. ``in_turn``: it is in line for more jobs. ``away`` is set until the next tick when
-    its connection for work is not there, or when it has handed jobs back.
+    with those ``ahead``, of which there are no more than ``bound``. ``in_turn``: it is in line for more jobs.
+    ``away`` is set until the next tick when its connection for work is not there, or when it has handed jobs
+    back.
     """
 
     capacity: int
     share: int = 0
     most: int = 0
     ahead: Ahead = field(default_factory=Ahead)
+    bound: float = math.inf
     in_turn: bool = False
     away: bool = False
 

@@ -118,6 +118,7 @@ class Benchmarks:
             group=part.group,
             accounts=scenario.accounts,
             addresses=self.addresses,
+            round_trip=part.crew.allocation.round_trip,
         )
 
     def _stop(self) -> bool:

@@ -72,6 +72,7 @@ class Lane:
         #: Whether the backlog was sent from after that.
         self._resent = False
         crew.allocation.limit = pace.users(now)
+        pace.reach(crew.allocation.round_trip)
         crew.allocation.keeps_ahead = True
         crew.allocation.measure_anew()
 
@@ -108,7 +109,8 @@ class Lane:
                     crew.ledger.send_again(task, history)
         phase.tick(now)
         crew.allocation.limit = self._pace.users(now)
-        crew.allocation.results_are_awaited = False
+        self._pace.reach(crew.allocation.round_trip)
+        crew.allocation.results_came()
         crew.tell_shares()
         if self._drain_began is not None:
             self._recall(now)
@@ -129,7 +131,10 @@ class Lane:
         crew = self._crew
         holders = [worker for worker in crew.living() if worker.held.outstanding]
         in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
-        return texts.waiting_for_jobs(self._phase.what, in_flight, holders, waiting, self.standstill, now)
+        unsent = len(crew.ledger.backlog)
+        return texts.waiting_for_jobs(
+            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
+        )
 
     def abandon(self) -> bool:
         """Report to the phase what has not ended; return whether workers may still have some of it."""
@@ -222,7 +227,7 @@ class Lane:
             wanted = min(batch_size, allocation.room(worker, whole=whole), room)
             tasks = phase.next_tasks(wanted)
             if len(tasks) < wanted:
-                allocation.results_are_awaited = True
+                allocation.await_results(len(crew.ledger.in_flight) + len(tasks))
             if not tasks:
                 return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD
             dues = pace.dues(self._sent, len(tasks))

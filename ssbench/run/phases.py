@@ -221,6 +221,7 @@ class Benchmark:
         group: int | None = None,
         accounts: int = 1,
         addresses: Addresses | None = None,
+        round_trip: float = 0.0,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -234,7 +235,7 @@ class Benchmark:
         self.taken_back = 0
         self.began = time.monotonic()
         #: When its stages begin.
-        self.start = self.began + (LEAD if plan and plan[0].rate else 0.0)
+        self.start = self.began + (LEAD + round_trip if plan and plan[0].rate else 0.0)
         #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
         #: that a step of the wall clock moves no result.
         self.epoch = time.time() - self.began

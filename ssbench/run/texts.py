@@ -215,16 +215,27 @@ def waiting_for_jobs(
     waiting_for_token: int,
     standstill: Standstill,
     now: float,
+    unsent: int = 0,
 ) -> str:
-    """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile."""
-    text = f"Waiting for {in_flight} {what} to end"
+    """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile.
+
+    ``unsent`` is how many are to be sent again and wait for a worker.
+    """
+    if in_flight:
+        text = f"Waiting for {in_flight} {what} to end"
+    elif waiting_for_token:
+        text = f"Waiting with {what}"
+    else:
+        text = f"Waiting with {f'{unsent} ' if unsent else ''}{what} for a worker that can take them"
     named = [f"worker {each.worker_id} on {each.host} has {each.held.outstanding}" for each in holders]
     if len(named) > _MOST_HOLDERS:
         named[_MOST_HOLDERS:] = [f"{len(named) - _MOST_HOLDERS} more workers have the rest"]
     if named:
         text += f" ({', '.join(named)})"
     if waiting_for_token:
-        text += f", {waiting_for_token} more wait for a new token"
+        text += f", {waiting_for_token}{' more' if in_flight else ''} wait for a new token"
+    if unsent and in_flight:
+        text += f", {unsent} more wait for a worker"
     text += f"; nothing has ended for {duration(now - standstill.ended_at)}"
     if standstill.failures:
         text += f", {nothing_succeeds(standstill, now)}"

@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ssbench.errors import UsageError
-from ssbench.figures.units import moment
+from ssbench.figures.units import moment, seconds
 from ssbench.results import OBJECT_TAG, PART, STORE_CLOCK, RunDescription, RunSummary
 from ssbench.scenario import portions
 
@@ -180,7 +180,8 @@ def _windows(masters: Sequence[MasterRun]) -> Iterator[str]:
     begins, ends = zip(*(each.window for each in masters), strict=True)
     whole, shared = max(ends) - min(begins), min(ends) - max(begins)
     together = shared / whole if whole > 0 else 1.0
-    times = f"{moment(max(0.0, shared))} of {moment(whole)} s"
+    written = moment if whole >= 1 else seconds  # tenths would be "0 of 0 s"
+    times = f"{written(max(0.0, shared))} of {written(whole)} s"
     if together < _TOGETHER:
         late, early = begins.index(max(begins)), ends.index(min(ends))
         raise UsageError(

@@ -19,6 +19,9 @@ from ssbench.results import Gap, HostFacts, LoadSample, MasterFacts, RunSummary,
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95
 
+#: A shorter window (seconds) says nothing of that: users begin one after the other, and end so.
+_SHORTEST_WINDOW = 1.0
+
 #: An event loop that is late by more than this share of a latency adds to it noticeably: in the median, and
 #: at the 99th percentile.
 _LAG_SHARE = 0.1
@@ -70,7 +73,9 @@ class Measured(msgspec.Struct, frozen=True):
 
     ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
     any. ``busy`` is the share of the users' time with an operation under way, None where users are idle
-    by intention. ``delayed`` counts the operations whose latencies were left out.
+    by intention. ``delayed`` counts the operations whose latencies were left out. ``p99_least`` is the lower
+    end of the interval of ``p99``, minus infinity where there is none, infinity where it is not known.
+    ``waited`` is the share of the operations that waited for a free object.
     """
 
     start: float
@@ -79,6 +84,23 @@ class Measured(msgspec.Struct, frozen=True):
     p99: float
     busy: float | None
     delayed: int
+    p99_least: float = math.inf
+    waited: float = 0.0
+
+    @property
+    def idle(self) -> float | None:
+        """The share of the users' time without an operation, where it is so much that it has to be said."""
+        if self.busy is None or self.busy >= _BUSY_USERS or self.end - self.start < _SHORTEST_WINDOW:
+            return None
+        return 1 - self.busy
+
+    @property
+    def lacks_objects(self) -> bool:
+        """Whether users were idle because operations waited for objects that others had.
+
+        While as many wait as there are users no more are drawn, so that nearly all have waited.
+        """
+        return self.idle is not None and self.waited > self.idle
 
 
 def generator(summary: RunSummary | None, measured: Measured) -> Generator:
@@ -102,6 +124,12 @@ def sentences(own: Generator, measured: Measured) -> Iterator[str]:
     yield from _stalled(own, measured)
     yield from own.limits
     yield from _shared(own.hosts)
+    if measured.lacks_objects:
+        busy, waited = percent(measured.busy or 0.0), percent(measured.waited)
+        yield (
+            f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
+            " free object: there are too few objects for so many users. Use more initial_files or fewer users"
+        )
     yield from _clocks(own.workers)
 
 
@@ -131,8 +159,8 @@ def _who(gap: Gap, names: dict[int, str]) -> str:
 
 
 def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
-    if own.workers and measured.busy is not None and measured.busy < _BUSY_USERS:
-        busy = f"users were busy for {percent(measured.busy)} % of the window"
+    if own.workers and measured.idle is not None and not measured.lacks_objects:
+        busy = f"users were busy for {percent(1 - measured.idle)} % of the window"
         yield f"The load generator was the limit: {busy}. {_cause_of_idling(own)}"
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
     for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_WORKERS_NAMED]:
@@ -144,12 +172,17 @@ def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
         )
     if len(late) > _WORKERS_NAMED:
         yield f"So were the event loops of {len(late) - _WORKERS_NAMED} more workers"
-    yield from _added_to_the_tail([each for each in own.workers if each not in late], measured.p99)
+    yield from _added_to_the_tail([each for each in own.workers if each not in late], measured)
 
 
-def _added_to_the_tail(workers: Sequence[WorkerFacts], p99: float) -> Iterator[str]:
-    """Yield a sentence for the workers that were late by a good part of the 99th percentile of latency."""
-    late = [each for each in workers if _LEAST_OF_LAG * (each.lag_p99 or 0.0) > _LAG_SHARE * p99]
+def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: Measured) -> Iterator[str]:
+    """Yield a sentence for the workers that were late by a good part of the 99th percentile of latency.
+
+    Chance may move it as far as its interval goes, so that less says nothing.
+    """
+    p99 = measured.p99
+    matters = max(_LAG_SHARE * p99, p99 - measured.p99_least)
+    late = [each for each in workers if _LEAST_OF_LAG * (each.lag_p99 or 0.0) > matters]
     for worker in sorted(late, key=lambda each: -(each.lag_p99 or 0.0))[:1]:
         lag = worker.lag_p99 or 0.0
         others = len(late) - 1

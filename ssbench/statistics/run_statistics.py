@@ -190,7 +190,9 @@ def numbers_of(
     # How long users were busy with these is not known; where no object existed they had nothing to do.
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
     timed = not total.lost and UNFINISHED not in errors and lacking <= _FEW * collector.results
-    measured = _measured(course, total, idle=idle or not timed) if course else None
+    # Of those that waited some were not sent.
+    waited = min(1.0, (summary.counters.get("waited", 0) if summary else 0) / max(collector.results, 1))
+    measured = _measured(course, total, waited, idle=idle or not timed) if course else None
     own_part = generator(summary, measured) if measured else Generator()
     return RunStatistics(
         run=facts.run,
@@ -253,9 +255,9 @@ def _sending(summary: RunSummary | None) -> float | None:
     return max(0.0, summary.sent_until - min(begins)) if begins else None
 
 
-def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:
+def _measured(course: Course, total: Figures, waited: float, *, idle: bool) -> Measured:
     """Return the figures by which the load generator is judged."""
-    window = course.window
+    window, interval = course.window, total.last_byte.interval(99)
     return Measured(
         start=window.start,
         end=window.end,
@@ -263,4 +265,6 @@ def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:
         p99=total.last_byte.percentile(99),
         busy=None if idle or window.whole else course.busy,  # of a whole window all began at once
         delayed=total.delayed.count,
+        p99_least=-math.inf if interval is None else interval.low,
+        waited=waited,
     )

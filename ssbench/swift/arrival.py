@@ -39,11 +39,12 @@ def ask_for_arrivals(sock: socket.socket) -> bool:
     return True
 
 
-def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float) -> float:
+def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float, before: float) -> float:
     """Return when bytes arrived that were read ``now``, by the monotonic clock.
 
     ``stamp`` is the kernel's timespec, ``wall_offset`` what the wall clock was ahead of the monotonic one
-    when the request was sent, at ``sent_at``. Returns ``now`` where the stamp cannot be believed.
+    when the request was sent, at ``sent_at``. ``before`` is what this returned for the bytes that were read
+    before these; no later ones arrived earlier. Returns ``now`` where the stamp cannot be believed.
     """
     seconds, nanoseconds = _timespec(stamp)
     then, wall = now, time()
@@ -53,5 +54,7 @@ def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float) -> 
     # Each time the wall clock is read last: a pause before that makes it seem further ahead than it is.
     arrived: float = seconds - min(wall - then, wall_offset) + nanoseconds * 1e-9
     if -_STEP < wall - then - wall_offset < _STEP and sent_at <= arrived < now:
-        return arrived
+        # Two reads may be of one segment, with one stamp: the difference of the clocks is read for each, and
+        # varies by some nanoseconds.
+        return arrived if arrived > before else before
     return now

@@ -254,7 +254,9 @@ class Connection(Sender):
             if not received:
                 raise self._ended()
             now = monotonic()
-            self.received_at = arrived_at(told[0][2], now, self.sent_at, self.wall_offset) if told else now
+            self.received_at = (
+                arrived_at(told[0][2], now, self.sent_at, self.wall_offset, self.received_at) if told else now
+            )
             self.ticks_left = self._shared.network_ticks
             return received
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import select
 import time
 from collections import defaultdict
@@ -30,6 +31,11 @@ _SAY_SECONDS = 10.0
 
 #: Seconds without a connection after which a socket is connected again.
 _CONNECT_AGAIN = 5.0
+#: The same where no handshake has failed: one may be under way, which takes a master seconds while thousands
+#: of workers connect.
+_CONNECT_AGAIN_UNANSWERED = 10.0
+#: Each of them waits up to so many times as long, so that thousands do not come at once again.
+_JITTER = 2.0
 
 #: Seconds to wait for an address to answer.
 _PROBE_SECONDS = 3.0
@@ -42,7 +48,7 @@ _KEY_REFUSED = (
 )
 _NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
 _BLOCKED = "does a firewall or a proxy block the answer?"
-_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again in %g s"
+_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again after %g s or more"
 _BUSY = "is another program listening there, or is the master busy?"
 
 
@@ -181,7 +187,7 @@ class Connections:
                 self._said_at = now
                 self._say(missing)
             for connection in missing:
-                if not connection.connected and now - connection.since > _CONNECT_AGAIN:
+                if not connection.connected and now - connection.since > _patience(connection):
                     self._connect_again(connection)
             gevent.sleep(1.0)
 
@@ -199,6 +205,12 @@ class Connections:
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
         for reason, addresses in reasons.items():
             _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
+
+
+def _patience(connection: Connection) -> float:
+    """Return how long after the last try a connection is tried again, in seconds: each time another time."""
+    failed = connection.handshake_failed > connection.since
+    return (_CONNECT_AGAIN if failed else _CONNECT_AGAIN_UNANSWERED) * random.uniform(1.0, _JITTER)
 
 
 def _no_handshake(address: str) -> str:

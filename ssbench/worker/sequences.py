@@ -81,9 +81,17 @@ class Sequence:
 
     def step(self) -> None:
         """Let a step end with the last request; it began with the end of the step before."""
-        first, last = self._done[0], self._done[-1]
-        since = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
-        self._steps.append(max(0.0, since - sum(self._steps)))
+        self._steps.append(max(0.0, self._took() - sum(self._steps)))
+
+    def _took(self) -> float:
+        """Return the seconds from the beginning of the first request to the end of the last.
+
+        Of requests at once, which are sorted by how they ended, any may have begun first or ended last.
+        """
+        began = min(each.completed - ((each.last_byte or each.spent) or 0.0) for each in self._done)
+        took = max(each.completed for each in self._done) - began
+        # Sums of floating point numbers: a first byte is not to come some picoseconds after the last one.
+        return max(took, self._done[0].first_byte or 0.0)
 
     def add(self, outcome: Outcome) -> None:
         """Note how a request ended that something else made."""
@@ -108,7 +116,7 @@ class Sequence:
         retried: Counter[str] = Counter()
         for each in self._done:
             retried.update(each.retried or {})
-        took = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
+        took = self._took()
         # Of requests at once they add up to more than there was.
         connecting = min(took, sum(each.connecting for each in self._done))
         pausing = min(took - connecting, sum(each.pausing for each in self._done))
@@ -116,6 +124,7 @@ class Sequence:
             last,
             first_byte=first.first_byte if cause is None else None,
             last_byte=took if cause is None or last.unauthorized else None,
+            completed=max(each.completed for each in self._done),
             size=sum(each.size for each in self._done) if cause is None else 0,
             retries=sum(each.retries for each in self._done),
             cause=cause,

@@ -59,6 +59,8 @@ class SimulatedWorker:
         self._held: dict[int, int] = {}
         self._ping = (0, 0.0)
         self._waiting: deque[tuple[int, Job, RunParameters]] = deque()
+        #: By how many seconds each job that was due at some moment came before that.
+        self.early: list[float] = []
         self.users = self.busy = self.most_busy = self.begun = 0
         #: Times in which it stalled, of which its results tell.
         self.gaps: list[tuple[float, float]] = []
@@ -140,7 +142,18 @@ class SimulatedWorker:
         self._held[batch.batch_id] = len(batch.jobs)
         self._received = (batch.batch_id, self._network.now)
         self.users = batch.users
-        self._waiting.extend((batch.batch_id, job, parameters) for job in batch.jobs)
+        now = self._network.now
+        for job, due in zip(batch.jobs, batch.dues or [None] * len(batch.jobs), strict=True):
+            work = batch.batch_id, job, parameters
+            if due is None:
+                self._waiting.append(work)
+            else:
+                self.early.append(batch.start + due - now)
+                self._network.at(max(0.0, self.early[-1]), lambda work=work: self._begin_due(work))
+        self._begin_more()
+
+    def _begin_due(self, work: tuple[int, Job, RunParameters]) -> None:
+        self._waiting.append(work)
         self._begin_more()
 
     def _begin_more(self) -> None:

@@ -12,9 +12,30 @@ from runs import outcome, store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.results import UNFINISHED
+from ssbench.run_results import open_results
 
 #: Seconds of a message to a worker; a turn takes two of them.
 WAY = 0.2
+
+
+def test_operations_of_an_open_loop_begin_when_they_are_due_behind_a_slow_link(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    with store() as (_, options), ExitStack() as stack:
+        work, results = (
+            stack.enter_context(Relay(port, delay=WAY)) for port in (fleet.work_port, fleet.results_port)
+        )
+        fleet.worker(1, "-c", 8, "--zmq-work-port", work.port, "--zmq-results-port", results.port)
+        scenario = write_scenario(
+            tmp_path, user_count=8, initial_files={"tiny": 10}, crud_profile=[0, 1, 0, 0]
+        )
+        run = fleet.run(scenario, "-r", 3, "--rate", 60, *options)
+        assert run.end() == ExitCode.OK, run.err
+    blocks = [*open_results(fleet.stats).blocks()]
+    late = sorted(float(each) for block in blocks for each in block.started - block.due)
+    assert len(late) == 180
+    # Where the time on the way is taken for a difference of clocks, all are as late as that.
+    assert late[len(late) // 2] < WAY / 4
 
 
 def test_users_do_not_wait_for_a_master_that_is_far_away(fleet: Fleet, tmp_path: Path) -> None:

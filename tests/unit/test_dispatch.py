@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -735,6 +736,29 @@ def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
     for step in range(2 * int(CLOCK_WINDOW) + 2):
         offset.observe(3.0 + step, 105.0 + step)
     assert offset.seconds == pytest.approx(102.0)
+
+
+def test_the_clock_offset_is_the_middle_of_the_shortest_ways_of_both_directions() -> None:
+    """Whatever other messages take: pings and answers are delayed at random, each way by itself."""
+    chance, offset = random.Random(3), ClockOffset()
+    for second in range(60):
+        asked = 1000.0 + second
+        answered = asked + 0.15 + chance.expovariate(20)
+        received = answered + 0.15 + chance.expovariate(5)
+        offset.observe(answered - 400.0, received, asked)
+        offset.observe(received - 400.0 + 0.1, received + 0.25 + chance.expovariate(5))
+    assert offset.seconds == pytest.approx(400.0, abs=0.01)
+    assert offset.most == pytest.approx(400.15, abs=0.02)
+
+
+def test_the_clock_offset_of_a_clock_that_stalled_is_found_anew() -> None:
+    offset = ClockOffset()
+    offset.observe(0.1, 100.2, 100.0)
+    assert offset.seconds == pytest.approx(100.0)
+    # The worker's clock stood still for three seconds, then the master's for as long.
+    for moved in (3.0, 0.0):
+        offset.observe(1.1, 101.2 + moved, 101.0 + moved)
+        assert offset.seconds == pytest.approx(100.0 + moved)
 
 
 def test_the_load_is_what_happened_between_two_heartbeats() -> None:

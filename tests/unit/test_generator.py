@@ -59,6 +59,31 @@ def test_where_users_were_idle_it_says_what_to_change(
     )
 
 
+def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> None:
+    assert said(WORKER, master=MasterFacts(0.5), busy=0.375, waited=0.9) == [
+        "Users were busy for 37.5 % of the window, because 90.0 % of the operations waited for a free object:"
+        " there are too few objects for so many users. Use more initial_files or fewer users"
+    ]
+    assert said(WORKER, busy=0.96, waited=1.0) == []
+    # So few waits leave no users idle.
+    (sentence,) = said(WORKER, busy=0.8, waited=0.1)
+    assert "The load generator was the limit: users were busy for 80.0 %" in sentence
+
+
+def test_a_run_of_less_than_a_second_says_nothing_of_idle_users() -> None:
+    assert said(WORKER, busy=0.7, end=START + 0.99) == []
+    assert said(WORKER, busy=0.7, waited=1.0, end=START + 0.99) == []
+    assert len(said(WORKER, busy=0.7, end=START + 1.0)) == 1
+
+
+def test_the_tail_is_judged_where_it_is_moved_by_more_than_its_interval() -> None:
+    late = changed(lag_p99=0.02)  # by 14 ms at least
+    assert said(late, p99=0.05, p99_least=-math.inf) == []  # the run is too short to have an interval
+    assert said(late, p99=0.05, p99_least=0.035) == []
+    assert len(said(late, p99=0.05, p99_least=0.037)) == 1
+    assert said(changed(lag_p99=0.007), p99=0.05, p99_least=0.0499) == []  # less than a tenth
+
+
 def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() -> None:
     assert said(changed(lag_p50=0.00099)) == []
     (sentence,) = said(changed(lag_p50=0.0012))

@@ -14,7 +14,7 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.pace import ClosedLoop, Pace, StagedPace
+from ssbench.fleet.pace import LEAD, ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results import LOST, UNFINISHED
@@ -104,6 +104,7 @@ class Bench:
         second_authenticate: Callable[[], str] | None = None,
         give_up_after: float = 0.0,
         way: float = 0.0,
+        ways: Sequence[float] = (),
         accounts: Sequence[Callable[[], str]] = (),
     ) -> None:
         self.network = Network()
@@ -129,7 +130,10 @@ class Bench:
             give_up_after,
             lambda: self.network.now,
         )
-        self.workers = [self.network.worker(instance, 100, way) for instance in range(1, workers + 1)]
+        self.workers = [
+            self.network.worker(instance, 100, each)
+            for instance, each in enumerate(ways or [way] * workers, 1)
+        ]
         self.began = self.network.now
         wait_for_workers(self.loop, lambda: workers, 10.0, "advice")
 
@@ -733,6 +737,61 @@ def test_a_stage_with_a_rate_sends_each_operation_once_with_the_moment_when_it_i
     assert phase.taken_back > 0
     assert sum(not batch.dues for batch in batches) > 2
     assert all(len(batch.dues) in (0, len(batch.jobs)) for batch in batches)
+
+
+@pytest.mark.parametrize("ways", [(0.0, 0.0), (0.15, 0.15), (0.0, 0.15), (0.4, 0.4)])
+def test_operations_that_are_due_reach_a_worker_far_away_before_that(ways: tuple[float, float]) -> None:
+    """The clocks of the simulated workers show the time of the master, which it does not know."""
+    bench = Bench(ways=ways)
+    bench.each(seconds=0.005)
+    plan = (Stage(5, (16, 16), (200, 200)),)
+    round_trip = bench.fleet.allocation.round_trip
+    assert round_trip == pytest.approx(2 * max(ways), abs=1e-6)
+    began = bench.network.now + LEAD + round_trip
+    bench.loop.pace = StagedPace(plan, Arrivals(plan, "even", 1), began)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now >= began + 5
+    bench.run(phase)
+    early = [each for worker in bench.workers for each in worker.early]
+    assert len(early) == 1000
+    assert min(early) > 0
+    moments = [
+        batch.start + due for worker in bench.workers for batch in worker.batches for due in batch.dues
+    ]
+    assert sorted(moments) == pytest.approx([began + number / 200 for number in range(1000)], abs=1e-3)
+
+
+class FewObjects(Tasks):
+    """A phase whose tasks each need one of some objects until they have ended."""
+
+    def __init__(self, objects: int) -> None:
+        super().__init__(math.inf)
+        self.free = objects
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        tasks = super().next_tasks(min(count, self.free))
+        self.free -= len(tasks)
+        return tasks
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        super().done(ended, worker)
+        self.free += len(ended)
+
+
+def test_where_objects_are_few_a_worker_far_away_does_not_hold_all_of_them() -> None:
+    bench = Bench(ClosedLoop(16), ways=(0.0, 0.15))
+    near = bench.workers[0]
+    bench.each(seconds=0.005)
+    phase = FewObjects(200)
+    began = bench.network.now
+    phase.stop = lambda: bench.network.now >= began + 10
+    busy: list[int] = []
+    for step in range(20, 100):
+        bench.network.at(step / 10 + 0.0123, lambda: busy.append(near.busy))
+    bench.run(phase)
+    assert sum(busy) / len(busy) > 7.6
+    # The near one holds few ahead of its 8 users; the far one gets the rest, which go there and back.
+    assert phase.ended[None] / 10 > 0.95 * (8 / 0.005 + (200 - 40) / 0.305)
 
 
 class Shrinking(ClosedLoop):

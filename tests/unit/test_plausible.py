@@ -45,6 +45,8 @@ def fault(given: Result, of: Batch) -> str | None:
         ({"first_byte": None, "size": 170}, batch(UPDATE, 170)),
         ({"first_byte": 0.0, "last_byte": 0.0}, batch(CREATE, 170)),  # a no-op
         ({"size": 70}, batch(REMOVE.code)),  # the body of a 404
+        ({"size": 99_000, "status": 404}, batch(REMOVE.code)),  # a page of a proxy
+        ({"size": 99_000, "status": 404}, batch(DELETE)),
         ({"size": 0}, batch(DELETE)),
         ({"size": 180}, batch(UPLOAD_IF_MISSING.code, 150)),  # it was there
         ({"size": 9_000_000}, batch(LIST.code)),

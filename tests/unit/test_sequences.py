@@ -11,14 +11,17 @@ from typing import Any, cast
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ssbench.fleet import packing, wire
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.builders import Target
-from ssbench.worker.requests import Run
+from ssbench.worker.requests import Run, as_result
 from ssbench.worker.sequences import Sequence
 
 Rule = Callable[[Request], Reply]
@@ -181,6 +184,41 @@ def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
     found = whole.outcome()
     assert found.last_byte == pytest.approx(4.2)
     assert found.connecting + found.pausing <= found.last_byte
+
+
+def test_a_request_that_failed_before_the_others_began_is_not_before_their_beginning() -> None:
+    """Where users have all connections, requests at once follow each other. A negative time is no message."""
+    whole = Sequence(cast(Target, None))
+    whole.add(Outcome(0.5, 1.0, 12.0, 1, 0, None))
+    whole.add(Outcome(None, None, 10.5, 0, 0, None, "HTTP 503", spent=0.5))
+    whole.step()
+    found = whole.outcome()
+    assert (found.cause, found.spent, found.completed) == ("HTTP 503", 2.0, 12.0)
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.floats(0, 1e5) | st.just(0.001)] * 2, st.sampled_from([None, "HTTP 503"])),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_requests_of_any_times_make_a_possible_operation(
+    requests: list[tuple[float, float, str | None]], at_once: bool
+) -> None:
+    whole, now = Sequence(cast(Target, None)), 123_456.789
+    for wait, took, cause in requests:
+        ended = (123_456.789 if at_once else now) + wait + took
+        now = max(now, ended)
+        timed = (None, None) if cause else (took, took)
+        whole.add(Outcome(*timed, ended, 1, 0, None, cause, spent=took if cause else None))
+    whole.step()
+    found = whole.outcome()
+    result = as_result(1, found, 0)
+    message = packing.pack(wire.Results(1, 1, 1, now, 0, [result]))
+    packing.unpack_from_worker(message)
+    assert found.last_byte is None or (found.first_byte or 0.0) <= found.last_byte
 
 
 def test_the_etag_of_a_large_object_is_that_of_its_segments(perform: Perform, asked: list[Request]) -> None:

@@ -82,6 +82,18 @@ def test_what_a_phase_waits_for() -> None:
         "worker 4 on host4 has 2, 2 more workers have the rest), 3 more wait for a new token;"
         " nothing has ended for 3 s, nothing has succeeded for 5 s: 1 x HTTP 503 (the last: busy)"
     )
+    # What is in flight is not 0 where all workers were lost, or where all wait for a token.
+    calm = Standstill(60.0, 0.0)
+    assert texts.waiting_for_jobs("initial uploads", 0, [], 0, calm, 5.0, 8) == (
+        "Waiting with 8 initial uploads for a worker that can take them; nothing has ended for 5 s"
+    )
+    assert texts.waiting_for_jobs("initial uploads", 0, [], 0, calm, 5.0).startswith(
+        "Waiting with initial uploads for a worker that can take them;"
+    )
+    assert texts.waiting_for_jobs("initial uploads", 0, [], 4, calm, 5.0).startswith(
+        "Waiting with initial uploads, 4 wait for a new token;"
+    )
+    assert ", 2 more wait for a worker;" in texts.waiting_for_jobs("deletions", 1, [], 0, calm, 5.0, 2)
     assert texts.abandoned(standstill, 70.0) == (
         "nothing has succeeded for 1 min: 1 x HTTP 503 (the last: busy) (given up after --give-up-after 60)"
     )

@@ -89,6 +89,11 @@ def test_what_is_remarkable(masters: Sequence[MasterRun], warnings: list[str]) -
     assert all(warning in each for warning, each in zip(warnings, found, strict=True))
 
 
+def test_windows_of_less_than_a_second_are_not_zero() -> None:
+    with pytest.raises(UsageError, match=r"for only 0\.002 of 0\.040 s \("):
+        check(both({"window": (100.0, 100.02)}, {"window": (100.018, 100.04)}))
+
+
 def test_clocks_that_are_not_known_are_counted_by_pairs() -> None:
     unknown = {"options": {STORE_CLOCK: None}}
     (three,) = check([master(1, **unknown), master(2), master(3)])
