@@ -18,8 +18,10 @@ from msgspec import Meta
 from ssbench import __version__
 from ssbench.errors import ExitCode
 
-#: So many items of a list are written at once.
+#: So many items of a list are written at once, and each on one line where there are more than so many:
+#: indentation is half of a long list.
 _AT_ONCE = 10_000
+_MOST_INDENTED = 100
 
 
 def _plain_of(value: Any) -> Any:
@@ -73,7 +75,7 @@ def parts(record: msgspec.Struct) -> Iterator[str]:
         yield f'{before}\n "{public}": '
         before = ","
         value = getattr(record, name)
-        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _AT_ONCE:
+        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _MOST_INDENTED:
             yield from _parts_of_list(value)
         else:
             yield _indented(value).replace("\n", "\n ")
@@ -81,10 +83,10 @@ def parts(record: msgspec.Struct) -> Iterator[str]:
 
 
 def _parts_of_list(items: Sequence[object]) -> Iterator[str]:
+    before = "[\n  "
     for start in range(0, len(items), _AT_ONCE):
-        part = _indented(list(items[start : start + _AT_ONCE])).replace("\n", "\n ")
-        # The brackets are those of the whole list, on lines of their own.
-        yield ("," if start else "[") + part.removeprefix("[").removesuffix("\n ]")
+        yield before + ",\n  ".join(_encode(each).decode() for each in items[start : start + _AT_ONCE])
+        before = ",\n  "
     yield "\n ]"
 
 

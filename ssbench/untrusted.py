@@ -1,9 +1,10 @@
 """What comes from others costs a bounded amount: of time, of memory, of depth.
 
 A stat file, a log, a ring, a key file or an answer may be damaged, or made to do harm. Files are read as
-streams that end where they expand beyond reason (:mod:`ssbench.run_results.stream`). What is kept of them
-as plain data passes through :func:`plain`. Small files are read by :func:`read_small`. Where the code of
-others reads a file, it does so in a process of its own, which begins with :func:`limit_this_process`.
+streams (:mod:`ssbench.run_results.stream`). What is kept of them as plain data passes through :func:`plain`.
+What grows with each result is held to :func:`check_memory`. Small files are read by :func:`read_small`.
+Where the code of others reads a file, it does so in a process of its own, which begins with
+:func:`limit_this_process`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import os
 import resource
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +24,12 @@ from typing import Any, BinaryIO
 MAX_VALUES = 200_000
 MAX_DEPTH = 50
 MAX_CHARACTERS = 8 * 1024 * 1024
+
+#: What is read may take up to this share of the computer's memory; the rest is for making a report of it.
+_MEMORY_SHARE = 0.75
+#: Where Linux says how much memory a container may have, and how many pages this process has.
+_CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
+_STATM = Path("/proc/self/statm")
 
 #: What a JSON number may be, for readers that have no larger ones.
 _LEAST, _MOST = -(2**63), 2**64 - 1
@@ -116,6 +125,30 @@ def open_plain(path: Path) -> BinaryIO:
         file.close()
         raise TooMuchError("not a plain file")
     return file
+
+
+def check_memory() -> None:
+    """Raise TooMuchError where this process has more memory than reading may take on this computer.
+
+    Files may hold any number of results in a few bytes, so that nothing else tells one that was made to do
+    harm from one of a long run. Where the system does not say how much a process has, there is no bound.
+    """
+    try:
+        pages = int(_STATM.read_text().split()[1])
+    except OSError:
+        return
+    most = memory_bound()
+    if pages * os.sysconf("SC_PAGE_SIZE") > most:
+        raise TooMuchError(f"more than {most / 1e9:.1f} GB of memory is needed")
+
+
+@cache
+def memory_bound() -> int:
+    """Return how many bytes of memory this process may have while it reads."""
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # "max" where there is no limit
+        most = min(most, int(_CONTAINER_MEMORY.read_text()))
+    return int(_MEMORY_SHARE * most)
 
 
 def limit_this_process(memory: int, cpu_seconds: int) -> None:

@@ -57,4 +57,4 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: %s", arguments.stats_file, warning)
         if whole:
             _log.info("%s results exported", f"{results.results_read:,}")
-    return ExitCode.OK
+    return ExitCode.FAILED if results.damaged else ExitCode.OK

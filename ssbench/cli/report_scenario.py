@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.cli import thresholds
         from ssbench.cli.report_printer import fitting
         from ssbench.cli.stat_file import reading_all
+        from ssbench.gates import worst
         from ssbench.reports import ReportOptions, groups_for, write_report
         from ssbench.reports.verdict import judged
         from ssbench.screen import terminal
@@ -130,7 +131,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
         thresholds.log(found, in_report=in_report)
-    return found.gate_code
+    return worst((found.gate_code, ExitCode.FAILED if results.damaged else ExitCode.OK))
 
 
 def _compare_sides(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Any:

@@ -8,6 +8,7 @@ renamed, removed or changes its meaning. What is not known, not defined or infin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 from ssbench import __version__, record
@@ -37,6 +38,10 @@ from ssbench.verdict import Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+#: Where there are more workers, latencies of each have neither intervals nor a slowest operation: these take
+#: nine tenths of the time, a second for each thousand workers.
+_MOST_IN_FULL = 100
 
 
 def report(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
@@ -161,7 +166,9 @@ class _Maker:
     def workers(self) -> Iterator[records.Worker]:
         facts = {each.worker_id: each for each in self._statistics.fleet}
         found = _by(self._statistics.groups, "worker")
-        for worker_id in sorted({*facts, *found}):
+        numbers = sorted({*facts, *found})
+        brief = len(numbers) > _MOST_IN_FULL
+        for worker_id in numbers:
             each = facts.get(worker_id, WorkerFacts(worker_id))
             figures = found.get(worker_id)
             yield record.taken(
@@ -170,7 +177,7 @@ class _Maker:
                 worker_id=None if worker_id == NO_WORKER else worker_id,
                 host=each.host or None,
                 version=each.version or None,
-                figures=self._figures(figures) if figures else None,
+                figures=self._figures(figures, brief=brief) if figures else None,
                 label=each.label or None,
                 site=each.site or None,
             )
@@ -213,9 +220,10 @@ class _Maker:
             times=self._latency(cause.times),
         )
 
-    def _figures(self, figures: Figures) -> records.Figures:
+    def _figures(self, figures: Figures, *, brief: bool = False) -> records.Figures:
+        latency = partial(self._latency, brief=brief)
         operations, moved = rates(figures, self._window)
-        ops_interval, bytes_interval = intervals(figures, self._window)
+        ops_interval, bytes_interval = (None, None) if brief else intervals(figures, self._window)
         entries = figures.counted["entries"]
         if self._statistics.pooled:
             figures, ops_interval, bytes_interval = without_seconds(figures), None, None
@@ -226,17 +234,17 @@ class _Maker:
             bytes_per_second=moved if figures.moved else None,
             ops_interval=ops_interval,
             bytes_interval=bytes_interval,
-            first_byte=self._latency(figures.first_byte),
-            last_byte=self._latency(figures.last_byte),
+            first_byte=latency(figures.first_byte),
+            last_byte=latency(figures.last_byte),
             connecting=figures.parts.connecting,
             pausing=figures.parts.pausing,
-            response=self._latency(figures.due.response),
+            response=latency(figures.due.response),
             since_due=self._since_due(figures.due.since_due),
-            lateness=self._latency(figures.due.lateness),
+            lateness=latency(figures.due.lateness),
             late=figures.due.late,
             held_up=figures.delayed.count,
-            last_attempt=self._latency(figures.last_attempt),
-            connecting_times=self._latency(figures.connecting),
+            last_attempt=latency(figures.last_attempt),
+            connecting_times=latency(figures.connecting),
             on_kept=figures.count + figures.failed - figures.counted["on_new"],
             entries_per_second=operations * entries / figures.count if entries else None,
             **figures.counted,
@@ -278,8 +286,10 @@ class _Maker:
             at_least=[name for name, (low, most) in found.items() if most > low],
         )
 
-    def _latency(self, latencies: Latencies) -> records.Latency:
+    def _latency(self, latencies: Latencies, *, brief: bool = False) -> records.Latency:
         supported = [each for each in self._ranks if latencies.supports(each)]
+        found = {} if brief else {rank(each): latencies.interval(each) for each in supported}
+        slowest = None if brief else latencies.slowest
         return record.taken(
             records.Latency,
             latencies,
@@ -287,9 +297,9 @@ class _Maker:
                 **dict.fromkeys(map(rank, self._ranks if latencies.count else ())),
                 **dict(zip(map(rank, supported), latencies.percentiles(supported), strict=True)),
             },
-            intervals={rank(each): interval for each in supported if (interval := latencies.interval(each))},
+            intervals={name: interval for name, interval in found.items() if interval},
             supported=max(supported, default=None),
-            slowest=self._slowest(latencies.slowest) if latencies.slowest else None,
+            slowest=self._slowest(slowest) if slowest else None,
         )
 
 

@@ -170,7 +170,8 @@ class Worker(Record, frozen=True, kw_only=True):
     ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
     added to its monotonic clock, ``clock_slope`` how much of that in each second, at least (0 where the
     clocks may run alike), ``wall_offset`` what is added to its time of day. ``label`` is what an engine
-    called it, ``site`` where it was; null where that is not known.
+    called it, ``site`` where it was; null where that is not known. Where there are more than 100 workers,
+    their figures have no intervals and no ``slowest``.
     """
 
     worker_id: int | None

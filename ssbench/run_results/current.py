@@ -70,10 +70,11 @@ class CurrentResults(RunResults):
 
     def payloads(self) -> Iterator[bytes]:
         """Yield the payload of each record of results, then read the summary; raises DamageError."""
-        cluster = None
+        cluster, count = None, 0
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS:
+                count += columns.count(payload)
                 yield payload
             elif kind == CLUSTER:
                 cluster = decode_cluster(payload)
@@ -87,6 +88,8 @@ class CurrentResults(RunResults):
                 self.results_lost = closing.results_lost
                 self.warnings.extend(warnings_of(closing, self.run, self.results_read))
                 self._warn_of_what_follows()
+                if count != closing.results:
+                    raise DamageError(f"{closing.results:,} results were written, by the end of the file")
                 return
         self.warnings.append(
             "the run was killed, or its disk was full: its summary is missing, and perhaps results"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import ClassVar, Self
 
 import msgspec
@@ -14,17 +16,15 @@ from ssbench import interruption
 from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.run_results.stream import Stream
+from ssbench.untrusted import TooMuchError, check_memory
 
 _CHUNK = 1024 * 1024
-
-#: A file may hold so many results, and beyond that so many for each of its bytes: a result takes more than
-#: a bit, so what claims more was made to take time and memory.
-_FREE_RESULTS = 1_000_000
-_RESULTS_A_BYTE = 8
 
 #: Size classes and workers of a run; each takes a millisecond or so of a report.
 MAX_SIZE_CLASSES = 2_000
 _MAX_WORKERS = 50_000
+#: Seconds in which something ended, a year of them; each takes 200 bytes and 18 microseconds.
+_MAX_SECONDS = 366 * 86400
 
 
 class DamageError(ValueError):
@@ -37,7 +37,7 @@ class RunResults(ABC):
     ``run`` is there from the start; ``size_classes`` (names; blocks index it) and ``worker_names``
     (of negative worker ids, which stand for ids that are texts) may grow with each block;
     ``summary`` and ``warnings`` are whole when the last block has been read. ``summary`` is None in
-    old formats and when a run did not end.
+    old formats and when a run did not end. ``damaged`` is whether not all of the file could be read.
     """
 
     #: False for the formats of ssbench 0.x, of which only the old table is printed.
@@ -49,8 +49,10 @@ class RunResults(ABC):
         self.warnings: list[str] = []
         self.worker_names: dict[int, str] = {}
         self.results_read = 0
+        self.damaged = False
         self._stream = stream
         self._workers = _Distinct(_MAX_WORKERS)
+        self._seconds = _Distinct(_MAX_SECONDS)
         try:
             self.run = self._read_run()
             if len(self.run.scenario.size_classes) > MAX_SIZE_CLASSES:
@@ -71,7 +73,7 @@ class RunResults(ABC):
         """Yield the results in order of arrival, until the end or the first damage.
 
         What was read before damage is kept, and a warning says so; raises StatFileError when
-        nothing was.
+        nothing was, and where this computer lacks the memory for what is made of them.
         """
         damage: str | None = None
         try:
@@ -80,6 +82,7 @@ class RunResults(ABC):
                 self.results_read += len(block)
                 yield block
                 interruption.check()
+                within_memory(self.path, self.results_read)
             while self._stream.read_some(_CHUNK):
                 pass  # to the end, where the checksum of compressed data is
         except DamageError as error:
@@ -90,15 +93,18 @@ class RunResults(ABC):
         if damage and not self.results_read:
             raise StatFileError(f"{self.path}: {damage}; no result stands before that")
         if damage:
+            self.damaged = True
             self.warnings.insert(0, f"{damage}: this is about the {self.results_read:,} results before that")
 
     def _check(self, block: ResultBlock) -> None:
-        """Raise DamageError where a file claims more than it can genuinely hold."""
-        most = _FREE_RESULTS + _RESULTS_A_BYTE * self._stream.size
-        if self.results_read + len(block) > most:
-            raise DamageError(f"more than {most:,} results, too many for the size of the file")
+        """Raise DamageError where a file claims what is not genuine and costs much.
+
+        Not by the number of results: of those of a no-op run, which differ in little, a byte has 41 and more.
+        """
         if not self._workers.add(block.worker):
             raise DamageError(f"results of more than {_MAX_WORKERS:,} workers")
+        if not self._seconds.add(np.floor(block.completed)):
+            raise DamageError(f"results that ended in more than {_MAX_SECONDS:,} seconds")
 
     @abstractmethod
     def _read_run(self) -> RunDescription:
@@ -109,18 +115,26 @@ class RunResults(ABC):
         """Read the rest of the stream; raises DamageError."""
 
 
+def within_memory(path: Path, results: int) -> None:
+    """Raise StatFileError where what was made of so many results takes more memory than reading may."""
+    try:
+        check_memory()
+    except TooMuchError as error:
+        raise StatFileError(f"{path}: {error} for its results, of which {results:,} were read") from None
+
+
 class _Distinct:
-    """Counts distinct numbers, up to ``most``; quick where they lie close together, as ids of workers do."""
+    """Counts distinct whole numbers, up to ``most``; quick where they lie close together, as most do."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lowest, self._highest = 0, 0
-        self._seen: set[int] = set()
+        self._lowest, self._highest = math.inf, -math.inf
+        self._seen: set[float] = set()
 
-    def add(self, numbers: npt.NDArray[np.int64]) -> bool:
+    def add(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
         """Return whether there are no more than the most with these."""
-        self._lowest = min(self._lowest, int(numbers.min()))
-        self._highest = max(self._highest, int(numbers.max()))
+        self._lowest = min(self._lowest, float(numbers.min()))
+        self._highest = max(self._highest, float(numbers.max()))
         if not self._seen and self._highest - self._lowest < self._most:
             return True
         self._seen.update(np.unique(numbers).tolist())

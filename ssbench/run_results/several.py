@@ -20,7 +20,7 @@ from ssbench.run_results import columns, fitting, merging
 from ssbench.run_results.current import CurrentResults, codes_of_defined, warnings_of
 from ssbench.run_results.fitting import MasterRun
 from ssbench.run_results.formats import open_results
-from ssbench.run_results.reading import DamageError
+from ssbench.run_results.reading import DamageError, within_memory
 from ssbench.run_results.records import (
     PREAMBLE,
     ROWS,
@@ -41,6 +41,8 @@ class SeveralResults:
     """
 
     current: ClassVar[bool] = True
+    #: Only whole files make one run.
+    damaged: ClassVar[bool] = False
 
     def __init__(self, paths: Sequence[Path]) -> None:
         if len(paths) < 2:
@@ -61,10 +63,13 @@ class SeveralResults:
     def _known(path: Path) -> MasterRun:
         """Read a file to its end."""
         with closing(_open(path)) as results:
-            count = 0
+            count, size_classes = 0, len(results.size_classes)
             try:
-                for payload in results.payloads():
-                    count += columns.count(payload)
+                codes = codes_of_defined(results.run)
+                for (
+                    payload
+                ) in results.payloads():  # decoded, for a copy must not hold what no report can show
+                    count += len(columns.decode(payload, size_classes, codes))
             except DamageError as error:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None
             if results.summary is None:
@@ -89,9 +94,12 @@ class SeveralResults:
         """Yield the results of all."""
         files = [_open(path) for path in self._paths]
         codes = [codes_of_defined(results.run) for results in files]
-        size_classes = len(self.size_classes)
+        size_classes, count = len(self.size_classes), 0
         for place, payload in self._payloads(files):
-            yield columns.decode(payload, size_classes, codes[place])
+            block = columns.decode(payload, size_classes, codes[place])
+            count += len(block)
+            yield block
+            within_memory(self._paths[place], count)
 
     def copy_to(self, out: BinaryIO) -> None:
         """Write a stat file of all; raises UsageError where the operations that they define differ."""

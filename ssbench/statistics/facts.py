@@ -40,7 +40,13 @@ class OwnFacts(msgspec.Struct, frozen=True):
 
 
 class Results(RunFacts, Protocol):
-    """The results of a run, and what is known of it once they have been read."""
+    """The results of a run, and what is known of it once they have been read.
+
+    ``damaged`` is whether not all of them could be.
+    """
+
+    @property
+    def damaged(self) -> bool: ...  # noqa: D102
 
     def blocks(self) -> Iterable[ResultBlock]:
         """Yield the results in order of arrival."""

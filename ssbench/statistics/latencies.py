@@ -7,7 +7,7 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
@@ -67,6 +67,12 @@ class _Parts(tuple[npt.NDArray[np.float64], ...]):
         last = max(_upper(float(part[-1])) for part in self)
         edges = (np.arange(first + 1, last + 2) << 48).view(np.float64)
         return first, np.sum([part.searchsorted(edges) for part in self], axis=0)
+
+
+@cache
+def _beyond(rank: float) -> Fraction:
+    """Return the share of latencies that lie beyond a percentile, exactly."""
+    return (100 - Fraction(str(rank))) / 100
 
 
 class Latencies(msgspec.Struct, frozen=True):
@@ -137,8 +143,7 @@ class Latencies(msgspec.Struct, frozen=True):
 
     def supports(self, rank: float) -> bool:
         """Whether enough latencies lie beyond a percentile."""
-        beyond = self.count * (100 - Fraction(str(rank))) / 100
-        return bool(self.count) and (rank >= 100 or beyond >= MIN_BEYOND)
+        return bool(self.count) and (rank >= 100 or self.count * _beyond(rank) >= MIN_BEYOND)
 
     def share_within(self, limit: float) -> float:
         """Return the share of latencies up to a limit; 0 without any."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
-from full_run import write_full_run
+from full_run import RUN, SUMMARY, write_full_run
 from old_formats import failure, msgpack_file, pickle_file, success
 
 from ssbench import reports
@@ -19,9 +20,9 @@ from ssbench.record import schema_text
 from ssbench.reports import ReportOptions
 from ssbench.reports.json_records import Report
 from ssbench.reports.json_run import scenario_of
-from ssbench.results import LOST
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.results import LOST, ResultBlock
+from ssbench.run_results import RunResultsWriter, open_results
+from ssbench.statistics import Latencies, summarize
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "doc" / "report-schema.json"
@@ -139,3 +140,36 @@ def test_wrong_command_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("workers", "in_full"), [(100, True), (101, False)])
+def test_many_workers_do_not_make_it_large(
+    workers: int, in_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+    interval = Latencies.interval
+    monkeypatch.setattr(
+        Latencies, "interval", lambda self, rank: asked.append(rank) or interval(self, rank), raising=True
+    )
+    count, numbers = 4040, np.arange(4040)
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, replace(RUN, workers=()))
+    same = {name: np.zeros(count, np.int64) for name in ("operation", "size_class")}
+    own = {
+        "worker": numbers % workers,
+        "last_byte": 0.01 + numbers % 97 / 1000,
+        "completed": 1e9 + numbers / 999,
+    }
+    writer.add(ResultBlock(count, same | own))
+    writer.end(replace(SUMMARY, workers=(), not_sendable=(), lost_jobs=0))
+    made = report(path)
+    assert len(made["workers"]) == workers
+    assert sum(each["figures"]["count"] for each in made["workers"]) == count
+    assert all(each["figures"]["last_byte"]["percentiles"]["50"] for each in made["workers"])
+    assert {each["figures"]["last_byte"]["slowest"] is not None for each in made["workers"]} == {in_full}
+    assert (len(asked) > 2 * workers) == in_full
+    statistics = summarize(open_results(path), ("worker",))
+    text = "".join(reports.report("json", statistics, ReportOptions()))
+    lines = [line for line in text.splitlines() if line.startswith('  {"worker_id"')]
+    assert len(lines) == (0 if in_full else workers)
+    assert all(len(line) < 2500 for line in lines)

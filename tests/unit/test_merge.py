@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ssbench.results import (
     StageFacts,
     WorkerFacts,
 )
+from ssbench.results.block import constant
 from ssbench.run_results import RunResultsWriter, columns, open_results, records
 from ssbench.run_results.several import SeveralResults
 from ssbench.scenario.model import Scenario, SizeClass
@@ -244,6 +246,59 @@ def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
             SeveralResults([files[0], other])
     with pytest.raises(UsageError, match="two stat files or more"):
         SeveralResults(files[:1])
+
+
+def with_other_operations(path: Path, source: Path, code: int) -> Path:
+    """Write a copy whose second block has an operation that nobody knows, with checksums that are right."""
+    content = gzip.decompress(source.read_bytes())
+    out, position, blocks = content[: len(records.PREAMBLE)], len(records.PREAMBLE), 0
+    while position < len(content):
+        kind, size, _ = records.RECORD_HEADER.unpack_from(content, position)
+        payload = content[position + records.RECORD_HEADER.size :][:size]
+        position += records.RECORD_HEADER.size + size
+        blocks += kind == records.ROWS
+        if kind == records.ROWS and blocks == 2:
+            payload = columns.changed(payload, {"operation": lambda numbers: np.full(len(numbers), code)})
+        out += records.record(kind, payload)
+    path.write_bytes(gzip.compress(out))
+    return path
+
+
+@pytest.mark.parametrize("code", [99, 64, 255, 2**40])
+def test_results_that_no_report_can_show_are_not_merged(
+    code: int, files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither dropped nor copied in silence."""
+    other = with_other_operations(tmp_path / "other.stat.gz", files[1], code)
+    merged = tmp_path / "all.stat.gz"
+    assert master.main(["merge", str(files[0]), str(other), "-o", str(merged)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "only whole files can be merged" in line
+    assert not merged.exists()
+    assert master.main(["report-scenario", str(files[0]), str(other)]) == 2
+    assert master.main(["report-scenario", str(other)]) == 1
+    assert "this is about the 50 results before that" in capsys.readouterr().err
+
+
+def test_files_of_many_results_and_few_bytes_are_merged_whole(tmp_path: Path) -> None:
+    paths, count = [], 20 * columns.MAX_ROWS
+    for number in (1, 2):
+        path = write(tmp_path / f"{number}.stat.gz", number, count=0)
+        with closing(open_results(path)) as before:
+            run = before.run
+        writer = RunResultsWriter(path, run)
+        same = {name: constant(0, columns.MAX_ROWS) for name in ("operation", "size_class", "worker")}
+        same["completed"] = constant(T + 5, columns.MAX_ROWS)
+        for _ in range(20):
+            writer._write_block(ResultBlock(columns.MAX_ROWS, same))
+        writer.end(RunSummary(T + 11, stages=(StageFacts(T, T + 10, None),), sent_until=T + 10))
+        assert count > 1_000_000 + 8 * path.stat().st_size
+        paths.append(path)
+    with (tmp_path / "all.stat.gz").open("wb") as out:
+        SeveralResults(paths).copy_to(out)
+    for results in (SeveralResults(paths), open_results(tmp_path / "all.stat.gz")):
+        assert sum(map(len, results.blocks())) == 2 * count
+        assert not results.damaged
 
 
 def test_merge_overwrites_nothing_unasked(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

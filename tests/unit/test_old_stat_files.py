@@ -621,18 +621,18 @@ def test_a_small_pickle_cannot_hold_much(
         read(gzip.compress(b"(lp1\n" + body), tmp_path)
 
 
-def test_compressed_data_expand_no_further_than_any_genuine_ones(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.gz"
+def test_compressed_data_may_expand_as_far_as_gzip_can(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.gz"
     with gzip.open(path, "wb", 6) as out:
         for _ in range(80):
             out.write(bytes(1_000_000))
     stream = Stream(path)
+    assert 1000 * stream.size < 80_000_000
     expanded = 0
     while data := stream.read_some(1_000_000):
         expanded += len(data)
     stream.close()
-    assert 60e6 < expanded < 70e6
-    assert stream.damage == "the compressed data expand to more than 500 times their size"
+    assert (expanded, stream.damage) == (80_000_000, None)
 
 
 def test_what_is_kept_of_names_is_bounded(tmp_path: Path) -> None:

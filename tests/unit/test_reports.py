@@ -17,6 +17,7 @@ from result_rows import block
 
 from ssbench.cli import output_file
 from ssbench.cli.master import main
+from ssbench.errors import ExitCode
 from ssbench.reports import ReportOptions, csv, text, write_report
 from ssbench.reports import report as make_report
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Failure, ResultRow
@@ -568,11 +569,13 @@ def test_report_scenario_says_where_a_damaged_file_breaks_off(
 ) -> None:
     path = tmp_path / "cut.stat"
     path.write_bytes(msgpack_file([[success()] * 30])[:-40])
-    assert main(["report-scenario", "-s", str(path)]) == 0
+    assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
     out, err = capsys.readouterr()
     warning = "the file is cut off: this is about the 29 results before that"
     assert out.endswith(f"\n! {warning}\n")
     assert err == f"WARNING:{path}: {warning}\n"
+    assert main(["export", "-s", str(path), "-o", str(tmp_path / "cut.csv")]) == ExitCode.FAILED
+    assert warning in capsys.readouterr().err
 
 
 def test_a_warning_of_a_file_cannot_move_the_cursor(

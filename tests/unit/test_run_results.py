@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import struct
 import threading
 from collections.abc import Sequence
@@ -20,10 +21,11 @@ import result_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench import export
+from ssbench import export, untrusted
 from ssbench.archive.entry import entry_of
 from ssbench.archive.index import is_sound
-from ssbench.errors import StatFileError
+from ssbench.cli.master import main
+from ssbench.errors import ExitCode, StatFileError
 from ssbench.reports import ReportOptions, report, text
 from ssbench.results import (
     FIELDS,
@@ -34,8 +36,10 @@ from ssbench.results import (
     Kind,
     ResultBlock,
     ResultRow,
+    Rows,
     TextColumn,
 )
+from ssbench.results.schema import row_fields
 from ssbench.run_results import (
     RunDescription,
     RunResultsWriter,
@@ -412,26 +416,146 @@ def same_again(path: Path, kind: bytes, payload: bytes, times: int) -> None:
             out.write(records.record(kind, payload))
 
 
-def test_a_small_file_cannot_claim_many_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_FREE_RESULTS", 200_000)
+def constant_payload(begin: int = 1, **bases: int) -> bytes:
+    """Return the payload of a full block whose columns are of width 0: some bytes for 65,536 results."""
+    usual = ("operation", "size_class", "worker", "container", "object", "size", "last_byte", "completed")
+    payload = struct.pack("<Iq", columns.MAX_ROWS, begin)
+    for name, base in {**dict.fromkeys(usual, 0), **bases}.items():
+        payload += struct.pack("<BBq", FIELDS[name].number, 16, base)
+    return payload
+
+
+def test_a_small_file_may_hold_any_number_of_results(tmp_path: Path) -> None:
+    """As of a no-op run, or of a store that always takes as long; compressed again, thousands to a byte."""
     path = tmp_path / "many.stat.gz"
-    # Columns of width 0, counted from 1, take 10 bytes for all 65,536 results.
-    payload = struct.pack("<Iq", columns.MAX_ROWS, 1)
-    for name in (
-        "operation",
-        "size_class",
-        "worker",
-        "container",
-        "object",
-        "size",
-        "last_byte",
-        "completed",
-    ):
-        payload += struct.pack("<BBq", FIELDS[name].number, 16, 1)
-    same_again(path, records.ROWS, payload, 10)
+    same_again(path, records.ROWS, constant_payload(last_byte=1000), 40)
+    assert 1_000_000 + 8 * path.stat().st_size < columns.MAX_ROWS * 40
     results = open_results(path)
-    assert sum(len(each) for each in results.blocks()) == 3 * columns.MAX_ROWS
-    assert "results, too many for the size of the file" in results.warnings[0]
+    assert sum(len(each) for each in results.blocks()) == 40 * columns.MAX_ROWS
+    assert not results.damaged
+
+
+def test_reading_ends_where_the_memory_of_the_computer_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "many.stat.gz"
+    same_again(path, records.ROWS, constant_payload(last_byte=1000), 1_000)
+    size = int(untrusted._STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(untrusted, "memory_bound", lambda: size + 32 * 1024 * 1024)
+    results = open_results(path)
+    with pytest.raises(StatFileError, match=r"GB of memory is needed for its results, of which [\d,]+ "):
+        summarize(results)
+    assert 0 < results.results_read < 100 * columns.MAX_ROWS
+
+
+def test_what_costs_no_memory_is_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "many.stat.gz"
+    same_again(path, records.ROWS, constant_payload(last_byte=1000), 60)
+    size = int(untrusted._STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(untrusted, "memory_bound", lambda: size + 32 * 1024 * 1024)
+    assert sum(map(len, open_results(path).blocks())) == 60 * columns.MAX_ROWS
+
+
+def test_results_end_in_no_more_seconds_than_those_of_a_year(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MAX_SECONDS", 100_000)
+    path = tmp_path / "years.stat.gz"
+    with gzip.open(path, "wb") as out:
+        out.write(records.PREAMBLE + records.run_record(RUN))
+        for day in range(3):
+            payload = constant_payload(day * 86400 * 10**9, completed=2 * 10**9)  # zigzag: a second each
+            out.write(records.record(records.ROWS, payload))
+    results = open_results(path)
+    list(results.blocks())
+    assert results.damaged
+    assert "results that ended in more than 100,000 seconds" in results.warnings[0]
+
+
+#: How a column of a block may be: the values that it takes in turn.
+_RATIOS = st.fixed_dictionaries(
+    {
+        "operation": st.lists(st.integers(0, 3), min_size=1, max_size=3),
+        "worker": st.lists(st.integers(0, 300), min_size=1, max_size=9),
+        "object": st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40),
+        "size": st.lists(st.integers(0, 2**40), min_size=1, max_size=3),
+        "last_byte": st.lists(st.floats(0, 1e4), min_size=1, max_size=40),
+        "step": st.lists(st.sampled_from([0.0, 1e-9, 1e-6, 0.25, 3600.0]), min_size=1, max_size=9),
+    }
+)
+
+
+@settings(max_examples=15)
+@given(
+    ratios=_RATIOS,
+    count=st.integers(1, 2 * columns.MAX_ROWS),
+    batch=st.sampled_from([1, 100, 1000, columns.MAX_ROWS]),
+    failed=st.text(max_size=1000),
+    again=st.booleans(),
+)
+def test_whatever_a_run_writes_is_read_whole(
+    ratios: dict[str, list[float]],
+    count: int,
+    batch: int,
+    failed: str,
+    again: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """However few bytes its results take: all equal, none, failed with the same text, compressed again."""
+    folder = tmp_path_factory.mktemp("ratios")
+    values = {name: np.resize(np.array(each), count) for name, each in ratios.items()}
+    completed = 1.7e9 + np.cumsum(values.pop("step"))
+    given_columns = {**values, "completed": np.minimum(completed, 1.7e9 + 300 * 86400)}
+    given_columns["size_class"] = given_columns["container"] = np.zeros(count, np.int64)
+    failures = {row: Failure("HTTP 503", failed, {}) for row in range(min(count, 5000))} if failed else {}
+    block = ResultBlock(count, given_columns, failures)
+    writer = RunResultsWriter(folder / "run.stat.gz", RUN)
+    batch = max(batch, count // 200 + 1)
+    for start in range(0, count, batch):
+        writer.add(block.part(start, start + batch))
+    writer.end(replace(SUMMARY, interrupted=False))
+    if again:
+        content = gzip.decompress(writer.path.read_bytes())
+        writer.path.write_bytes(gzip.compress(content, 9))
+    results = open_results(writer.path)
+    read = sum(map(len, results.blocks()))
+    assert (read, results.damaged, results.warnings) == (count, False, list(SUMMARY.warnings))
+    shutil.rmtree(folder)
+
+
+def test_results_that_all_failed_with_the_same_long_text_are_read(tmp_path: Path) -> None:
+    """They expand nearly as far as gzip can."""
+    writer = RunResultsWriter(tmp_path / "run.stat.gz", RUN)
+    count = 800
+    failure = Failure("HTTP 503", "x" * 100_000, {})
+    rows = Rows()
+    for _ in range(count):
+        rows.rows.append(rows.pack(*row()[: len(row_fields())]))
+        rows.trans_ids.append(None)
+    taken = rows.take()
+    taken.failures = dict.fromkeys(range(count), failure)
+    for start in range(0, count, 8192):
+        writer.add(taken.part(start, start + 8192))
+    writer.end(SUMMARY)
+    results = open_results(writer.path)
+    assert sum(map(len, results.blocks())) == count
+    assert not results.damaged
+
+
+def test_an_end_that_tells_of_other_results_is_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A block was taken out, whose checksum is gone with it."""
+    path = tmp_path / "less.stat.gz"
+    path.write_bytes(
+        records.PREAMBLE
+        + records.run_record(RUN)
+        + records.record(records.ROWS, columns.encode(result_rows.block([row(), row(1)])))
+        + records.closing_record(records.Closing(500, 0, replace(SUMMARY, interrupted=False)))
+    )
+    assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
+    words = "500 results were written, by the end of the file: this is about the 2 results before that"
+    assert words in capsys.readouterr().err
 
 
 def test_a_file_has_no_more_workers_than_any_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
