@@ -25,9 +25,11 @@ _LEAST_PARTS = 5
 
 #: The change has to be so many of its standard errors, and of the standard deviations of what is left, or
 #: very many of the former: 1 or 2 of 100 steady runs have that at an autocorrelation of 0.8. Standard errors
-#: alone do not tell them apart, because autocorrelation is least known where a run is short.
+#: alone do not tell them apart, because autocorrelation is least known where a run is short. Of n parts
+#: it has to be 2.2 + 6 / sqrt(n) standard deviations.
 _LEAST_ERRORS = 4.5
-_LEAST_DEVIATIONS = 3.25
+_LEAST_DEVIATIONS = 2.2
+_MORE_OF_FEW = 6.0
 _MANY_ERRORS = 7.0
 
 #: A step by less than this share of the mean does not matter.
@@ -105,7 +107,8 @@ def _step(parts: Series) -> _Fit | None:
     for _ in range(3):
         found = _best(parts, _fading(parts - found.levels(len(parts))))
     change, left = abs(found.change), float(np.std(parts - found.levels(len(parts))))
-    is_clear = found.errors >= _MANY_ERRORS or change >= _LEAST_DEVIATIONS * left
+    deviations = _LEAST_DEVIATIONS + _MORE_OF_FEW / math.sqrt(len(parts))
+    is_clear = found.errors >= _MANY_ERRORS or change >= deviations * left
     if found.errors < _LEAST_ERRORS or not is_clear or change < _LEAST_SHARE * float(parts.mean()):
         return None
     beyond = (parts - found.before - found.change / 2) * found.change > 0
