@@ -1,12 +1,12 @@
 """What a report says of stores whose behaviour is planted, beside what is true.
 
-    python bench/truth.py [--runs N] [STORE ... | lines]
+    python bench/truth.py [--runs N] [STORE ... | lines | rates | rates:NAME]
 
 First a row for each figure: the planted value, the printed one, and how far they are apart, which is at
 most 1 % (of p95 and above 5 %). It takes seconds, for nothing is measured: users, store and clock are
 simulated, and everything from the results on is the program's own. Then what is concluded, in as many
-simulated runs as --runs says: how often that is right (``lines``; some minutes). Exit code 1 where
-something is not as it should be.
+simulated runs as --runs says: how often that is right (``lines``; some minutes), and how often wrong, with
+limits (``rates``: the rows of ``error_rates_NAME.py``). Exit code 1 where something is not as it should be.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import error_rates
 from truth_lines import LINES
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from planted_stores import STORES, USERS
 
-#: The name of what is not about one store.
+#: The names of what is not about one store.
 _LINES = "lines"
+_RATES = "rates"
 
 
 def figures(names: Sequence[str]) -> int:
@@ -53,20 +55,36 @@ def conclusions(runs: int) -> int:
     return wrong
 
 
+def rates(names: Sequence[str], runs: int) -> int:
+    """Print how often wrong conclusions are drawn; return how many are drawn too often."""
+    too_often = 0
+    print(f"{'Wrong conclusions of simulated runs':<78}{'at most':>8}{'wrong':>14}")
+    for row in (row for name in names for row in error_rates.rows_of(name)):
+        wrong, made = row.count(runs)
+        is_within = error_rates.is_within(row, wrong, made)
+        too_often += not is_within
+        mark = "" if is_within else "  WRONG"
+        print(f"{row.name:<78}{row.limit:>8.1%}{f'{wrong} of {made}':>14}{mark}", flush=True)
+    return too_often
+
+
 def main() -> int:
     """Print the tables; return the exit code."""
     names = [planted.name for planted in STORES]
+    of_rates = {f"{_RATES}:{name}": name for name in error_rates.modules()}
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=20, help="simulated runs a line (default: 20)")
-    known = ", ".join(names)
-    parser.add_argument("stores", nargs="*", metavar="STORE", help=f"one of: {known}, or {_LINES}")
+    known, others = ", ".join(names), ", ".join((_LINES, _RATES, *of_rates))
+    parser.add_argument("stores", nargs="*", metavar="STORE", help=f"one of: {known}, {others}")
     arguments = parser.parse_args()
-    wanted = arguments.stores or [*names, _LINES]
-    if unknown := set(wanted) - {*names, _LINES}:
+    wanted = arguments.stores or [*names, _LINES, _RATES]
+    if unknown := set(wanted) - {*names, _LINES, _RATES, *of_rates}:
         parser.error(f"no such store: {', '.join(sorted(unknown))}")
     wrong = figures(wanted)
     if _LINES in wanted:
         wrong += conclusions(arguments.runs)
+    if found := [name for key, name in of_rates.items() if {key, _RATES} & {*wanted}]:
+        wrong += rates(found, arguments.runs)
     print(f"wrong: {wrong}")
     return int(wrong > 0)
 

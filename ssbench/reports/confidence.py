@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from ssbench.document import Element, Note, Section, Table, columns_of
-from ssbench.figures.units import change, extent, megabytes, milliseconds, number
+from ssbench.figures.units import change, extent, megabytes, milliseconds, number, seconds
 from ssbench.reports.key_figures import heads, lines_of, name_of, times_of
 from ssbench.statistics import Course, Interval, Line, RunStatistics, Steadiness
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -59,7 +59,12 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
         yield (
             f"Drift of the rate: {change(middle)} % a minute"
             f" ({change(found.drift.low)} to {change(found.drift.high)})"
-            + ("" if found.steady else ": the run was not steady by its end")
+            + ("" if found.steady or found.step else ": the run was not steady by its end")
+        )
+    if found.step:
+        yield (
+            f"Step of the rate: from {number(found.step.before)} to {number(found.step.after)} ops/s,"
+            f" {seconds(found.step.at)} s after the start"
         )
     if found.warm_up:
         yield f"Warm-up: MSER-5 would leave out the first {found.warm_up} s (--warmup)"

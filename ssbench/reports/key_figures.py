@@ -150,10 +150,12 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
         return
     scenario = statistics.run.scenario
     # In an open loop, and where users think, they are meant to be idle.
-    expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.thinks
+    expected = course.busy + course.pausing >= _BUSY_ENOUGH or scenario.is_open or scenario.thinks
     idle = "" if expected else f" (under {100 * _BUSY_ENOUGH:g} %: they were idle otherwise)"
     most = "at most " if scenario.is_staged else ""
-    yield f"Users: {most}{count(scenario.user_count)}, busy {percent(course.busy)} % of the window{idle}"
+    pauses = f", pausing between attempts {percent(course.pausing)} %" if course.pausing > 0 else ""
+    busy = f"busy {percent(course.busy)} % of the window"
+    yield f"Users: {most}{count(scenario.user_count)}, {busy}{pauses}{idle}"
 
 
 def _rates(statistics: RunStatistics, course: Course) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ssbench import verdict as verdicts
 from ssbench.document import Tone, Verdict
 from ssbench.document.columns import plural
-from ssbench.figures.units import AT_LEAST, count, duration, megabytes, number, percent, run_length
+from ssbench.figures.units import AT_LEAST, count, duration, megabytes, number, percent, run_length, share
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.due import Censored
@@ -71,9 +71,12 @@ def _title(word: str, found: verdicts.Verdict, statistics: RunStatistics) -> str
 
 
 def delivered(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[str]:
-    """Yield each figure of a load as it was, beside what was asked for where that was; and the errors."""
+    """Yield each figure of a load as it was, beside what was asked for; then errors and retries."""
     yield from _beside(asked, done)
     yield plural(statistics.total.failed, "error")
+    again, requests = verdicts.retried(statistics)
+    if again:
+        yield f"{share(again, requests)} of requests sent again"
 
 
 def _beside(asked: Load, delivered: Load) -> Iterator[str]:

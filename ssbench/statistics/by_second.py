@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks
+from ssbench.statistics.steps import without_step
 from ssbench.statistics.tally import numbered, starts_of, tally
 
 #: The upper bits of a float: sign, exponent and 6 bits that divide an octave.
@@ -70,9 +71,12 @@ class BySecond(msgspec.Struct):
         return _dense(self.counts, first, last), _dense(self.moved, first, last)
 
     def intervals(self, start: float, end: float) -> tuple[Interval | None, Interval | None]:
-        """Return the intervals of the rate of successes and of bytes; None of runs that were too short."""
+        """Return the intervals of the rate of successes and of bytes; None of runs that were too short.
+
+        They are those of the noise around the levels of a run in which the rate changed from one to another.
+        """
         counts, moved = self.series(start, end)
-        return mean_interval(counts), mean_interval(moved)
+        return mean_interval(without_step(counts)), mean_interval(without_step(moved))
 
 
 def _is_run(span: int, ends: int) -> bool:

@@ -41,6 +41,9 @@ _MOST_DRIFT = 0.05
 #: In fewer seconds no slope can be distinguished from noise.
 _LEAST_FOR_DRIFT = 30
 
+#: Noise of fewer too often looks like a line (:mod:`ssbench.statistics.steps` judges shorter runs).
+_LEAST_FOR_STEADY = 45
+
 #: The quantile of the normal distribution for 95 %.
 _NORMAL = 1.959964
 #: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
@@ -50,7 +53,8 @@ _AS_GOOD = 0.1
 _LONG_BATCHES = 5
 
 _SHARE = 0.95
-_SURE = 0.99
+#: Of a line that is fitted to noise much alike, an interval of 99.9 % misses the truth in 1 or 2 of 100.
+_SURE = 0.999
 _LEAST_SIZE = 2.0
 
 
@@ -152,7 +156,7 @@ def effective_size(series: Series, noise: float = 0.0) -> float:
     variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
     if variance <= 0 or count < MIN_SECONDS:
         return float(count)
-    first, second = (_autocorrelation(series, lag) for lag in (1, 2))
+    first, second = (autocorrelation(series, lag) for lag in (1, 2))
     # Half a standard error more, because runs that stop themselves stop where it is estimated too low.
     error = math.sqrt(max(0.0, 1 - first**2) / count)
     fading = min(max(first + error / 2, 0.0), _MOST_CORRELATION)
@@ -168,7 +172,7 @@ def effective_size(series: Series, noise: float = 0.0) -> float:
     return max(_LEAST_SIZE, count / factor)
 
 
-def _autocorrelation(series: Series, lag: int) -> float:
+def autocorrelation(series: Series, lag: int) -> float:
     """Return the correlation of values with those that come so much later.
 
     Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954).
@@ -286,7 +290,7 @@ def drift(series: Series, share: float = _SHARE) -> Interval | None:
 
 def is_steady(series: Series) -> bool:
     """Whether nothing shows that the series was still changing when it ended."""
-    found = drift(series, _SURE)
+    found = drift(series, _SURE) if len(series) >= _LEAST_FOR_STEADY else None
     if found is None:
         return True
     changed = abs(found.low + found.high) / 2 * len(series) / 60

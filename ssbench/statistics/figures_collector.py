@@ -71,7 +71,8 @@ class FiguresCollector:
         self._by_second.add(groups, completed, moved, succeeded)
         self._moved = add_up(self._moved, groups, moved)
         if last_sent is not None:
-            self._window_totals.add(groups, completed, moved, succeeded, started, last_sent)
+            pausing = block.pausing if "pausing" in block.given else None
+            self._window_totals.add(groups, completed, moved, succeeded, started, last_sent, pausing)
         if "due" in block.given or self._mixed:
             self._due.add(block, groups, started, before, mixed=self._mixed)
         rows = np.flatnonzero(succeeded)

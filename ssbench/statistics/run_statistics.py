@@ -263,7 +263,8 @@ def _measured(course: Course, total: Figures, waited: float, *, idle: bool) -> M
         end=window.end,
         median=total.last_byte.percentile(50),
         p99=total.last_byte.percentile(99),
-        busy=None if idle or window.whole else course.busy,  # of a whole window all began at once
+        # Of a whole window all began at once. Users that pause do not wait for the load generator.
+        busy=None if idle or window.whole else course.busy + course.pausing,
         delayed=total.delayed.count,
         p99_least=-math.inf if interval is None else interval.low,
         waited=waited,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from ssbench.figures.units import extent
+from ssbench.figures.units import extent, number, seconds
 from ssbench.measures import PerhapsShare, Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
@@ -16,6 +16,7 @@ from ssbench.statistics.confidence import Interval, Series, drift, is_steady, me
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import measured
 from ssbench.statistics.stalls import Stall
+from ssbench.statistics.steps import Step, find_step
 from ssbench.statistics.timeline import EachSecond, Timeline, Window
 
 #: In shorter runs a cut is as likely noise as a warm-up.
@@ -33,16 +34,22 @@ class Steadiness(msgspec.Struct, frozen=True):
     ``drift`` is the change of the rate a minute as a share of the mean, None where the run was too short.
     ``warm_up`` is how many seconds to leave out at the beginning, 0 where that would not change a figure by
     more than its interval says, None where it is not known: the run was shorter than a minute, or not
-    steady by its half.
+    steady by its half. ``step`` is when the rate changed from one level to another; ``steady`` is false where
+    there is one, and where the drift shows that the rate was still changing at the end.
     """
 
     drift: Interval | None
     steady: bool
     warm_up: Seconds | None
+    step: Step | None = None
 
     def warning(self) -> str | None:
         """Say that the run was not steady; None where it was, or nothing is known."""
-        if self.steady or self.drift is None:
+        if self.steady:
+            return None
+        if self.step is not None and (self.drift is None or not self.step.gradual):
+            return _stepped(self.step)
+        if self.drift is None:
             return None
         change = (self.drift.low + self.drift.high) / 2
         return (
@@ -51,12 +58,23 @@ class Steadiness(msgspec.Struct, frozen=True):
         )
 
 
+def _stepped(step: Step) -> str:
+    """Say when the rate changed, from what to what."""
+    levels = f"from {number(step.before)} to {number(step.after)} ops/s"
+    moment = f"{seconds(step.at)} s after its start"
+    if step.after < step.before:
+        return f"the run was not steady: its rate fell {levels} {moment}; its figures are of neither level"
+    without = f"--warmup {math.ceil(step.at)} would leave out what was before that"
+    return f"the run was not steady: its rate rose {levels} {moment}; {without}"
+
+
 def steadiness(series: Series, start: float, latencies: LatencyTable) -> Steadiness:
     """Judge the successes of the whole seconds of the clock after ``start``, and their latencies."""
     cut = warm_up(series) if len(series) >= _LEAST_FOR_WARM_UP else None
     if cut and not _matters(series, cut, latencies, math.ceil(start) + cut):
         cut = 0
-    return Steadiness(drift(series), is_steady(series), cut)
+    step = find_step(series, math.ceil(start) - start)
+    return Steadiness(drift(series), step is None and is_steady(series), cut, step)
 
 
 def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> bool:
@@ -108,13 +126,15 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"
     """How a run went over time.
 
     ``drain`` is the time from the end of the window to the last completion. ``busy`` is the share of the
-    users' time in the window in which they had an operation under way. The numbers of operations and of
-    bytes are of its whole seconds, null where it has none.
+    users' time in the window in which they had an operation at the store, ``pausing`` the share that went
+    into our own pauses between attempts. The numbers of operations and of bytes are of its whole seconds,
+    null where it has none.
     """
 
     window: Window
     drain: Seconds
     busy: PerhapsShare
+    pausing: PerhapsShare
     operations: EachSecond | None
     moved: EachSecond | None
     stalls: tuple[Stall, ...]
@@ -132,6 +152,7 @@ def course_of(timeline: Timeline, window: Window, total: Figures, users: float, 
         window=window,
         drain=max(0.0, timeline.last_ended - window.end),
         busy=total.window_totals.busy / of_all_users if of_all_users else math.nan,
+        pausing=total.window_totals.pausing / of_all_users if of_all_users else math.nan,
         operations=each[0] if each else None,
         moved=each[1] if each else None,
         steadiness=steadiness(

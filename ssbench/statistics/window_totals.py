@@ -22,23 +22,26 @@ from ssbench.statistics.timeline import Window
 class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
     """What ended within a window: successes, failures (lost operations too), bytes that successes moved.
 
-    ``busy`` is the time that operations were under way within it.
+    ``busy`` is the time that operations were under way within it, without our own pauses between their
+    attempts, which are ``pausing``.
     """
 
     count: Count = 0
     failed: Count = 0
     moved: Bytes = 0
     busy: Seconds = 0.0
+    pausing: Seconds = 0.0
 
 
 class WindowTotalsCollector:
     """Sums up what ended, by the number of its group; separates what ended after a moment known later."""
 
     def __init__(self) -> None:
-        #: Of each group: successes, failures, bytes that successes moved, seconds.
-        self._sums = [np.empty(0)] * 4
-        #: A row for each operation that may have ended after the moment: its group, its end, then the same.
-        self._late = np.empty((0, 6))
+        #: Of each group: successes, failures, bytes that successes moved, seconds at the store and of pauses.
+        self._sums = [np.empty(0)] * 5
+        #: A row for each operation that may have ended after the moment: its group, its end, successes,
+        #: failures and bytes; then which shares of its time it was at the store and paused.
+        self._late = np.empty((0, 7))
 
     def add(
         self,
@@ -48,16 +51,26 @@ class WindowTotalsCollector:
         succeeded: npt.NDArray[np.bool_],
         started: npt.NDArray[np.float64],
         last_sent: float,
+        pausing: npt.NDArray[np.float64] | None = None,
     ) -> None:
-        """Count operations; ``last_sent`` is the moment so far. Of failures ``started`` may be NaN."""
+        """Count operations; ``last_sent`` is the moment so far. Of failures ``started`` may be NaN.
+
+        ``pausing`` are the seconds of our own pauses in each, None where none paused.
+        """
         seconds = completed - started
         known = ~np.isnan(seconds)
-        columns = (succeeded, ~succeeded, moved, np.where(known, seconds, 0.0))
+        seconds = np.where(known, seconds, 0.0)
+        paused = (
+            np.zeros(len(seconds)) if pausing is None else np.clip(pausing, 0.0, np.maximum(seconds, 0.0))
+        )
+        columns = (succeeded, ~succeeded, moved, seconds - paused, paused)
         self._sums = [add_up(sums, groups, column) for sums, column in zip(self._sums, columns, strict=True)]
         self._late = self._late[self._late[:, 1] > last_sent]
         late = np.flatnonzero(completed > last_sent)
         if len(late):
-            rows = (groups, completed, succeeded, ~succeeded, moved, known)
+            # When an operation paused is not recorded: any part of it counts as having paused as much.
+            share = np.divide(paused, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
+            rows = (groups, completed, succeeded, ~succeeded, moved, known * (1 - share), known * share)
             self._late = np.concatenate([self._late, np.column_stack([column[late] for column in rows])])
 
     def finish(self, window: Window, count: int = 1) -> list[WindowTotals]:
@@ -67,14 +80,17 @@ class WindowTotalsCollector:
         """
         late = self._late[self._late[:, 1] > window.end]
         groups = late[:, 0].astype(np.intp)
-        beyond = (late[:, 2], late[:, 3], late[:, 4], late[:, 5] * (late[:, 1] - window.end))
+        after = late[:, 1] - window.end
+        beyond = (late[:, 2], late[:, 3], late[:, 4], late[:, 5] * after, late[:, 6] * after)
         columns = (
             grown(sums, count) - np.bincount(groups, each, max(count, len(sums)))
             for sums, each in zip(self._sums, beyond, strict=True)
         )
         return [
-            WindowTotals(round(succeeded), round(failed), round(moved), busy)
-            for succeeded, failed, moved, busy in zip(*(each.tolist() for each in columns), strict=True)
+            WindowTotals(round(succeeded), round(failed), round(moved), busy, pausing)
+            for succeeded, failed, moved, busy, pausing in zip(
+                *(each.tolist() for each in columns), strict=True
+            )
         ][:count]
 
 
@@ -86,4 +102,5 @@ def merge_totals(parts: Iterable[WindowTotals]) -> WindowTotals:
         failed=sum(part.failed for part in parts),
         moved=sum(part.moved for part in parts),
         busy=math.fsum(part.busy for part in parts),
+        pausing=math.fsum(part.pausing for part in parts),
     )

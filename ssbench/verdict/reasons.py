@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
 import msgspec
@@ -31,6 +31,9 @@ _NOT_SENDABLE_SHARE = 0.01
 _OTHER_SHARE = 0.05
 _CHANCE = 4.0
 
+#: More of all requests than this share, sent again after one failed, is a warning.
+_RETRIED_SHARE = 0.01
+
 _CAUSES_NAMED = 3
 
 
@@ -40,6 +43,7 @@ class Kind(Enum):
     ENDING = "ending"
     CONDITION = "condition"
     OPERATIONS = "operations"
+    RETRIES = "retries"
     MIX = "mix"
     DELIVERY = "delivery"
     WARNINGS = "warnings"
@@ -117,16 +121,44 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
     total = statistics.total
     ended = total.count + total.failed
     if total.failed:
-        named = [f"{cause.count:,} x {name}" for name, cause in statistics.errors.items()]
-        causes = ", ".join(named[:_CAUSES_NAMED]) + (", ..." if len(named) > _CAUSES_NAMED else "")
-        text = (
-            f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}):"
-            f" {causes or 'causes unknown'}"
-        )
+        causes = _named({name: cause.count for name, cause in statistics.errors.items()})
+        text = f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}): {causes}"
         allowed = _allowed("errors", [each for each in judgments if each.condition.group is None])
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+
+
+def _named(causes: Mapping[str, int]) -> str:
+    """Return causes of failures with how often each was, the first few of them."""
+    named = [f"{times:,} x {name}" for name, times in causes.items()]
+    return (
+        ", ".join(named[:_CAUSES_NAMED]) + (", ..." if len(named) > _CAUSES_NAMED else "")
+    ) or "causes unknown"
+
+
+def retried(statistics: RunStatistics) -> tuple[int, int]:
+    """Return how many requests were sent again after they failed, 0 of a few, and how many there were."""
+    total = statistics.total
+    again = total.counted["retries"]
+    requests = total.count + total.failed + again
+    return (again if again > _RETRIED_SHARE * requests else 0), requests
+
+
+def of_retries(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+    """Yield that many requests were sent again: they failed, and took a user's time, but are in no error."""
+    again, requests = retried(statistics)
+    if not again:
+        return
+    course = statistics.course
+    pausing = course.pausing if course else 0.0
+    pauses = f"; users spent {percent(pausing)} % of their time in pauses before that" if pausing > 0 else ""
+    yield Reason(
+        Kind.RETRIES,
+        f"{again:,} of {requests:,} requests ({share(again, requests)}) were sent again after they failed:"
+        f" {_named(statistics.retries)}{pauses}",
+        warns=not _allowed("retries", judgments),
+    )
 
 
 def of_mix(statistics: RunStatistics) -> Iterator[Reason]:

@@ -17,7 +17,7 @@ from result_rows import block
 from ssbench.reports import ReportOptions, text
 from ssbench.results import NOT_MEASURED, Failure, ResultRow, RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Collector, make_statistics
+from ssbench.statistics import Collector, RunStatistics, make_statistics
 
 START = 1_700_000_000.0
 CLASSES = ("small", "big")
@@ -64,6 +64,11 @@ class Facts:
 
 def play(store: Store, users: int, seconds: float) -> str:
     """Return the report of a run of ``users`` for some seconds; they begin evenly over the first 10 ms."""
+    return text.sections(statistics_of(operations(store, users, seconds), users, seconds), ReportOptions())
+
+
+def operations(store: Store, users: int, seconds: float) -> list[tuple[float, float, Met]]:
+    """Return the operations of such a run: (ended, sent, what it met) each, in the order of their ends."""
     free = [(0.01 * user / users, user) for user in range(users)]
     done: list[tuple[float, float, Met]] = []
     while free[0][0] < seconds:
@@ -72,11 +77,11 @@ def play(store: Store, users: int, seconds: float) -> str:
         done.append((sent + met.seconds, sent, met))
         heapq.heappush(free, (sent + met.seconds + met.idle, user))
     done.sort(key=lambda each: each[0])
-    return report_of(done, users, seconds)
+    return done
 
 
-def report_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: float) -> str:
-    """Return the report of operations: (ended, sent, what it met) each, in the order of their ends."""
+def statistics_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: float) -> RunStatistics:
+    """Return the numbers of operations: (ended, sent, what it met) each, in the order of their ends."""
     rows: list[ResultRow] = []
     failures: dict[int, Failure] = {}
     rare: dict[str, dict[int, float]] = {"started": {}, "attempts": {}, "connecting": {}, "pausing": {}}
@@ -123,7 +128,7 @@ def report_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: flo
     facts = Facts(
         RunDescription(scenario, "1"), RunSummary(ended=START + seconds, sent_until=START + seconds)
     )
-    return text.sections(make_statistics(collector, facts), ReportOptions())
+    return make_statistics(collector, facts)
 
 
 def printed(report: str) -> dict[str, float]:

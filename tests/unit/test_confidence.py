@@ -10,7 +10,7 @@ import pytest
 from simulated_intervals import coverage, warm_ups
 
 from ssbench.statistics.confidence import (
-    _autocorrelation,
+    autocorrelation,
     drift,
     effective_size,
     is_steady,
@@ -262,7 +262,7 @@ def test_the_effective_size_of_neighbours_that_are_alike() -> None:
 @pytest.mark.parametrize("phi", [0.0, 0.5])
 def test_the_correlation_of_few_neighbours_is_not_too_low_on_average(phi: float) -> None:
     series = noise.correlated(np.random.default_rng(1), 400, 20, phi)
-    assert np.mean([_autocorrelation(each, 1) for each in series]) == pytest.approx(phi, abs=0.05)
+    assert np.mean([autocorrelation(each, 1) for each in series]) == pytest.approx(phi, abs=0.05)
 
 
 def test_of_a_hundred_values_that_are_much_alike_the_size_is_a_little_too_small() -> None:

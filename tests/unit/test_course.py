@@ -63,6 +63,7 @@ def test_its_json_has_the_public_names_and_null_for_what_is_not_defined() -> Non
         window=found.window,
         drain=0.0,
         busy=math.nan,
+        pausing=math.nan,
         operations=None,
         moved=None,
         stalls=(),

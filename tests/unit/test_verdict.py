@@ -9,6 +9,7 @@ from functools import cache
 from xml.etree import ElementTree
 
 import pytest
+from planted import Met, operations, statistics_of
 from planted_load import play
 
 from ssbench import reports
@@ -217,3 +218,45 @@ def test_stages_are_delivered_each_at_its_own_rate() -> None:
     assert found.exit_code is ExitCode.NOT_DELIVERED
     assert found.asked.operations == 10_250
     assert found.asked.rate is None
+
+
+def retrying(share: float, pause: float) -> RunStatistics:
+    """Return a run of 4 users whose requests fail in ``share`` of 100 operations, once each."""
+
+    def store(place: int, _sent: float) -> Met:
+        if place // 4 * 37 % 1000 >= 10 * share:
+            return Met(5 * MS, place % 4)
+        return Met(10 * MS + pause, place % 4, retried={"HTTP 503": 1}, pausing=pause)
+
+    numbers = statistics_of(operations(store, 4, 20), 4, 20)
+    return replace(numbers, warnings=())
+
+
+def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
+    numbers = retrying(60, 0.2)
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (Outcome.WARNED, ExitCode.OK)
+    (reason,) = found.reasons
+    again, requests = round(numbers.total.count * 0.6), round(numbers.total.count * 1.6)
+    assert abs(numbers.total.counted["retries"] - again) < 30
+    assert reason.text.startswith(f"{numbers.total.counted['retries']:,} of ")
+    assert " %) were sent again after they failed: " in reason.text
+    assert abs(int(reason.text.split()[2].replace(",", "")) - requests) < 30
+    # Of 128 ms on average an operation is at the store for 8.
+    assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
+    assert "users spent 9" in reason.text
+    first = " ".join(report("summary", numbers, ReportOptions()).split())
+    assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
+
+
+def test_few_requests_sent_again_are_no_warning() -> None:
+    for share, outcome in ((0.9, Outcome.GOOD), (2, Outcome.WARNED)):
+        assert verdict_of(retrying(share, 0.0)).outcome is outcome
+
+
+def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
+    assert verdict_of(retrying(60, 0.2), [parse("retries > 90%")]).outcome is Outcome.GOOD
+
+
+def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
+    assert not retrying(60, 0.2).generator.limits

@@ -74,3 +74,17 @@ def test_groups_add_up() -> None:
         11, 22, 33, 0.75
     )
     assert merge_totals([]) == WindowTotals()
+
+
+def test_our_own_pauses_are_no_time_at_the_store() -> None:
+    """The second paused for half of its time, wherever that was, and reaches beyond the window."""
+    made = block(
+        [row(last=1.0, completed=102.0), row(last=2.0, completed=103.0), row(last=1.0, completed=102.0)]
+    )
+    collector = WindowTotalsCollector()
+    columns = (np.zeros(3, int), made.completed, np.zeros(3), ~made.failed, made.started, 101.0)
+    collector.add(*columns, np.array([0.25, 1.0, 5.0]))
+    (found,) = collector.finish(Window(100.0, 102.0))
+    assert (found.busy, found.pausing) == (0.75 + 0.5 + 0.0, 0.25 + 0.5 + 1.0)
+    merged = merge_totals([found, found])
+    assert (merged.busy, merged.pausing) == (2 * found.busy, 2 * found.pausing)

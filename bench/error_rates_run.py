@@ -1,0 +1,42 @@
+"""How often what is said of one run is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from error_rates import ErrorRate
+
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.steadiness import steadiness
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_steps import rates
+
+
+def _steady_called_unsteady(seconds: int, runs: int) -> tuple[int, int]:
+    series = rates(1, 10 * runs, seconds)
+    return sum(not steadiness(each, 0.0, LatencyTable()).steady for each in series), len(series)
+
+
+def _step_missed(seconds: int, change: float, runs: int) -> tuple[int, int]:
+    series = rates(2, 5 * runs, seconds, change=change)
+    return sum(steadiness(each, 0.0, LatencyTable()).step is None for each in series), len(series)
+
+
+def _steps() -> tuple[ErrorRate, ...]:
+    """Noise of 5 % a second and Poisson's, at an autocorrelation of 0.8; the change is in the middle."""
+    rows = []
+    for seconds in (32, 60, 120):
+        count: Callable[[int], tuple[int, int]] = partial(_steady_called_unsteady, seconds)
+        rows.append(ErrorRate(f"{seconds} s, steady: called not steady", count, 1 / 30))
+        for change in (1.0, -0.3, -0.2):
+            limit = 1 / 6 if seconds == 32 and change == -0.2 else 1 / 12
+            count = partial(_step_missed, seconds, change)
+            rows.append(ErrorRate(f"{seconds} s, rate changes by {change:+.0%}: not found", count, limit))
+    return tuple(rows)
+
+
+ROWS = (*_steps(),)
