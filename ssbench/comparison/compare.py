@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
-from ssbench.comparison.family import HEADS, Place, judge_all
+from ssbench.comparison.family import FAILURES, HEADS, Place, is_measured, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
@@ -77,12 +77,13 @@ class Comparison:
         return [(row, name, change) for row in self.rows for name, change in row.changes.items()]
 
     def heads(self) -> list[tuple[Row, str, Change]]:
-        """Return the changes on which the verdict stands."""
+        """Return the changes on which the verdict stands; that of failures first, where there were some."""
         return [
             (row, name, row.changes[name])
             for row in self.rows
-            for name in HEADS
+            for name in (FAILURES, *HEADS)
             if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
+            if is_measured(row.changes[name])
         ]
 
     def has(self, operation: str | None, size_class: str | None) -> bool:

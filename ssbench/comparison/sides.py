@@ -21,9 +21,10 @@ import numpy as np
 
 from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Difference, interval_of_mean
 from ssbench.comparison.compare import Comparison, only_classes, rows_of
-from ssbench.comparison.family import Place, judge_all
+from ssbench.comparison.failures import error_of_difference, interval, share_of
+from ssbench.comparison.family import FAILURES, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, only_classes_of
-from ssbench.comparison.floor import PLACEMENT, Floors, with_floor_of_sides
+from ssbench.comparison.floor import PLACEMENT, Floors, is_ratio, with_floor_of_sides
 from ssbench.comparison.order import order_of
 from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
@@ -43,11 +44,11 @@ _JUDGMENT = (
 )
 _TOO_SHORT = (
     f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"
-    " sides: no verdict"
+    " sides"
 )
 _NEVER_BEGUN = (
     "operations that were due never began, of which side is not known, so that percentiles would be of the"
-    " others alone: no verdict"
+    " others alone"
 )
 
 
@@ -61,16 +62,21 @@ def compare_sides(
     before, after = both_sides(statistics)
     found = {
         place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
+        if is_ratio(place)
+        else each
         for place, each in differences_of_sides(statistics).items()
     }
-    sure = any(each.sure for each in found.values())
+    changes = judge_all(found, noise)
+    sure = any(each.sure for place, each in found.items() if is_ratio(place))
+    failing = any(each.differs for place, each in changes.items() if not is_ratio(place))
     why_not = _NEVER_BEGUN if _lacks_waits(statistics.total, _SHARES["p50"]) else _TOO_SHORT
+    why_not += ": only shares of failures are compared" if failing else ": no verdict"
     return Comparison(
         before=before.name,
         after=after.name,
         runs=(0, 0),
-        rows=tuple(rows_of(judge_all(found, noise))),
-        repeated=sure,
+        rows=tuple(rows_of(changes)),
+        repeated=sure or failing,
         judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else why_not,
         noise=noise,
         warnings=statistics.warnings,
@@ -108,8 +114,7 @@ def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
                 continue
             if (difference := _difference(sides, share)) is not None:
                 found[key, name] = difference
-        before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
-        found[key, "errors"] = Difference(before, after, after - before)
+        found[key, FAILURES] = _difference_of_shares(*sides)
     return found
 
 
@@ -159,6 +164,25 @@ def _difference(sides: tuple[Figures, Figures], share: float) -> Difference | No
     size = effective_size(parts)
     error = float(np.std(parts, ddof=1)) / math.sqrt(size)
     return Difference(before, after, middle, error, max(1.0, size - 1), between_runs=True, sure=True)
+
+
+def _difference_of_shares(before: Figures, after: Figures) -> Difference:
+    """Return the difference of the shares of operations that failed."""
+    first, second = share_of(before), share_of(after)
+    found = error_of_difference(before, after)
+    if found is None:
+        return Difference(first, second, second - first)
+    low, high = interval(after)
+    return Difference(
+        first,
+        second,
+        second - first,
+        *found,
+        between_runs=True,
+        sure=True,
+        after_low=low,
+        after_high=high,
+    )
 
 
 def _parts(before: Latencies, after: Latencies, share: float) -> Series:
