@@ -73,7 +73,7 @@ def verdict(comparison: Comparison) -> Verdict:
     elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
-    elif failing and (failing.change or 0) > 0 and outcome is Outcome.GOOD:
+    elif outcome is Outcome.GOOD and (comparison.doubt or (failing and (failing.change or 0.0) > 0)):
         outcome = Outcome.WARNED
     parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_of_changes(comparison, found, shown))
@@ -143,6 +143,8 @@ def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, s
     speeds = [each for each in heads if not FIGURES[each[1]].is_share]
     if speeds and not any(each in of_heads for each in speeds):
         parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in speeds)}")
+    if comparison.doubt:
+        parts.append(comparison.doubt)
     return f"{word}: {'; '.join(parts)}"
 
 

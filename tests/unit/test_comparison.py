@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -375,6 +376,29 @@ def test_what_drifts_within_the_sides_is_no_change_between_them():
         wrong_without += compare(plain[:8], plain[8:]).find(None, None, "p50").differs
     assert wrong <= 4
     assert wrong_without >= 36
+
+
+def in_order(levels, seed):
+    """Two groups of eight runs, one after the other, with noise of 1 % from run to run."""
+    noise_of = np.random.default_rng(seed)
+    runs = [
+        replace(run(p50=level * math.exp(noise_of.normal(0, 0.01))), started=float(place))
+        for place, level in enumerate(levels)
+    ]
+    return verdict(compare(runs[:8], runs[8:]))
+
+
+def test_the_verdict_names_a_drift_that_would_explain_it():
+    said = in_order([1.004**place for place in range(16)], 3)
+    assert said.word is Word.SLOWER
+    assert re.search(r"; or a drift of 0\.\d % a run, which these runs allow: one side was", said.headline)
+    # Nothing is good news that may be a drift.
+    said = in_order([0.996**place for place in range(16)], 9)
+    assert (said.word, said.outcome) == (Word.FASTER, Outcome.WARNED)
+    # What these runs exclude is not named.
+    said = in_order([1.0] * 8 + [1.1] * 8, 3)
+    assert said.word is Word.SLOWER
+    assert "or a drift" not in said.headline
 
 
 def test_a_drift_is_allowed_for_in_its_own_direction_only():
