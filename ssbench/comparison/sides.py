@@ -24,7 +24,7 @@ from ssbench.comparison.compare import Comparison, only_classes, rows_of
 from ssbench.comparison.failures import error_of_difference, interval, share_of
 from ssbench.comparison.family import FAILURES, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, only_classes_of
-from ssbench.comparison.floor import PLACEMENT, Floors, is_ratio, with_floor_of_sides
+from ssbench.comparison.floor import PLACEMENT, Floors, is_ratio, placement, with_floor_of_sides
 from ssbench.comparison.order import order_of
 from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
@@ -60,8 +60,11 @@ def compare_sides(
     ``floors`` say what differs from run to run.
     """
     before, after = both_sides(statistics)
+    objects = min((each for each in _objects(statistics, ("ALL", None)) if each), default=None)
     found = {
-        place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
+        place: with_floor_of_sides(
+            each, floors.of_sides(place) if floors else None, _objects(statistics, place[0])
+        )
         if is_ratio(place)
         else each
         for place, each in differences_of_sides(statistics).items()
@@ -77,9 +80,9 @@ def compare_sides(
         runs=(0, 0),
         rows=tuple(rows_of(changes)),
         repeated=sure or failing,
-        judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else why_not,
+        judgment=f"{_JUDGMENT}. {_floor_in_words(floors, objects)}" if sure else why_not,
         noise=noise,
-        warnings=statistics.warnings,
+        warnings=(*_few_objects(objects, floors), *statistics.warnings),
         seconds=statistics.duration,
         only_classes=only_classes_of(statistics),
     )
@@ -93,13 +96,39 @@ def both_sides(statistics: RunStatistics) -> tuple[RunPart, RunPart]:
     return before, after
 
 
-def _floor_in_words(floors: Floors | None) -> str:
+def _objects(statistics: RunStatistics, key: Key) -> tuple[float | None, float | None]:
+    """Return of how many objects the operations of each side are; None where they are many, or not known."""
+    sections = [section.operation for section in statistics.sections if section.operation]
+    operation = next((each.code for each in sections if each.name.upper() == key[0]), None)
+    classes = [each.name for each in statistics.run.scenario.size_classes]
+    size_class = classes.index(key[1]) if key[1] in classes else None
+    one, two = (
+        side.numbers.objects.effective(operation, size_class) if side.numbers.objects else None
+        for side in both_sides(statistics)
+    )
+    return one, two
+
+
+def _floor_in_words(floors: Floors | None, objects: float | None) -> str:
     """Say what the intervals allow for that no single run shows."""
     if floors is not None and floors.of_sides((("ALL", None), "p50")) is not None:
         return f"What differs from run to run is that of {floors.runs} earlier equal runs"
+    few = f" of only {objects:.0f} objects" if objects and placement(objects) > PLACEMENT else ""
     return (
-        f"That the objects of a side lie on slower devices is allowed for ({100 * PLACEMENT:g} % a side is"
-        " assumed; --repeat, or four earlier equal runs in --results-dir, measure what differs)"
+        "That the objects of a side lie on slower devices is allowed for"
+        f" ({100 * placement(objects):.2g} % a side{few} is assumed; --repeat, or four earlier equal runs in"
+        " --results-dir, measure what differs)"
+    )
+
+
+def _few_objects(objects: float | None, floors: Floors | None) -> tuple[str, ...]:
+    """Say that a side has few objects, where no earlier runs tell what that does."""
+    is_known = floors is not None and floors.of_sides((("ALL", None), "p50")) is not None
+    if is_known or not objects or placement(objects) == PLACEMENT:
+        return ()
+    return (
+        f"a side has only {objects:.0f} objects: a difference may be one of their devices, and only large"
+        " ones are shown; use more objects",
     )
 
 

@@ -44,6 +44,7 @@ from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.scenario.owner import owner_of
 from ssbench.statistics import Slowest, make_statistics
 from ssbench.statistics.latencies import plain
+from ssbench.statistics.objects import Objects
 from ssbench.statistics.summary import collector_of
 from ssbench.swift.auth import authenticate
 from ssbench.swift.credentials import Credentials, Session
@@ -493,6 +494,40 @@ def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_pa
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat", io.StringIO())
     assert "none.stat" in caplog.text
+
+
+# -- few objects, and noise of their own --------------------------------------------------------------
+
+
+def test_few_objects_on_unequal_devices_are_said_and_make_no_difference():
+    """Of 20 objects on devices that differ by 30 %, 23 of 60 equal comparisons differed."""
+    random, differ = np.random.default_rng(8), 0
+    for _ in range(20):
+        found = compare_sides(reads(random, 60, sides=NAMES, store=Store(objects=20, differ=0.3)))
+        differ += found.find(None, None, "p50").differs
+    assert differ <= 2
+    assert "of only 10 objects is assumed" in found.judgment
+    assert found.warnings[0].startswith("a side has only 10 objects: a difference may be")
+    twice = compare_sides(reads(random, 60, 2.5, sides=NAMES, store=Store(objects=20, differ=0.3)))
+    assert verdict(twice).word is Word.SLOWER
+
+
+def test_many_objects_widen_nothing():
+    random = np.random.default_rng(8)
+    many = compare_sides(reads(random, 60, 1.2, sides=NAMES, store=Store(objects=2000, differ=0.3)))
+    assert verdict(many).word is Word.SLOWER
+    assert "(2 % a side is assumed" in many.judgment
+    assert not many.warnings
+
+
+def test_objects_count_as_often_as_they_are_used():
+    used = Objects()
+    number = np.concatenate([np.repeat(np.arange(10), 5), np.full(50, 10)])
+    used.add(ResultBlock(100, {"operation": np.ones(100, int), "object": number}))
+    assert used.effective(1) == pytest.approx(100**2 / (10 * 25 + 50**2))
+    assert used.effective(0) is None
+    used.add(ResultBlock(1, {"operation": np.ones(1, int)}))  # of which nobody knows
+    assert used.effective() is None
 
 
 # -- operations that failed --------------------------------------------------------------------------
