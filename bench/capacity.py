@@ -91,8 +91,8 @@ STORES = (
 
 SWEEPS: tuple[tuple[str, Callable[[float], float], float], ...] = (
     ("46 a user up to 4", lambda n: 46 * min(n, 4), 4.0),
-    ("rounded at 10", lambda n: 20 * n / (1 + (n / 10) ** 4) ** 0.25, 10.0),
-    ("USL", lambda n: 20 * n / (1 + 0.05 * (n - 1) + 0.002 * n * (n - 1)), 7.398),
+    ("rounded at 10", lambda n: 20 * n / (1 + (n / 10) ** 4) ** 0.25, 11.75),  # 90 % of the most
+    ("USL", lambda n: 20 * n / (1 + 0.05 * (n - 1) + 0.002 * n * (n - 1)), 12.22),
     ("never levels off", lambda n: 20 * n, math.inf),
 )
 

@@ -54,7 +54,7 @@ def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | No
         conclusion = f"The sweep ended: {ended}."
     knee = find_knee(variable, steps)
     if knee:
-        conclusion += f" {knee_in_words(variable, knee)}"
+        conclusion += f" {knee_in_words(variable, knee, min(step.value for step in steps))}"
     if isinstance(variable, OfGroup):
         conclusion = " ".join([conclusion, *of_others(variable, steps)])
     elif steps:

@@ -1,17 +1,19 @@
 """When a sweep ends, what is to be known of it, and its knee: where more load brings nothing.
 
-Two models of the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
+The knee is the lowest load at which the rate is nearly (:data:`NEAR`) the best that there is. Two models of
+the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
 
 ``queue``
-    ``X(N) = a N / (1 + (N / knee)^s)^(1/s)``: rises by ``a`` a user and levels off at ``a knee``; the smaller
-    ``s``, the rounder. These are the asymptotes of a closed queueing network, which meet at the knee (Denning
-    and Buzen, ACM Computing Surveys 10, 1978).
+    ``X(N) = a N / (1 + (N / corner)^s)^(1/s)``: rises by ``a`` a user and levels off at ``a corner``; the
+    smaller ``s``, the rounder. These are the asymptotes of a closed queueing network, which meet at the
+    corner (Denning and Buzen, ACM Computing Surveys 10, 1978). A sharp corner itself is the knee.
 ``USL``
     ``X(N) = a N / (1 + sigma (N - 1) + kappa N (N - 1))``, the Universal Scalability Law (Gunther, Guerrilla
-    Capacity Planning, 2007), which can fall again. Its knee is its highest rate divided by ``a``.
+    Capacity Planning, 2007), which can fall again.
 
 Both have three parameters, so the one that leaves less is taken. The interval is that of the profile
-likelihood: all knees, of either model, with which the rest is not significantly worse.
+likelihood: all knees, of either model, with which the rest is not significantly worse. Neither model knows
+what a rate does beyond the steps: where the last doubling of the load still raised it, no knee is certain.
 """
 
 from __future__ import annotations
@@ -45,6 +47,9 @@ _CROSSTALK = np.concatenate(([0.0], np.geomspace(1e-8, 0.3, 120)))
 
 _Floats = npt.NDArray[np.float64]
 
+#: The rate at the knee is at least this share of the best.
+NEAR = 0.9
+
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
 LEAST_GAIN = 0.05
 
@@ -53,9 +58,10 @@ LEAST_GAIN = 0.05
 class Knee:
     """Where the rate stops rising with the load, between ``low`` and ``high`` (95 %).
 
-    ``model`` is the name of the one that fits better, ``error`` by which share of the rate steps are off it.
-    ``high`` is infinite where it is not certain that the sweep went beyond the knee, ``value`` where it
-    seems not to have.
+    None of them is below the lowest load, at which the rate may be as high already. ``model`` is the name
+    of the one that fits better, ``error`` by which share of the rate steps are off it. ``rise`` is by which
+    share the rate rose when the load was doubled for the last time. ``high`` is infinite where it is not
+    certain that the sweep went beyond the knee, ``value`` where it seems not to have.
     """
 
     value: PerhapsNumber
@@ -63,6 +69,7 @@ class Knee:
     high: PerhapsNumber
     model: str
     error: float
+    rise: float
 
     @property
     def reached(self) -> bool:
@@ -101,16 +108,48 @@ def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float
     least = float(best.rest.min())
     allowed = least + _more(least, len(known) - 3)
     likely = np.concatenate([fit.knees[fit.rest <= allowed] for fit in fits])
-    value = float(best.knees[int(np.argmin(best.rest))])
-    highest = float(x.max())
-    low, high = float(likely.min()), float(likely.max())
+    lowest, highest = float(x.min()), float(x.max())
+    measured, rise, levelled = _between_steps(x, y)
+    low, high = (max(lowest, float(each)) for each in (likely.min(), likely.max()))
+    # Models cannot tell corners that are below all steps.
+    value = lowest if measured == low == lowest else _weighed(fits, least, 4 * highest)
+    value = min(max(value, low), high)
     error = math.sqrt(least / float(weights.sum()))
-    if high > highest:
-        # Where a knee beyond all steps is cannot be known.
-        # A lower end below all steps says nothing: 0.
-        low = min(low, highest) if low > float(x.min()) else 0.0
-        return Knee(value if value <= highest else math.inf, low, math.inf, best.name, error)
-    return Knee(value, low, high, best.name, error)
+    if high > highest or not levelled:
+        # Where a knee beyond all steps is cannot be known. A lower end at the first step says nothing: 0.
+        low = min(low, highest) if low > lowest else 0.0
+        value = value if value <= highest and levelled else math.inf
+        return Knee(value, low, math.inf, best.name, error, rise)
+    return Knee(value, low, high, best.name, error, rise)
+
+
+def _weighed(fits: Sequence[_Fit], least: float, most: float) -> float:
+    """Return the mean of all knees up to ``most`` by their likelihood, of logarithms.
+
+    The likeliest alone may have a sharp corner where a round one, with a later knee, fits as well.
+    """
+    weights = np.exp((least - np.concatenate([fit.rest.ravel() for fit in fits])) / 2)
+    knees = np.clip(np.concatenate([fit.knees.ravel() for fit in fits]), 1e-9, most)
+    return math.exp(float(weights @ np.log(knees)) / float(weights.sum()))
+
+
+def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
+    """Return from which load on the rate is near the best, what the last doubling brought, if that is little.
+
+    What it brought is a share. ``y`` are logarithms of the rate, which rise in straight lines between steps;
+    a rate that levels off is above them.
+    """
+    loads = np.unique(x)
+    logs = np.array([y[x == load].mean() for load in loads])
+    wanted = float(logs.max()) + math.log(NEAR)
+    place = int(np.argmax(logs >= wanted))
+    near = float(loads[0])
+    if place:
+        near = math.exp(np.interp(wanted, logs[place - 1 : place + 1], np.log(loads[place - 1 : place + 1])))
+    half = max(float(loads[-1]) / 2, float(loads[0]))
+    before = float(np.interp(math.log(half), np.log(loads), logs))
+    rise = math.expm1((float(logs[-1]) - before) / math.log2(loads[-1] / half))
+    return near, rise, before - float(logs[loads > half].max()) >= math.log(NEAR)
 
 
 def _more(least: float, degrees: int) -> float:
@@ -128,23 +167,28 @@ def _rest(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:
 
 
 def _queue(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
-    knees = np.geomspace(x.min() / 2, x.max() * 4, 600)
+    corners = np.geomspace(x.min() / 8, x.max() * 4, 800)
     sharpness = _SHARPNESS[None, :, None]
-    ratio = np.log(x[None, None, :] / knees[:, None, None])
+    ratio = np.log(x[None, None, :] / corners[:, None, None])
     shapes = np.log(x) - np.logaddexp(0.0, sharpness * ratio) / sharpness
-    return _Fit("queue", knees, _rest(y, weights, shapes).min(axis=1))
+    # From where X(N) is this near to its asymptote on: a sharp corner is, itself.
+    beyond = np.maximum(1.0, NEAR / (1 - NEAR**_SHARPNESS) ** (1 / _SHARPNESS))
+    return _Fit("queue", np.outer(corners, beyond).ravel(), _rest(y, weights, shapes).ravel())
 
 
 def _usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
     sigma, kappa = _CONTENTION[:, None, None], _CROSSTALK[None, :, None]
     shapes = np.log(x) - np.log1p(sigma * (x - 1) + kappa * x * (x - 1))
     rest = _rest(y, weights, shapes).ravel()
+    sigma, kappa = _CONTENTION[:, None], _CROSSTALK[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        peak = np.sqrt((1 - _CONTENTION[:, None]) / _CROSSTALK[None, :])
-        at_peak = peak / (1 + _CONTENTION[:, None] * (peak - 1) + _CROSSTALK[None, :] * peak * (peak - 1))
-        asymptote = np.where(_CROSSTALK[None, :] > 0, at_peak, 1 / _CONTENTION[:, None])
-    knees = np.nan_to_num(asymptote, nan=np.inf, posinf=np.inf).ravel()
-    return _Fit("USL", knees, rest)
+        peak = np.maximum(np.sqrt((1 - sigma) / kappa), 1.0)
+        most = np.where(kappa > 0, peak / (1 + sigma * (peak - 1) + kappa * peak * (peak - 1)), 1 / sigma)
+        # X(N) = NEAR most is a square equation; its smaller root, in the form that allows kappa to be 0.
+        wanted = NEAR * most
+        half = (1 - wanted * (sigma - kappa)) / 2
+        knees = wanted * (1 - sigma) / (half + np.sqrt(half**2 - wanted**2 * kappa * (1 - sigma)))
+    return _Fit("USL", np.nan_to_num(knees, nan=np.inf, posinf=np.inf).ravel(), rest)
 
 
 def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
@@ -194,18 +238,23 @@ def _may_be(step: Step, rate: float) -> bool:
     return step.rate >= rate or (step.interval is not None and step.interval.high >= rate)
 
 
-def knee_in_words(variable: Varied, found: Knee) -> str:
-    """Return a sentence on the knee."""
+def knee_in_words(variable: Varied, found: Knee, lowest: float) -> str:
+    """Return a sentence on the knee; ``lowest`` is the lowest load that was tried."""
     words = variable.words
     fit = f"{found.model} model, steps {extent(found.error)} % off"
     if found.reached:
+        below = f" or below (95 % sure: at most {plain(short(found.high))}; {fit})"
+        between = f" (95 % sure: {plain(short(found.low))} to {plain(short(found.high))}; {fit})"
+        interval = below if found.value <= lowest else between
         return (
-            f"The knee is at {words(short(found.value))} (95 % sure: {plain(short(found.low))} to"
-            f" {plain(short(found.high))}; {fit}): beyond it more load brings longer waits, not more"
-            " operations."
+            f"The knee is at {words(short(found.value))}{interval}: beyond it more load brings longer waits,"
+            f" and at most {extent(1 / NEAR - 1)} % more operations."
         )
+    rises = f"still rises by {extent(found.rise)} % at each doubling"
+    if found.rise < LEAST_GAIN:
+        rises = "may still rise at the highest load"
     known = f"; if there is one, it is at {words(short(found.low))} or beyond" if found.low else ""
-    return f"No knee is certain, since the rate may still rise at the highest load ({fit}){known}."
+    return f"No knee is certain, since the rate {rises} ({fit}){known}."
 
 
 def short(value: float) -> float:

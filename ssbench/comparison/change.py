@@ -66,7 +66,7 @@ class Difference:
     ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
     with ``freedom`` degrees of freedom. ``drift`` is allowed for in its interval. ``between_runs``:
     the error has what differs from run to run in it; ``sure``: well enough for a word. ``after_low`` and
-    ``after_high`` are the 95 % interval of the mean after, None of a single run.
+    ``after_high`` are the 95 % interval of the mean after, None of a single run but for shares of its sides.
     """
 
     before: float | None
@@ -159,6 +159,11 @@ def difference(
         return Difference(first, second)
     is_share = figure.is_share
     scaled = values if is_share else [[math.log(value) for value in side] for side in values]
+    halves = [half for side in (before, after) if (half := _half_of_mean(side)) is not None]
+    # Whole intervals are known, and not how they came about.
+    alone = math.hypot(*halves) / t_quantile(1 - LEVEL / 2, math.inf) if len(halves) == 2 else None
+    # Runs of few failures may be alike by chance.
+    least = alone or 0.0 if is_share else 0.0
     middle = fmean(scaled[1]) - fmean(scaled[0])
     fewest = min(map(len, scaled))
     if fewest > 1:
@@ -171,7 +176,7 @@ def difference(
                 first,
                 second,
                 middle,
-                error,
+                max(error, least),
                 len(pairs) - 1.0,
                 between_runs=True,
                 sure=sure,
@@ -188,7 +193,7 @@ def difference(
             first,
             second,
             middle,
-            error,
+            max(error, least),
             freedom,
             drift,
             between_runs=True,
@@ -197,11 +202,7 @@ def difference(
             after_low=low,
             after_high=high,
         )
-    halves = [half for side in (before, after) if (half := _half_of_mean(side)) is not None]
-    if len(halves) < 2 or is_share:
-        return Difference(first, second, middle)
-    # Whole intervals are known, and not how they came about.
-    return Difference(first, second, middle, math.hypot(*halves) / t_quantile(1 - LEVEL / 2, math.inf))
+    return Difference(first, second, middle, alone)
 
 
 def judged(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
-from ssbench.comparison.family import HEADS, Place, judge_all
+from ssbench.comparison.family import FAILURES, HEADS, Place, is_measured, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
+from ssbench.figures.units import extent
 from ssbench.gates import Result, Undecided
 from ssbench.statistics.confidence import MIN_SECONDS
 
@@ -55,7 +57,8 @@ class Comparison:
     run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
     have been the same and was not. ``conditions`` are those that were asked for,
     ``undecided`` is what those that are undecided count as. ``only_classes`` has the size class of each
-    operation that has one, whose changes are those of the operation.
+    operation that has one, whose changes are those of the operation. ``doubt`` says what else would explain
+    all changes that are shown; it is empty where nothing would that is known.
     """
 
     before: str
@@ -71,18 +74,20 @@ class Comparison:
     seconds: float = 0.0
     drifts: Mapping[str, float] | None = None
     only_classes: Mapping[str, str] = field(default_factory=dict)
+    doubt: str = ""
 
     def changes(self) -> list[tuple[Row, str, Change]]:
         """Return every change with its row and the name of its figure."""
         return [(row, name, change) for row in self.rows for name, change in row.changes.items()]
 
     def heads(self) -> list[tuple[Row, str, Change]]:
-        """Return the changes on which the verdict stands."""
+        """Return the changes on which the verdict stands; that of failures first, where there were some."""
         return [
             (row, name, row.changes[name])
             for row in self.rows
-            for name in HEADS
+            for name in (FAILURES, *HEADS)
             if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
+            if is_measured(row.changes[name])
         ]
 
     def has(self, operation: str | None, size_class: str | None) -> bool:
@@ -131,13 +136,14 @@ def compare(
                 if floor is not None and min(counts):
                     measured = with_floor(measured, floor, counts, apart=_apart(*sides))
                 found[key, name] = measured
+    changes = judge_all(found, noise)
     runs = len(before), len(after)
     floor_of = floors.runs if floors is not None and floors.of((("ALL", None), HEADS[0])) is not None else 0
     return Comparison(
         before=_name(before),
         after=_name(after),
         runs=runs,
-        rows=tuple(rows_of(judge_all(found, noise))),
+        rows=tuple(rows_of(changes)),
         repeated=any(each.sure for each in found.values()),
         judgment=_judgment(
             runs, order, floor_of, has_intervals=any(each.error is not None for each in found.values())
@@ -149,6 +155,7 @@ def compare(
         ),
         drifts=_drifts(before, after, order),
         only_classes=only_classes([run.only_classes for run in (*before, *after)]),
+        doubt=_doubt(before, after, order, _shown(found, changes)),
     )
 
 
@@ -212,6 +219,41 @@ def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], ord
         carried = places.carried_over(*logs)
         worse = worse.joined(-carried if FIGURES[name].more_is_better else carried)
     return worse
+
+
+def _doubt(
+    before: Sequence[RunFigures],
+    after: Sequence[RunFigures],
+    order: Order | None,
+    shown: Sequence[float],
+) -> str:
+    """Say that a drift would explain all differences that are shown, where one side followed the other.
+
+    It is one that the runs of each side do not exclude, by either head figure. Differences above 0 are for
+    the worse.
+    """
+    low = high = 0.0
+    for name, places, *logs in _head_logs(before, after, order):
+        ends = places.may_carry_over(*logs)
+        if FIGURES[name].more_is_better:
+            ends = -ends[1], -ends[0]
+        low, high = min(low, ends[0]), max(high, ends[1])
+    if order is None or not shown or not all(low <= each <= high for each in shown):
+        return ""
+    largest = max(map(abs, shown))
+    each_run = math.expm1(largest / abs(fmean(order.after) - fmean(order.before)))
+    return (
+        f"or a drift of {extent(each_run)} % a run, which these runs allow: one side was measured after the"
+        " other (--versus measures in turn)"
+    )
+
+
+def _shown(found: Mapping[Place, Difference], changes: Mapping[Place, Change]) -> list[float]:
+    """Return the differences that are shown, of logarithms, where more is worse; not those of shares."""
+    middles = [
+        (FIGURES[place[1]], found[place].middle or 0.0) for place, each in changes.items() if each.differs
+    ]
+    return [-middle if figure.more_is_better else middle for figure, middle in middles if not figure.is_share]
 
 
 def _apart(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> bool:

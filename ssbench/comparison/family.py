@@ -15,13 +15,16 @@ from ssbench.comparison.figures import FIGURES, Key
 #: The figures on which the verdict stands, of all operations.
 HEADS = ("p50", "rate")
 
+#: A third one where operations failed: latencies and rates are of those that did not.
+FAILURES = "errors"
+
 Place = tuple[Key, str]
 
 
 def judge_all(found: Mapping[Place, Difference], noise: float) -> dict[Place, Change]:
     """Return the changes of all figures, in the same order."""
-    sure = [place for place, each in found.items() if each.sure]
-    heads = [place for place in sure if place[0] == ("ALL", None) and place[1] in HEADS]
+    sure = [place for place, each in found.items() if each.sure and is_measured(each)]
+    heads = [place for place in sure if place[0] == ("ALL", None) and place[1] in {*HEADS, FAILURES}]
     others = [place for place in sure if place not in heads]
     plain = {place: judged(FIGURES[place[1]], each, noise) for place, each in found.items()}
     shown = holm([plain[place].p or 0.0 for place in others])
@@ -31,6 +34,11 @@ def judge_all(found: Mapping[Place, Difference], noise: float) -> dict[Place, Ch
     for place, is_shown in zip(others, shown, strict=True):
         changes[place] = judged(FIGURES[place[1]], found[place], noise, LEVEL / len(others), shown=is_shown)
     return changes
+
+
+def is_measured(found: Difference | Change) -> bool:
+    """Whether there is something that could differ: not where no operation failed on either side."""
+    return bool(found.before or found.after)
 
 
 def holm(probabilities: Sequence[float], level: float = LEVEL) -> list[bool]:

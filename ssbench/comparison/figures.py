@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ssbench.comparison.facts import facts_of
+from ssbench.comparison.failures import half_width
 from ssbench.figures import COMPARED, Figure, Range
 from ssbench.statistics import Line, RunStatistics
 from ssbench.verdict.reasons import of_delivery
@@ -21,7 +22,11 @@ FIGURES = COMPARED
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A figure of one run. ``half`` is half the width of its interval, of the logarithm; None: not known."""
+    """A figure of one run.
+
+    ``half`` is half the width of its 95 % interval, of the logarithm (of shares: of the value); None: not
+    known.
+    """
 
     value: float
     half: float | None = None
@@ -90,7 +95,7 @@ def _samples(line: Line, run: RunStatistics) -> Iterator[tuple[str, Sample]]:
         if figure.is_share:
             share = figure.share(line, run)
             if share is not None:
-                yield key, Sample(share)
+                yield key, Sample(share, half_width(line))
         elif (value := figure.value(line, run)) and math.isfinite(value) and not figure.at_least(line, run):
             yield key, _sample(value, figure.interval(line, run))
 

@@ -28,6 +28,10 @@ _LEAST_FREEDOM = 3
 #: the logarithm), where no earlier runs tell.
 PLACEMENT = 0.02
 
+#: By how much one object is slower than another, because its devices are (the same): the fewer there are of a
+#: side, the less of this averages out.
+OBJECTS_DIFFER = 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class Past:
@@ -139,15 +143,22 @@ def with_floor(found: Difference, floor: Floor, runs: tuple[int, int], *, apart:
     return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
 
 
-def with_floor_of_sides(found: Difference, floor: tuple[float, float] | None) -> Difference:
+def placement(objects: float | None) -> float:
+    """Return what is assumed of a side of so many objects; None: they are many, or it is not known."""
+    return max(PLACEMENT, OBJECTS_DIFFER / math.sqrt(objects)) if objects else PLACEMENT
+
+
+def with_floor_of_sides(
+    found: Difference, floor: tuple[float, float] | None, objects: tuple[float | None, float | None]
+) -> Difference:
     """Return a difference of the sides of one run, with what differs between them from run to run.
 
-    Where no earlier runs tell, :data:`PLACEMENT` is assumed.
+    Where no earlier runs tell, :func:`placement` is assumed, by the numbers of ``objects`` of both sides.
     """
     if found.middle is None or found.error is None:
         return found
     if floor is None:
-        return replace(found, error=math.hypot(found.error, math.sqrt(2) * PLACEMENT))
+        return replace(found, error=math.hypot(found.error, *map(placement, objects)))
     variance, freedom = floor
     if variance <= found.error**2:
         return found

@@ -71,6 +71,20 @@ class Order:
             return 0.0
         return slope * (fmean(self.after) - fmean(self.before))
 
+    def may_carry_over(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+        """Return which differences, after less before, a drift may explain that the sides allow (95 %).
+
+        These are the least and the most; 0 and 0 where the sides were not measured one after the other.
+        """
+        freedom = len(before) + len(after) - 3
+        if not self.one_after_the_other or freedom < 1:
+            return 0.0, 0.0
+        slope, error = self._line(before, after)
+        half = t_quantile(_SURE, freedom) * error
+        distance = fmean(self.after) - fmean(self.before)
+        low, high = sorted(((slope - half) * distance, (slope + half) * distance))
+        return low, high
+
     def _line(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
         """Return the slope and its standard error; the latter is 0 of too few runs."""
         centred = [

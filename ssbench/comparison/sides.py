@@ -21,9 +21,10 @@ import numpy as np
 
 from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Difference, interval_of_mean
 from ssbench.comparison.compare import Comparison, only_classes, rows_of
-from ssbench.comparison.family import Place, judge_all
+from ssbench.comparison.failures import error_of_difference, interval, share_of
+from ssbench.comparison.family import FAILURES, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, only_classes_of
-from ssbench.comparison.floor import PLACEMENT, Floors, with_floor_of_sides
+from ssbench.comparison.floor import PLACEMENT, Floors, is_ratio, placement, with_floor_of_sides
 from ssbench.comparison.order import order_of
 from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
@@ -43,11 +44,11 @@ _JUDGMENT = (
 )
 _TOO_SHORT = (
     f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"
-    " sides: no verdict"
+    " sides"
 )
 _NEVER_BEGUN = (
     "operations that were due never began, of which side is not known, so that percentiles would be of the"
-    " others alone: no verdict"
+    " others alone"
 )
 
 
@@ -59,21 +60,29 @@ def compare_sides(
     ``floors`` say what differs from run to run.
     """
     before, after = both_sides(statistics)
+    objects = min((each for each in _objects(statistics, ("ALL", None)) if each), default=None)
     found = {
-        place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
+        place: with_floor_of_sides(
+            each, floors.of_sides(place) if floors else None, _objects(statistics, place[0])
+        )
+        if is_ratio(place)
+        else each
         for place, each in differences_of_sides(statistics).items()
     }
-    sure = any(each.sure for each in found.values())
+    changes = judge_all(found, noise)
+    sure = any(each.sure for place, each in found.items() if is_ratio(place))
+    failing = any(each.differs for place, each in changes.items() if not is_ratio(place))
     why_not = _NEVER_BEGUN if _lacks_waits(statistics.total, _SHARES["p50"]) else _TOO_SHORT
+    why_not += ": only shares of failures are compared" if failing else ": no verdict"
     return Comparison(
         before=before.name,
         after=after.name,
         runs=(0, 0),
-        rows=tuple(rows_of(judge_all(found, noise))),
-        repeated=sure,
-        judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else why_not,
+        rows=tuple(rows_of(changes)),
+        repeated=sure or failing,
+        judgment=f"{_JUDGMENT}. {_floor_in_words(floors, objects)}" if sure else why_not,
         noise=noise,
-        warnings=statistics.warnings,
+        warnings=(*_few_objects(objects, floors), *statistics.warnings),
         seconds=statistics.duration,
         only_classes=only_classes_of(statistics),
     )
@@ -87,13 +96,39 @@ def both_sides(statistics: RunStatistics) -> tuple[RunPart, RunPart]:
     return before, after
 
 
-def _floor_in_words(floors: Floors | None) -> str:
+def _objects(statistics: RunStatistics, key: Key) -> tuple[float | None, float | None]:
+    """Return of how many objects the operations of each side are; None where they are many, or not known."""
+    sections = [section.operation for section in statistics.sections if section.operation]
+    operation = next((each.code for each in sections if each.name.upper() == key[0]), None)
+    classes = [each.name for each in statistics.run.scenario.size_classes]
+    size_class = classes.index(key[1]) if key[1] in classes else None
+    one, two = (
+        side.numbers.objects.effective(operation, size_class) if side.numbers.objects else None
+        for side in both_sides(statistics)
+    )
+    return one, two
+
+
+def _floor_in_words(floors: Floors | None, objects: float | None) -> str:
     """Say what the intervals allow for that no single run shows."""
     if floors is not None and floors.of_sides((("ALL", None), "p50")) is not None:
         return f"What differs from run to run is that of {floors.runs} earlier equal runs"
+    few = f" of only {objects:.0f} objects" if objects and placement(objects) > PLACEMENT else ""
     return (
-        f"That the objects of a side lie on slower devices is allowed for ({100 * PLACEMENT:g} % a side is"
-        " assumed; --repeat, or four earlier equal runs in --results-dir, measure what differs)"
+        "That the objects of a side lie on slower devices is allowed for"
+        f" ({100 * placement(objects):.2g} % a side{few} is assumed; --repeat, or four earlier equal runs in"
+        " --results-dir, measure what differs)"
+    )
+
+
+def _few_objects(objects: float | None, floors: Floors | None) -> tuple[str, ...]:
+    """Say that a side has few objects, where no earlier runs tell what that does."""
+    is_known = floors is not None and floors.of_sides((("ALL", None), "p50")) is not None
+    if is_known or not objects or placement(objects) == PLACEMENT:
+        return ()
+    return (
+        f"a side has only {objects:.0f} objects: a difference may be one of their devices, and only large"
+        " ones are shown; use more objects",
     )
 
 
@@ -108,8 +143,7 @@ def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
                 continue
             if (difference := _difference(sides, share)) is not None:
                 found[key, name] = difference
-        before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
-        found[key, "errors"] = Difference(before, after, after - before)
+        found[key, FAILURES] = _difference_of_shares(*sides)
     return found
 
 
@@ -159,6 +193,25 @@ def _difference(sides: tuple[Figures, Figures], share: float) -> Difference | No
     size = effective_size(parts)
     error = float(np.std(parts, ddof=1)) / math.sqrt(size)
     return Difference(before, after, middle, error, max(1.0, size - 1), between_runs=True, sure=True)
+
+
+def _difference_of_shares(before: Figures, after: Figures) -> Difference:
+    """Return the difference of the shares of operations that failed."""
+    first, second = share_of(before), share_of(after)
+    found = error_of_difference(before, after)
+    if found is None:
+        return Difference(first, second, second - first)
+    low, high = interval(after)
+    return Difference(
+        first,
+        second,
+        second - first,
+        *found,
+        between_runs=True,
+        sure=True,
+        after_low=low,
+        after_high=high,
+    )
 
 
 def _parts(before: Latencies, after: Latencies, share: float) -> Series:

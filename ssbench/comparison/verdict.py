@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from ssbench.comparison.change import ENOUGH_RUNS, OF_SHARES, Change
 from ssbench.comparison.compare import Comparison, Row
+from ssbench.comparison.family import FAILURES, is_measured
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import signed
 from ssbench.document import Tone
@@ -62,8 +63,8 @@ def verdict(comparison: Comparison) -> Verdict:
     results = [each.result for each in comparison.conditions]
     shown = [each for each in comparison.changes() if each[2].differs]
     coarse = _coarse(comparison)
-    failing = _more_errors(comparison)
-    found = _word(comparison, shown)
+    failing = _unjudged_errors(comparison)
+    found = Word.UNDECIDED if failing and _beyond(failing, comparison) else _word(comparison, shown)
     word, outcome = found, _OUTCOMES[found]
     if Result.FAILED in results:
         word, outcome = Word.FAILED, Outcome.FAILED
@@ -72,7 +73,7 @@ def verdict(comparison: Comparison) -> Verdict:
     elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
-    elif failing and outcome is Outcome.GOOD:
+    elif outcome is Outcome.GOOD and (comparison.doubt or (failing and (failing.change or 0.0) > 0)):
         outcome = Outcome.WARNED
     parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_of_changes(comparison, found, shown))
@@ -123,12 +124,12 @@ def _of_conditions(results: Sequence[Result]) -> str:
 def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, str, Change]]) -> str:
     """Return the word with the head figures, and the largest of the other changes."""
     if word is Word.UNDECIDED:
-        return "no verdict"
+        failing = _unjudged_errors(comparison)
+        return f"no verdict{f': {_of_errors(failing)}' if failing and _beyond(failing, comparison) else ''}"
     heads = comparison.heads()
     if word is Word.SAME:
-        detectable = _detectable(comparison)
-        limit = "" if detectable is None else f" (detectable: {extent(detectable)} % or more)"
-        return f"{word}{limit}"
+        detectable = " or ".join(_detectable_in_words(comparison))
+        return f"{word}{f' (detectable: {detectable} or more)' if detectable else ''}"
     of_heads = [each for each in heads if each[2].differs]
     others = sorted(
         (each for each in shown if each not in of_heads), key=lambda each: _size(*each[1:]), reverse=True
@@ -139,8 +140,11 @@ def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, s
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         largest = _spell(*others[0], with_word=mixed)
         parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
-    if not of_heads and heads:
-        parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in heads)}")
+    speeds = [each for each in heads if not FIGURES[each[1]].is_share]
+    if speeds and not any(each in of_heads for each in speeds):
+        parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in speeds)}")
+    if comparison.doubt:
+        parts.append(comparison.doubt)
     return f"{word}: {'; '.join(parts)}"
 
 
@@ -151,9 +155,10 @@ def _size(figure: str, change: Change) -> float:
 
 
 def _spell(row: Row, figure: str, change: Change, *, with_word: bool) -> str:
-    word = f" {change.word}" if with_word or FIGURES[figure].is_share else ""
-    points = " points" if FIGURES[figure].is_share else ""
-    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)}{points})"
+    if FIGURES[figure].is_share:
+        return f"{row.name} {change.word} ({signed(FIGURES[figure], change)} points)"
+    word = f" {change.word}" if with_word else ""
+    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)})"
 
 
 def _name(row: Row, figure: str) -> str:
@@ -164,31 +169,60 @@ def _figures(number: int) -> str:
     return "figure has" if number == 1 else f"{number} figures share"
 
 
-def _detectable(comparison: Comparison) -> float | None:
-    """Return the change that all head figures would have shown; None where that is not known."""
-    found = [change.detectable for *_, change in comparison.heads() if change.detectable is not None]
+def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
+    """Return the change that all head figures would have shown, or the one of shares.
+
+    None where that is not known.
+    """
+    found = [
+        change.detectable
+        for _, figure, change in comparison.heads()
+        if change.detectable is not None and FIGURES[figure].is_share is of_shares
+    ]
     return max(found, default=None)
 
 
+def _detectable_in_words(comparison: Comparison) -> Iterator[str]:
+    ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
+    if ratio is not None:
+        yield f"{extent(ratio)} %"
+    if share is not None:
+        yield f"{extent(share)} points of errors"
+
+
 def _coarse(comparison: Comparison) -> bool:
-    detectable = _detectable(comparison)
-    return detectable is None or detectable > FINE_ENOUGH
+    ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
+    return ratio is None or ratio > FINE_ENOUGH or (share or 0.0) > OF_SHARES * FINE_ENOUGH
 
 
-def _more_errors(comparison: Comparison) -> Change | None:
-    """Return the change of the share of operations that failed, where more did and no word judges that.
+def _unjudged_errors(comparison: Comparison) -> Change | None:
+    """Return the change of the share of operations that failed, where no word judges it.
 
-    Single runs and the two sides of one run do not tell how much of it is chance.
+    Single runs do not tell how much of it differs from run to run.
     """
-    found = comparison.find(None, None, "errors")
+    found = comparison.find(None, None, FAILURES)
     if found is None or found.change is None or found.word is not None:
         return None
-    return found if found.change > OF_SHARES * comparison.noise else None
+    return found if abs(found.change) > OF_SHARES * comparison.noise else None
+
+
+def _beyond(failing: Change, comparison: Comparison) -> bool:
+    """Whether the shares of two single runs differ by more than chance within these runs."""
+    noise = OF_SHARES * comparison.noise
+    return (failing.low or 0.0) > noise or (failing.high or 0.0) < -noise
+
+
+def _of_errors(failing: Change) -> str:
+    more = "more" if (failing.change or 0.0) > 0 else "fewer"
+    before, after = percent(failing.before), percent(failing.after)
+    return f"{more} operations failed: {before} % of all before, {after} % after"
 
 
 def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> Iterator[str]:
     yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
-    changes = [change for *_, change in comparison.changes() if change.word is not None]
+    changes = [
+        change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
+    ]
     if comparison.repeated and changes:
         heads = [_name(row, figure) for row, figure, change in comparison.heads() if change.word is not None]
         others = len(changes) - len(heads)
@@ -206,17 +240,17 @@ def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> It
                 f"{plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'} beyond the noise, which"
                 f" among {len(changes)} figures is no proof."
             )
-        detectable = _detectable(comparison)
-        if coarse and detectable is not None:
+        detectable = " or ".join(_detectable_in_words(comparison))
+        if coarse and detectable:
             yield (
-                f"This comparison is too coarse to be good news: only changes of {extent(detectable)} % or"
+                f"This comparison is too coarse to be good news: only changes of {detectable} or"
                 f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
             )
-    if comparison.repeated and failing:
+    if comparison.repeated and failing and ((failing.change or 0.0) > 0 or _beyond(failing, comparison)):
+        words = _of_errors(failing)
         yield (
-            f"More operations failed: {percent(failing.before)} % of all before, {percent(failing.after)} %"
-            " after. Latencies are of successes; whether errors differ by chance needs"
-            f" {ENOUGH_RUNS} runs a side."
+            f"{words[:1].upper()}{words[1:]}. Latencies are of successes; whether errors differ from run to"
+            f" run needs {ENOUGH_RUNS} runs a side."
         )
     if comparison.drifts:
         drifts = ", ".join(

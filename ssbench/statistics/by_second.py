@@ -66,7 +66,7 @@ class BySecond(msgspec.Struct):
     def series(self, start: float, end: float) -> tuple[Series, Series]:
         """Return successes and bytes of each whole second of the clock between two moments."""
         first, last = int(np.ceil(start)), int(np.floor(end))
-        if not _is_run(last - first, len(self.counts)):
+        if not is_run(last - first, len(self.counts)):
             return np.empty(0), np.empty(0)
         return _dense(self.counts, first, last), _dense(self.moved, first, last)
 
@@ -79,7 +79,7 @@ class BySecond(msgspec.Struct):
         return mean_interval(without_step(counts)), mean_interval(without_step(moved))
 
 
-def _is_run(span: int, ends: int) -> bool:
+def is_run(span: int, ends: int) -> bool:
     """Whether a run may take so many seconds, in ``ends`` of which something ended."""
     return 0 < span <= min(_MOST_SECONDS, max(_DAY, _MOST_BETWEEN * ends))
 
@@ -273,7 +273,7 @@ class LatencyTable:
         """
         seconds, buckets, counts = self._rows()
         span = int(seconds[-1] - seconds[0]) + 1 if len(seconds) else 0
-        if not _is_run(span, len(seconds)):
+        if not is_run(span, len(seconds)):
             return None
         by_bucket = np.bincount(buckets - buckets.min(), counts)
         sums = np.cumsum(by_bucket)

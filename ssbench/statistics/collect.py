@@ -20,6 +20,7 @@ from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Slowest, measured, slowest
 from ssbench.statistics.members import MembersCollector
+from ssbench.statistics.objects import Objects
 from ssbench.statistics.over_time import OverTimeCollector
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
@@ -75,7 +76,7 @@ class Collector:
     each part of the run, by the field that has its number (``stage``, ``group``), each as if there were no
     other; they need as much memory again. With ``mixed``, for runs that have stages with and without a rate,
     latencies of operations that were not due are kept apart. A ``whole`` run has figures of its accounts and
-    addresses too.
+    addresses too. With ``objects`` it is counted how many of them were used.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Collector:
         over_time: bool = False,
         mixed: bool = False,
         whole: bool = True,
+        objects: bool = False,
         parts: Mapping[str, Sequence[Collector]] = NO_PARTS,
     ) -> None:
         #: Only of fields that have parts.
@@ -107,6 +109,7 @@ class Collector:
         self.slowest = SlowestCollector() if over_time else None
         #: Accounts and addresses, of the run as a whole.
         self.members = MembersCollector(mixed=mixed) if whole else None
+        self.objects = Objects() if objects else None
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, CauseCollector] = {}
         self._figures = FiguresCollector(self.keys, mixed=mixed)
@@ -147,6 +150,8 @@ class Collector:
         groups = self._figures.add(block, started, self.results, last_sent)
         if self.members:
             self.members.add(block, started, self.results, last_sent)
+        if self.objects:
+            self.objects.add(block)
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
         tally(self.workers, block.worker[known], succeeded[known])

@@ -32,6 +32,7 @@ from ssbench.statistics.generator import Generator, Measured, generator, sentenc
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Slowest
 from ssbench.statistics.members import Member
+from ssbench.statistics.objects import Objects
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.sections import Section, sections_of
 from ssbench.statistics.steadiness import Course, course_of
@@ -82,7 +83,7 @@ class RunStatistics:
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
     users, ``sides`` the two of a run with ``--ab``. ``pooled`` is whether it is of several stages together,
-    whose intervals would be of what was asked for.
+    whose intervals would be of what was asked for. ``objects`` is how often each was used, of a side.
     """
 
     run: RunDescription
@@ -121,6 +122,7 @@ class RunStatistics:
     addresses: tuple[Member, ...] = ()
     address_names: tuple[str, ...] = ()
     pooled: bool = False
+    objects: Objects | None = None
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -235,6 +237,7 @@ def numbers_of(
         sending=_sending(summary),
         waits=waits(leaves, facts.run.scenario.user_count),
         pooled=pooled,
+        objects=collector.objects,
     )
 
 

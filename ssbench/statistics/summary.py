@@ -54,7 +54,7 @@ def collector_of(
     groups = [collector_of(group, begin=begin) for group in facts_of_groups(facts)]
     parts = {
         "stage": [own(by, whole=False) for _ in facts.run.stages],
-        "group": groups or [own(whole=False) for _ in facts.run.sides],
+        "group": groups or [own(whole=False, objects=True) for _ in facts.run.sides],
     }
     return own(by, over_time=over_time, parts=parts)
 

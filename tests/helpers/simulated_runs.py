@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import noise
 import numpy as np
 
-from ssbench.results import ResultBlock, RunDescription
+from ssbench.results import Failure, ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import RunStatistics, make_statistics
 from ssbench.statistics.summary import collector_of
@@ -28,14 +28,22 @@ EACH_SECOND, EACH_RUN, EACH_REQUEST = 0.05, 0.02, 0.6
 class Store:
     """How the noise of a store is; standard deviations of logarithms.
 
-    ``alike`` is the autocorrelation of the noise from second to second. With ``own`` the noise of each second
-    is another one for each of two sides, else they share it. ``placement`` is what differs between the
-    sides of a run, because their objects lie elsewhere.
+    ``alike`` is the autocorrelation of the noise from second to second. With ``own`` the noise of each
+    second is another one for each of two sides, else they share it. ``placement`` is what differs between the
+    sides of a run, because their objects lie elsewhere; or there are so many ``objects`` (0: it is not
+    known), half of them of each side, on this many ``devices`` that ``differ``. The shares of operations that
+    fail (``failing``) are of each side; ``bursts`` are seconds in which half of the operations of a side
+    fail, which side is drawn anew for each.
     """
 
     alike: float = 0.8
     own: bool = False
     placement: float = 0.0
+    objects: int = 0
+    devices: int = 8
+    differ: float = 0.0
+    failing: tuple[float, float] = (0.0, 0.0)
+    bursts: int = 0
 
 
 class _Facts:
@@ -84,7 +92,18 @@ def reads(
     latency = 0.01 * np.exp(levels[side * (places - 1), second] + random.normal(0, EACH_REQUEST, count))
     latency *= np.exp(random.normal(0, store.placement, 2))[side]
     latency[side == (1 if sides else 0)] *= change
+    if store.objects:
+        columns["object"] = 1 + (2 * random.integers(0, -(-store.objects // 2), count) + side)
+        levels = random.normal(0, store.differ, store.devices)
+        device = random.integers(0, store.devices, store.objects + 2)
+        latency *= np.exp(levels[device[columns["object"]]])
+    failed = random.random(count) < np.array(store.failing)[side]
+    for begin in random.integers(0, seconds, store.bursts):
+        failed |= (second == begin) & (side == random.integers(0, 2)) & (random.random(count) < 0.5)
+    latency[failed] = np.nan
+    failure = Failure("HTTP 503", "", {})
+    failures = {int(row): failure for row in np.flatnonzero(failed)}
     facts = _Facts(MIXED if mixed else SCENARIO, sides)
     collector = collector_of(facts)
-    collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}))
+    collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}, failures))
     return make_statistics(collector, facts)

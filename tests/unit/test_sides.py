@@ -19,10 +19,14 @@ from simulated_runs import SCENARIO, Store, reads
 from ssbench import products, reports
 from ssbench.archive.entry import entry_of, past_of
 from ssbench.cli import auth_options, sides
+from ssbench.comparison.conditions import judge
 from ssbench.comparison.floor import Floors
 from ssbench.comparison.sides import _difference, compare_sides, differences_of_sides
+from ssbench.comparison.verdict import Word, verdict
+from ssbench.conditions import parse
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
+from ssbench.gates import Result
 from ssbench.products import Product
 from ssbench.reports import ReportOptions, run_tables
 from ssbench.reports.key_figures import object_path
@@ -40,9 +44,11 @@ from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.scenario.owner import owner_of
 from ssbench.statistics import Slowest, make_statistics
 from ssbench.statistics.latencies import plain
+from ssbench.statistics.objects import Objects
 from ssbench.statistics.summary import collector_of
 from ssbench.swift.auth import authenticate
 from ssbench.swift.credentials import Credentials, Session
+from ssbench.verdict import Outcome
 
 NAMES = ("old", "new")
 
@@ -488,3 +494,95 @@ def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_pa
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat", io.StringIO())
     assert "none.stat" in caplog.text
+
+
+# -- few objects, and noise of their own --------------------------------------------------------------
+
+
+def test_few_objects_on_unequal_devices_are_said_and_make_no_difference():
+    """Of 20 objects on devices that differ by 30 %, 23 of 60 equal comparisons differed."""
+    random, differ = np.random.default_rng(8), 0
+    for _ in range(20):
+        found = compare_sides(reads(random, 60, sides=NAMES, store=Store(objects=20, differ=0.3)))
+        differ += found.find(None, None, "p50").differs
+    assert differ <= 2
+    assert "of only 10 objects is assumed" in found.judgment
+    assert found.warnings[0].startswith("a side has only 10 objects: a difference may be")
+    twice = compare_sides(reads(random, 60, 2.5, sides=NAMES, store=Store(objects=20, differ=0.3)))
+    assert verdict(twice).word is Word.SLOWER
+
+
+def test_many_objects_widen_nothing():
+    random = np.random.default_rng(8)
+    many = compare_sides(reads(random, 60, 1.2, sides=NAMES, store=Store(objects=2000, differ=0.3)))
+    assert verdict(many).word is Word.SLOWER
+    assert "(2 % a side is assumed" in many.judgment
+    assert not many.warnings
+
+
+def test_objects_count_as_often_as_they_are_used():
+    used = Objects()
+    number = np.concatenate([np.repeat(np.arange(10), 5), np.full(50, 10)])
+    used.add(ResultBlock(100, {"operation": np.ones(100, int), "object": number}))
+    assert used.effective(1) == pytest.approx(100**2 / (10 * 25 + 50**2))
+    assert used.effective(0) is None
+    used.add(ResultBlock(1, {"operation": np.ones(1, int)}))  # of which nobody knows
+    assert used.effective() is None
+
+
+# -- operations that failed --------------------------------------------------------------------------
+
+
+def of_failures(change: float = 1.0, **store):
+    """A comparison of the sides of a minute, of which operations fail."""
+    return compare_sides(reads(np.random.default_rng(4), 60, change, sides=NAMES, store=Store(**store)))
+
+
+def test_no_difference_is_said_of_sides_of_which_one_fails():
+    said = verdict(of_failures(failing=(0.0, 0.4)))
+    assert said.word is Word.WORSE
+    assert said.headline.startswith("worse: ALL more errors (+")
+
+
+def test_a_side_that_sheds_load_is_not_called_faster():
+    said = verdict(of_failures(0.72, failing=(0.0, 0.3)))
+    assert (said.word, said.outcome) == (Word.WORSE_AND_BETTER, Outcome.FAILED)
+    assert said.headline.startswith("worse and better: ALL more errors (+")
+
+
+def test_failures_that_are_alike_are_no_difference_and_the_least_that_would_show_is_said():
+    said = verdict(of_failures(failing=(0.01, 0.01)))
+    assert said.word is Word.SAME
+    assert "points of errors or more)" in said.headline
+
+
+def test_bursts_of_failures_are_few_events_however_many_operations_they_have():
+    found = [of_failures(bursts=count).find(None, None, "errors") for count in (1, 3)]
+    assert not any(each.differs for each in found)
+    for each in found:
+        assert each.low < 0 < each.high
+        assert each.after_low <= each.after < each.after_high
+
+
+@pytest.mark.parametrize(
+    ("condition", "failing", "result"),
+    [
+        ("errors > +1%", (0.0, 0.3), Result.FAILED),
+        ("errors > +1%", (0.05, 0.05), Result.UNDECIDED),
+        ("errors > +1%", (0.001, 0.001), Result.PASSED),
+        ("errors > 5%", (0.0, 0.3), Result.FAILED),
+        ("errors > 5%", (0.0, 0.05), Result.UNDECIDED),
+        ("errors > 5%", (0.0, 0.001), Result.PASSED),
+    ],
+)
+def test_a_condition_on_failures_of_two_sides_ends_in_three_ways(condition, failing, result):
+    found = judge(of_failures(failing=failing), parse(condition, relative=True))
+    assert found.result is result
+    assert bool(found.needs) is (result is Result.UNDECIDED)
+
+
+def test_failures_are_compared_where_latencies_cannot_be():
+    """All of one side fails: it has no latencies."""
+    found = of_failures(failing=(0.0, 1.0))
+    assert verdict(found).word is Word.WORSE
+    assert "only shares of failures are compared" in found.judgment
