@@ -71,8 +71,8 @@ class Generator(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True):
     """What was measured, as far as it says something of the load generator.
 
-        ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
-        any. ``busy`` is the share of the users' time with an operation under way, our own pauses between its
+    ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
+    any. ``busy`` is the share of the users' time with an operation under way, our own pauses between its
     attempts too, None where users are idle by intention. ``delayed`` counts the operations whose latencies
     were left out. ``p99_least`` is the lower end of the interval of ``p99``, minus infinity where there is
     none, infinity where it is not known. ``waited`` is the share of the operations that waited for a free
