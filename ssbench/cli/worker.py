@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__, interruption, quantities
-from ssbench.cli import logs, settings, zmq_options
+from ssbench.cli import ending, logs, settings, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import non_negative_int, parsed, positive_int
 from ssbench.cli.parser import Parser
@@ -198,6 +198,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
+        from ssbench.memory import refuse_too_little
         from ssbench.worker.duty import label
         from ssbench.worker.engine.greenlets import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions
@@ -208,6 +209,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
+    refuse_too_little()
     sockets = WorkerSockets(
         endpoint(arguments.zmq_host, work_port),
         endpoint(arguments.zmq_host, results_port),
@@ -274,9 +276,10 @@ def _main(argv: Sequence[str]) -> int:
             sys.stderr.write(f"ssbench-worker: error: {error}\n")
             return error.exit_code
     arguments = made.parse_args(argv)
-    logs.set_up(verbose=arguments.verbose, time_stamps=True)
     try:
-        return _serve(arguments)
+        with ending.short_of_memory():
+            logs.set_up(verbose=arguments.verbose, time_stamps=True)
+            return _serve(arguments)
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code
