@@ -8,6 +8,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ssbench.errors import SsbenchError, UsageError
 
 #: The exit code, once it is known.
 _known: list[int] = []
@@ -20,6 +24,22 @@ def prepare() -> None:
     was called.
     """
     atexit.register(_end)
+
+
+@contextmanager
+def short_of_memory() -> Iterator[None]:
+    """Have an error that a lack of memory caused raised as UsageError, one line for the user."""
+    # Nothing here does linear algebra, for which numpy would start a thread on each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        yield
+    except Exception as error:
+        from ssbench import memory
+
+        text = memory.shortage(error)
+        if text is None or isinstance(error, SsbenchError):
+            raise
+        raise UsageError(text) from None
 
 
 def with_code(code: int) -> int:

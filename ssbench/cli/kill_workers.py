@@ -34,9 +34,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """
     from ssbench.fleet.shutdown import MOST_NAMED, Shutdown
     from ssbench.fleet.sockets import MasterSockets
+    from ssbench.memory import refuse_too_little
 
     json_output.check(arguments)
     address = zmq_options.address(arguments, _DEFAULT_IP)
+    refuse_too_little()
     with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
         shutdown = Shutdown(sockets)
         shutdown.run()

@@ -185,7 +185,8 @@ def _main(argv: list[str]) -> int:
         arguments, unknown = made.parse_known_args(argv)
         if unknown:  # the parser of all sub-commands would name its own help
             arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
-        return _carry_out(arguments)
+        with ending.short_of_memory():
+            return _carry_out(arguments)
     except SsbenchError as error:
         from ssbench.screen import terminal
 

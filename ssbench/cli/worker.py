@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__, interruption, quantities
-from ssbench.cli import logs, settings, zmq_options
+from ssbench.cli import ending, logs, settings, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import non_negative_int, parsed, positive_int
 from ssbench.cli.parser import Parser
@@ -209,6 +209,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
+        from ssbench.memory import refuse_too_little
         from ssbench.worker.duty import label
         from ssbench.worker.engine.greenlets import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions
@@ -219,6 +220,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
+    refuse_too_little()
     sockets = WorkerSockets(
         endpoint(arguments.zmq_host, work_port),
         endpoint(arguments.zmq_host, results_port),
@@ -285,10 +287,11 @@ def _main(argv: Sequence[str]) -> int:
             terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code
     arguments = made.parse_args(argv)
-    logs.set_up(verbose=arguments.verbose, time_stamps=True)
-    settings.say_files(arguments)
     try:
-        return _serve(arguments)
+        with ending.short_of_memory():
+            logs.set_up(verbose=arguments.verbose, time_stamps=True)
+            settings.say_files(arguments)
+            return _serve(arguments)
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code

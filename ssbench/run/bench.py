@@ -20,6 +20,7 @@ from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
+from ssbench.memory import refuse_too_little
 from ssbench.names import account_names
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.existing import find
@@ -99,6 +100,7 @@ class Bench:
         """Bind the sockets; what is to be ended later goes to ``stack``."""
         self._address = self._choose_address(stack)
         fleet_key = key.read(self.options.key_file) if self.options.key_file else None
+        refuse_too_little()
         sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
         if fleet_key is not None:
             self._interrupts.reload = lambda: _read_keys_again(sockets)

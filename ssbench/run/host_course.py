@@ -37,7 +37,7 @@ class HostCourse:
         own = {self._name: sum(used - self._children.get(pid, 0.0) for pid, used in children.items())}
         for worker in workers:
             span = worker.load.host if worker.presence.used else None
-            if span is not None:
+            if span is not None and span[0] >= _LEAST_APART:
                 spans[worker.host].append(span)
                 if worker.host == self._name and worker.pid in children:
                     own[self._name] -= span[2].own - span[1].own
@@ -51,7 +51,9 @@ def _facts(name: str, spans: list[Span], more: float) -> HostFacts | None:
     seconds, first, last = max(spans, key=lambda span: span[0])
     if seconds < _LEAST_APART:
         return None
-    own = (sum((last.own - first.own) / each for each, first, last in spans) + more / seconds) / last.cores
+    spans = [each for each in spans if each[0] >= _LEAST_APART]
+    used = sum((last.own - first.own) / each for each, first, last in spans)
+    own = max(0.0, used + more / seconds) / last.cores
     busy = _share(first.busy, last.busy, seconds * last.cores)
     waited, denied = max(map(_waited, spans), key=lambda each: each[0] or 0.0)
     return HostFacts(

@@ -61,11 +61,15 @@ def test_processes_of_the_run_are_told_from_others(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_machine_of_which_little_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker of which no heartbeat came, and one whose kernel tells nothing."""
+    """Workers of which no heartbeat came, or one, and one whose kernel tells nothing."""
     never = Worker("never", 1, Reading(1, 0.0), Reading(1, 0.0))
     never.load.clear()
+    once = [Worker(name, 1, Reading(1, 0.0), Reading(1, 0.0)) for name in ("once", HERE)]
+    for each in once:
+        each.load.clear()
+        each.load.observe(5.0, 0.0, [], machine=Reading(1, 0.0))
     silent = Worker("silent", 1, Reading(1, 0.0), Reading(1, 5.0))
-    _, found = facts(monkeypatch, never, silent)
+    _, found = facts(monkeypatch, never, *once, silent)
     assert found.host == "silent"
     assert found.own_cpu == 0.5
     assert [found.load_end, found.other_cpu, found.pressed, found.waited, found.denied] == [None] * 5
