@@ -250,7 +250,7 @@ def _start_of(pid: int) -> str:
 
 
 def _status_of(pid: int) -> list[str]:
-    """Return what the kernel says of a process after its name, its state first; empty where it says nothing."""
+    """Return what the kernel says of a process after its name, first its state; empty without a word."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
