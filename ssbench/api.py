@@ -93,7 +93,7 @@ class _Follower:
 def load_scenario(
     source: AnyScenario, *, limited: bool = False, bodies: Sequence[str | PathLike[str]] = ()
 ) -> Scenario:
-    """Return a checked scenario; raises ScenarioError, whose text lists all faults.
+    """Return a checked scenario; raises ScenarioError, whose text lists the first faults.
 
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files
     that bodies are of are in the folder of the scenario's file, or in one of ``bodies``.

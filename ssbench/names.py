@@ -20,6 +20,10 @@ OBJECT_NUMBER = "%06d"
 
 #: Bytes of the longest names that a Swift takes unless it is configured otherwise.
 LONGEST_CONTAINER = 256
+
+#: Parts of a path that clients and proxies resolve: a request for a container of this name would be for the
+#: account, or for what is above it.
+_DOTS = {b".", b".."}
 LONGEST_NAME = 1024
 
 
@@ -104,3 +108,8 @@ def object_prefix(group: str, size_class: str) -> str:
 def tagged(size_class: str, tag: str) -> str:
     """Return what the names of a size class begin with in a run whose names are apart by ``tag``."""
     return f"{size_class}-{tag}" if tag else size_class
+
+
+def may_be_container(name: bytes) -> bool:
+    """Whether a container can have a name, and can be asked for by it."""
+    return 0 < len(name) <= LONGEST_CONTAINER and b"/" not in name and name not in _DOTS

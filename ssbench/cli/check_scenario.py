@@ -14,8 +14,8 @@ EXAMPLE = "ssbench-master check-scenario my.yaml"
 
 DESCRIPTION = (
     "Say in words what a scenario would do: operations by kind, bytes to upload first, containers, whether"
-    " objects run out, and a guess at the time. Nothing is sent. All faults of a file are reported at once,"
-    " with exit code 2."
+    " objects run out, and a guess at the time. Nothing is sent. The first twenty faults of a file are"
+    " reported at once, with exit code 2."
 )
 
 

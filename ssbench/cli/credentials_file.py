@@ -85,7 +85,7 @@ def accounts_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> li
             faults.append(scenario_text.Fault(line, f"entry {number + 1}: the same as entry {same}"))
         found[number + 1] = made
     if faults:
-        raise UsageError("\n".join(f"{path}{f':{line}' if line else ''}: {text}" for line, text in faults))
+        raise UsageError(scenario_text.lines(str(path), faults))
     if secret and path.stat().st_mode & _OTHERS_READ:
         _log.warning("%s holds secrets, and other users of this machine can read it (chmod 600)", path)
     if environ is os.environ and isinstance(entries, list):

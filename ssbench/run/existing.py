@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.errors import ClusterError, UsageError
-from ssbench.names import LONGEST_CONTAINER, LONGEST_NAME
+from ssbench.names import LONGEST_CONTAINER, LONGEST_NAME, may_be_container
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
@@ -87,7 +87,7 @@ def _names(path: Path) -> Iterator[tuple[str, str]]:
             if not text:
                 continue
             container, _, name = text.removeprefix(b"/").partition(b"/")
-            if not (0 < len(container) <= LONGEST_CONTAINER and 0 < len(name) <= LONGEST_NAME):
+            if not may_be_container(container) or not 0 < len(name) <= LONGEST_NAME:
                 raise UsageError(
                     f"{path}:{number}: expected CONTAINER/OBJECT, of at most {LONGEST_CONTAINER} and"
                     f" {LONGEST_NAME} bytes, not {text[:80].decode('utf-8', 'replace')!r}"

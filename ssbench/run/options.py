@@ -15,7 +15,7 @@ from ssbench.errors import UsageError
 from ssbench.figures.units import given
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
-from ssbench.names import LONGEST_CONTAINER
+from ssbench.names import LONGEST_CONTAINER, may_be_container
 from ssbench.option import Group, Option, Unit
 from ssbench.run import moment
 from ssbench.scenario import portions
@@ -124,10 +124,10 @@ class ExistingIn:
         for name in self.containers:
             # What is not UTF-8 in an argument is a surrogate here, which "replace" turns into "?".
             text = name.encode(errors="replace")
-            if not 0 < len(text) <= LONGEST_CONTAINER or "/" in name or text.decode() != name:
+            if not may_be_container(text) or text.decode() != name:
                 raise UsageError(
                     f"existing: {name[:80]!r} cannot be the name of a container: expected 1 to"
-                    f" {LONGEST_CONTAINER} bytes of UTF-8 without a slash"
+                    f" {LONGEST_CONTAINER} bytes of UTF-8 without a slash, not . or .."
                 )
 
     def __str__(self) -> str:

@@ -209,7 +209,7 @@ class Scenario:
 
         One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files that
         bodies are of are in the current folder, or in one of ``bodies``. Raises
-        ScenarioError, whose text lists all faults, and UsageError for what no file can contain.
+        ScenarioError, whose text lists the first faults, and UsageError for what no file can contain.
         """
         # Here, because the checks make scenarios.
         from ssbench.scenario.reading import check_data  # noqa: PLC0415

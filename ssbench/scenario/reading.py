@@ -38,6 +38,9 @@ from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
 
+#: Unknown keys for which a known one is looked for.
+_MOST_MEANT = 200
+
 #: The keys of weights: the name of today, and that of ssbench 0.x.
 _PROFILES = ("profile", "crud_profile")
 
@@ -48,8 +51,8 @@ def load(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = (
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
     then has to say it. Files that bodies are of are in the folder of the scenario, or in one of ``bodies``.
 
-    Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
-    known, the key and what was expected.
+    Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
+    where it is known, the key and what was expected.
     """
     return check(text_of(path_or_name), path_or_name, limited=limited, bodies=bodies)
 
@@ -63,15 +66,7 @@ def check(text: str, path_or_name: str, *, limited: bool = False, bodies: Sequen
         else _Checker(document, Path(path_or_name).parent, bodies, limited=limited).scenario()
     )
     if scenario is None or document.faults:
-        ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
-        raise ScenarioError(
-            "\n".join(
-                f"{path_or_name}: {fault.text}"
-                if fault.line is None
-                else f"{path_or_name}:{fault.line}: {fault.text}"
-                for fault in dict.fromkeys(ordered)
-            )
-        )
+        raise ScenarioError(scenario_text.lines(path_or_name, document.faults))
     if scenario.operation_count is not None and scenario.run_seconds is not None:
         _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
         return replace(scenario, operation_count=None)
@@ -359,7 +354,9 @@ class _Checker:
                 continue
             if key not in rules:
                 known = [*rules, *structures]
-                meant = did_you_mean(str(key), known)
+                # Of so many nobody meant each, and to look takes time.
+                many = len(self._document.faults) > _MOST_MEANT
+                meant = "" if many else did_you_mean(str(key), known)
                 self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{meant}")
                 continue
             try:

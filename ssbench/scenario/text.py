@@ -11,6 +11,7 @@ The text is not trusted, so its cost is bounded. The nesting is counted before a
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ import yaml
 MAX_DEPTH = 20
 #: Values in one file, counted after aliases have been expanded.
 MAX_VALUES = 200_000
+#: Faults of a file that are said, and characters of each.
+_MOST_SHOWN, _LONGEST_FAULT = 20, 4000
 #: Characters of a number, a date and the like; what is much longer Python does not even print.
 MAX_NUMBER = 400
 
@@ -47,6 +50,17 @@ class Document:
     data: object = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+
+
+def lines(name: str, faults: Sequence[Fault]) -> str:
+    """Return the first faults of a file of this name, one on a line, and how many more there are."""
+    ordered = list(dict.fromkeys(sorted(faults, key=lambda fault: fault.line or 0)))
+    shown = [
+        f"{name}{'' if line is None else f':{line}'}: {text[:_LONGEST_FAULT]}"
+        for line, text in ordered[:_MOST_SHOWN]
+    ]
+    more = len(ordered) - len(shown)
+    return "\n".join(shown + ([f"{name}: and {more:,} more faults"] if more else []))
 
 
 def spell(path: KeyPath) -> str:

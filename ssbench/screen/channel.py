@@ -52,7 +52,7 @@ class Channel(io.TextIOBase):
             threading.Thread(target=self._write, args=(descriptor,), name="output", daemon=True).start()
 
     def write(self, text: str) -> int:
-        """Hand over text; it is dropped only when more than 1 MiB waits."""
+        """Hand over text; it is dropped only when more than 1 MiB waits, and what is beyond 1 MiB of it."""
         self._hand_over(text, False)
         return len(text)
 
@@ -104,6 +104,10 @@ class Channel(io.TextIOBase):
 
     def _hand_over(self, text: str, spare: bool) -> None:
         data = text.encode(self.encoding, self.errors)
+        if len(data) > _MOST and not spare:  # it would never fit
+            with self._counting:
+                self._lost += len(data) - _MOST + self._waiting
+                data = data[: _MOST - self._waiting]
         size = len(data)
         with self._counting:
             if self._descriptor is None or self._waiting + size > (_MOST_SPARED if spare else _MOST):

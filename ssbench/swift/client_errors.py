@@ -30,6 +30,7 @@ CLIENT_ERRORS = (
     urllib3.exceptions.HTTPError,
     json.JSONDecodeError,
     UnicodeDecodeError,
+    RecursionError,  # of JSON that is nested deeply
     OSError,
 )
 
@@ -74,6 +75,7 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (keystoneauth1.exceptions.InvalidResponse, causes.BAD_RESPONSE),
     (json.JSONDecodeError, causes.BAD_RESPONSE),
     (UnicodeDecodeError, causes.BAD_RESPONSE),
+    (RecursionError, causes.BAD_RESPONSE),
     (requests.exceptions.InvalidJSONError, causes.BAD_RESPONSE),
     (requests.ReadTimeout, causes.READ_TIMEOUT),
     (urllib3.exceptions.ReadTimeoutError, causes.READ_TIMEOUT),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ssbench.screen import channel
 from ssbench.screen.channel import Channel
 
 
@@ -61,6 +62,16 @@ def test_what_can_be_spared_is_dropped_first(pipe: tuple[FileIO, FileIO]) -> Non
     assert channel.drain(10)
     assert channel.unread == 40_000
     assert not channel.behind
+
+
+def test_of_a_text_that_never_fits_the_beginning_is_written(pipe: tuple[FileIO, FileIO]) -> None:
+    writing = Channel(pipe[1].fileno())
+    writing.write("x" * (channel._MOST + 1000))
+    left = channel._MOST
+    while left:
+        left -= len(pipe[0].read(left))
+    assert writing.drain(30)
+    assert writing.unread == 1000
 
 
 def test_a_line_is_dropped_when_very_much_waits(pipe: tuple[FileIO, FileIO]) -> None:

@@ -116,14 +116,17 @@ def test_names_of_a_file(tmp_path: Path) -> None:
         list(_names(path))
     with pytest.raises(UsageError, match="cannot be read"):
         list(_names(tmp_path / "missing"))
+    path.write_bytes(b"a/ok\n../x\n")
+    with pytest.raises(UsageError, match=":2: expected CONTAINER/OBJECT"):
+        list(_names(path))
     path.write_bytes(b"\n\n")
     with pytest.raises(UsageError, match="expected CONTAINER/OBJECT on each line, and there is none"):
         list(_names(path))
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "x" * 257, "ü" * 129, "\udcff"])
+@pytest.mark.parametrize("name", ["", "a/b", ".", "..", "/", "x" * 257, "ü" * 129, "\udcff"])
 def test_what_no_container_can_be_called_is_refused(name: str) -> None:
     # The listing of the container "" would be that of the account: containers, taken for objects.
     with pytest.raises(UsageError, match=r"existing: .* cannot be the name of a container"):
         ExistingIn(("photos", name))
-    assert ExistingIn(("ü" * 128,)).containers
+    assert ExistingIn(("ü" * 128, "...", ".a")).containers

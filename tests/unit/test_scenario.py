@@ -77,6 +77,23 @@ def faults_of(path: str) -> list[str]:
     return [line.removeprefix(path + ":") for line in lines]
 
 
+def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_are(tmp_path: Path) -> None:
+    """The text was longer than what may wait for a terminal, and dropped as a whole."""
+    file = tmp_path / "many.yaml"
+    file.write_text("name: x\n" + "".join(f"key{number}: 1\n" for number in range(10_000)))
+    with pytest.raises(ScenarioError) as caught:
+        load(str(file))
+    first, *others, last = str(caught.value).split("\n")
+    assert len(others) == 19
+    assert "missing" in first  # what has no line comes first
+    assert f"{file}:2: key0: unknown key" in str(caught.value)
+    assert last == f"{file}: and 9,984 more faults"
+    file.write_text(f"name: x\n{'y' * 900_000}: 1\n")
+    with pytest.raises(ScenarioError) as caught:
+        load(str(file))
+    assert len(str(caught.value)) < 50_000
+
+
 def test_yaml(write):
     assert load(write(YAML)) == EXPECTED
 

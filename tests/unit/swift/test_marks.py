@@ -17,6 +17,7 @@ from msgspec import structs
 
 from ssbench.names import mark_name
 from ssbench.swift import marks
+from ssbench.swift.client_errors import CLIENT_ERRORS, why
 from ssbench.swift.credentials import Session
 from ssbench.swift.marks import ENDED_LIFETIME, LIFETIME, Mark, Marks, containers_in_use, this_process
 
@@ -167,6 +168,13 @@ def test_a_run_that_was_killed_is_over_although_nobody_has_asked_how_it_ended(
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert not made(server).others()
         assert not kept.objects
+
+
+def test_a_listing_that_is_nested_deeply_is_a_failed_request(server: FaultServer) -> None:
+    server.rule = lambda _: Reply(200, b"[" * 100_000, (("Content-Type", "application/json"),))
+    with pytest.raises(CLIENT_ERRORS) as raised:
+        made(server).others()
+    assert why(raised.value) == "bad response"
 
 
 def test_of_this_process_a_run_is_over_that_is_not_under_way(server: FaultServer, kept: Kept) -> None:
