@@ -46,14 +46,15 @@ class ClockOffset:
             self._before, self._bounds = self._bounds, (-math.inf, math.inf)
         least, most = self._bounds
         own_least, own_most = -math.inf if asked is None else asked - sent, received - sent
-        if own_most < most or own_least > least:
+        half = self.half if asked is None else min(self.half, (received - asked) / 2)
+        if own_most < most or own_least > least or half < self.half:
+            self.half = half
             self._bounds = least, most = max(least, own_least), min(most, own_most)
             least, most = max(least, self._before[0]), min(most, self._before[1])
             if least > most:  # one of the clocks stalled meanwhile
                 self._before = -math.inf, math.inf
                 self._bounds = least, most = own_least, own_most
             self.most = most
-            self.half = self.half if asked is None else min(self.half, (received - asked) / 2)
             self.seconds = most if math.isinf(least) else most - min((most - least) / 2, self.half)
 
 
