@@ -282,7 +282,7 @@ def check_history(verdict: Verdict, stats: Path, planted: PlantedSwift) -> None:
     for _ in results.blocks():  # what is known at the end of a run is behind them
         pass
     counters = results.summary.counters if results.summary is not None else {}
-    again = int(counters.get("passed_on", 0) + counters.get("handed_back", 0))
+    again = int(sum(counters.get(name, 0) for name in ("passed_on", "handed_back", "in_doubt")))
     taken_back = int(counters.get("taken_back", 0))
     store = planted.store
     found = check(list(store.log), rows_of(stats), store.epoch, twice=again, taken_back=taken_back)

@@ -27,8 +27,11 @@ class ClockOffset:
     is ``most``. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, half: float = math.inf) -> None:
         self.seconds = self.most = math.inf
+        #: Half of the shortest time of a ping and its answer: by the master's clock alone, so that it stays
+        #: true where the worker's stalls, and one late answer after that does not count.
+        self.half = half
         #: The bounds of this window, and of the one before.
         self._bounds = self._before = (-math.inf, math.inf)
         self._window_ends = -math.inf
@@ -43,14 +46,16 @@ class ClockOffset:
             self._before, self._bounds = self._bounds, (-math.inf, math.inf)
         least, most = self._bounds
         own_least, own_most = -math.inf if asked is None else asked - sent, received - sent
-        if own_most < most or own_least > least:
+        half = self.half if asked is None else min(self.half, (received - asked) / 2)
+        if own_most < most or own_least > least or half < self.half:
+            self.half = half
             self._bounds = least, most = max(least, own_least), min(most, own_most)
             least, most = max(least, self._before[0]), min(most, self._before[1])
             if least > most:  # one of the clocks stalled meanwhile
                 self._before = -math.inf, math.inf
                 self._bounds = least, most = own_least, own_most
             self.most = most
-            self.seconds = most if math.isinf(least) else (least + most) / 2
+            self.seconds = most if math.isinf(least) else most - min((most - least) / 2, self.half)
 
 
 @dataclass(slots=True)
@@ -145,7 +150,7 @@ class WorkerClock:
 
     def forget(self) -> None:
         """The worker's clock may have stalled: a machine that was suspended has such a one."""
-        self.offset, self.course = ClockOffset(), Clocks()
+        self.offset, self.course = ClockOffset(self.offset.half), Clocks()
 
     def start_of(self, moment: float) -> float:
         """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""

@@ -48,6 +48,7 @@ _COUNTERS = {
     "initial_of_others": "of these, objects of another scenario or run",
     "initial_reused": "initial objects reused",
     "taken_back": "operations that workers held at the end and had not begun",
+    "in_doubt": "operations that workers held at the end that no longer answered",
     "passed_on": "operations of lost workers that others carried out",
     "handed_back": "operations that workers returned",
     "late_results": "results that came after their worker was lost",

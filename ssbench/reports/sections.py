@@ -22,7 +22,8 @@ _COUNTED = {
     "reused": "{} reads were for what had been read before, as the scenario asks",
     "redrawn": "{} operations took another object: the one drawn was in use",
     "not_begun": "{} operations still waited for a free object at the end; not sent",
-    "passed_on": "{} operations of lost workers had not begun; others did them",
+    "passed_on": "{} operations of lost workers had not begun, as far as is known; others did them",
+    "in_doubt": "{} operations may have been carried out or not: their workers no longer answered at the end",
     "expired": "{} objects were no longer used: their delete_after had passed",
 }
 

@@ -174,6 +174,10 @@ class Lane:
             rest = [each for each in backlog if not which(each[1])]
             backlog.clear()
             backlog.extend(rest)
+            # No other worker did those of lost ones.
+            self._crew.ledger.passed_on -= sum(
+                history is not None and history.in_doubt for _, history in not_begun
+            )
             give_back(self._phase, not_begun)
 
     def _send(self, phase: Phase | None, now: float) -> float:

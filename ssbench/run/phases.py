@@ -232,7 +232,8 @@ class Benchmark:
         #: Operations whose end is not known, which make objects of their own and delete them.
         self.unfinished = 0
         #: Operations that workers had in hand at the end and had not begun; they are not among those drawn.
-        self.taken_back = 0
+        #: Those ``in_doubt``, which are not among these, may have begun: their workers no longer answered.
+        self.taken_back = self.in_doubt = 0
         self.began = time.monotonic()
         #: When its stages begin.
         self.start = self.began + (LEAD + round_trip if plan and plan[0].rate else 0.0)
@@ -309,7 +310,10 @@ class Benchmark:
     def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
         for operation, size_class, container, number, _ in tasks:
             self._state.take_back(operation, size_class, container, number, in_doubt=in_doubt)
-        self.taken_back += len(tasks)
+        if in_doubt:
+            self.in_doubt += len(tasks)
+        else:
+            self.taken_back += len(tasks)
 
     def sent_again(self, now: float) -> None:
         self._sending_at = now

@@ -138,6 +138,7 @@ def summarize(
             "handed_back": sum(ledger.handed_back for ledger in ledgers),
             "passed_on": sum(ledger.passed_on for ledger in ledgers),
             "taken_back": sum(benchmark.taken_back for benchmark in benchmarks),
+            "in_doubt": sum(benchmark.in_doubt for benchmark in benchmarks),
             "drawn": sum(state.drawn for state in states),
             "capacity": fleet.capacity,
             "waited": sum(state.waits for state in states),

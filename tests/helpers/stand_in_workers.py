@@ -94,6 +94,10 @@ class StandInWorkers:
                             if worker.receive(deaf=worker.number in self._deaf):
                                 self.exited.add(worker.number)
                                 del workers[socket]
+                                # Events of a socket that is closed may still come.
+                                connecting = {
+                                    each: other for each, other in connecting.items() if other is not worker
+                                }
                                 break
                     if time.monotonic() - beaten > wire.UNASKED_HEARTBEAT_SECONDS:
                         beaten = time.monotonic()

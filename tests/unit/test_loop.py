@@ -319,6 +319,20 @@ def test_what_a_killed_worker_may_have_done_at_the_end_is_taken_back_in_doubt(ki
     phase.drain_timeout = 0.5
     bench.run(phase)
     assert 0 < phase.in_doubt <= phase.taken_back
+    assert bench.fleet.ledger.passed_on == 0
+
+
+def test_what_a_worker_held_that_is_lost_at_the_end_went_to_no_other() -> None:
+    """It may have done it, within what it had not said yet."""
+    bench = Bench()
+    bench.each(seconds=0.001)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > bench.began + 3.0
+    bench.network.at(2.0, lambda: setattr(bench.workers[0], "stopped", True))
+    bench.run(phase)
+    assert any(isinstance(each, str) and "not been heard of" in each for each in bench.news.warnings)
+    assert 0 < phase.in_doubt <= phase.taken_back
+    assert bench.fleet.ledger.passed_on == 0
 
 
 def test_a_worker_whose_share_shrinks_is_told() -> None:

@@ -184,6 +184,14 @@ def test_lost_operations_that_made_objects_of_their_own_are_counted() -> None:
     assert 0 < benchmark.unfinished == len(left) < len(tasks) == benchmark.lost_jobs
 
 
+def test_what_workers_without_an_answer_may_have_done_is_not_called_not_begun() -> None:
+    benchmark = of_a_minute()
+    tasks = benchmark.next_tasks(5)
+    benchmark.take_back(tasks[:2], in_doubt=False)
+    benchmark.take_back(tasks[2:], in_doubt=True)
+    assert (benchmark.taken_back, benchmark.in_doubt) == (2, 3)
+
+
 class Blocks:
     """A sink that counts the results of each block."""
 
