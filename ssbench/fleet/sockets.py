@@ -89,7 +89,7 @@ def _give_up_after(socket: zmq.Socket[bytes], seconds: int, *, sends: bool) -> N
     """Let the kernel give up connections; with ``sends`` also those on which data is on its way."""
     socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
     socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, seconds // 2)
-    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, seconds // 2 // _PROBES)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, max(1, seconds // 2 // _PROBES))
     socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _PROBES)
     if sends:
         # Also where a peer is stopped and its buffer full. Linux ignores the number of probes then.
