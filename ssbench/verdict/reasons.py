@@ -32,6 +32,9 @@ _CHANCE = 4.0
 
 _CAUSES_NAMED = 3
 
+#: A run of which more than this share failed is one that failed, whatever share is allowed.
+_MOST = 0.5
+
 
 class Kind(Enum):
     """What a reason is about."""
@@ -122,10 +125,19 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
             f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}):"
             f" {causes or 'causes unknown'}"
         )
-        allowed = _allowed("errors", [each for each in judgments if each.condition.group is None])
+        allowed = total.failed <= _MOST * ended and _allowed(
+            "errors", [each for each in judgments if each.condition.group is None]
+        )
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+    if failed := statistics.warmed_up_failed:
+        left_out = statistics.warmed_up
+        yield Reason(
+            Kind.OPERATIONS,
+            f"{failed:,} of {left_out:,} operations of the warm-up failed ({share(failed, left_out)}); no"
+            " figure has them",
+        )
 
 
 def of_mix(statistics: RunStatistics) -> Iterator[Reason]:
