@@ -170,7 +170,7 @@ def _other_mix(statistics: RunStatistics) -> str:
     found = []
     for name in dict.fromkeys((*asked, *delivered)):
         wanted, came = asked.get(name, 0.0), delivered.get(name, 0.0)
-        chance = _CHANCE * math.sqrt(wanted * (1 - wanted) / ended) if ended else 1.0
+        chance = _CHANCE * math.sqrt(max(0.0, wanted * (1 - wanted)) / ended) if ended else 1.0
         if abs(came - wanted) > max(_OTHER_SHARE, chance):
             found.append(f"{name} {percent(came)} of {percent(wanted)} %")
     return ", ".join(found)
