@@ -270,5 +270,5 @@ def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out
     assert "20 of 20 s (15.9 without the warm-up)" in line
     assert line.endswith("1 error and 2 in the warm-up")
     (reason,) = [each for each in found.reasons if "warm-up" in each.text]
-    assert reason.text == "2 of 200 operations of the warm-up failed (1 %); no figure has them"
+    assert reason.text == "2 of 200 operations of the warm-up failed (1.00 %); no figure has them"
     assert (reason.exit_code, reason.warns) == (ExitCode.OK, True)
