@@ -282,6 +282,12 @@ FIGURES = {
             "Deletes that found nothing after an answer or a worker was lost (successes)",
             has_note=True,
         ),
+        _counter(
+            "unsent",
+            "not sent whole",
+            "Uploads answered before their body was sent (successes; bytes are those that were sent)",
+            has_note=True,
+        ),
         Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
         Figure(
             "undelivered",

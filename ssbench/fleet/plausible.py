@@ -76,7 +76,7 @@ class Bounds:
         ):
             return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"
         size = result.size
-        if size and size != task[4] and size > self._largest(task, result.status, age):
+        if size > task[4] and size > self._largest(task, result.status, age):
             return (
                 f"{size:,} bytes were moved, more than can be"
                 if task[4] == 0

@@ -356,6 +356,7 @@ class Second(Record, frozen=True, kw_only=True):
 class Report(Record, frozen=True, kw_only=True):
     """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst.
 
+    ``warmed_up`` results were of the warm-up, of which ``warmed_up_failed`` failed; no other figure has them.
     ``current`` is false for stat files of ssbench 0.x, whose rates have a window of their own for each
     operation. ``due`` counts the operations that were due in an open loop, ``not_begun`` those of them that
     had not begun by the end; null in a closed loop. ``counters`` are what else the run counted.
@@ -373,6 +374,7 @@ class Report(Record, frozen=True, kw_only=True):
     over_time: OverTime | None
     slowest: list[SlowOperation]
     warmed_up: Count
+    warmed_up_failed: Count
     due: Count | None
     not_begun: Count | None
     stages: list[StageFigures]

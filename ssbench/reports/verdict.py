@@ -72,26 +72,38 @@ def _title(word: str, found: verdicts.Verdict, statistics: RunStatistics) -> str
 
 def delivered(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[str]:
     """Yield each figure of a load as it was, beside what was asked for; then errors and retries."""
-    yield from _beside(asked, done)
-    yield plural(statistics.total.failed, "error")
+    total = statistics.total
+    kept = (total.count + total.failed, _seconds(statistics)) if statistics.warmed_up else None
+    yield from _beside(asked, done, kept)
+    failed = statistics.warmed_up_failed
+    yield plural(total.failed, "error") + (f" and {count(failed)} in the warm-up" if failed else "")
     again, requests = verdicts.retried(statistics)
     if again:
         yield f"{share(again, requests)} of requests sent again"
 
 
-def _beside(asked: Load, delivered: Load) -> Iterator[str]:
+def _seconds(statistics: RunStatistics) -> float:
+    """Return the length of what figures are of: the window, without the warm-up."""
+    return statistics.course.window.seconds if statistics.course else statistics.duration
+
+
+def _beside(asked: Load, delivered: Load, kept: tuple[int, float] | None = None) -> Iterator[str]:
+    """Yield figures; ``kept`` are operations and seconds of the table, where a warm-up was left out."""
+    operations_kept = f" ({count(kept[0])} without the warm-up)" if kept else ""
+    seconds_kept = f" ({run_length(kept[1])} without the warm-up)" if kept else ""
     if delivered.rate is not None:
         yield f"{_of(number(delivered.rate), asked.rate and number(asked.rate))} ops/s"
     operations = count(delivered.operations or 0)
     if asked.operations is not None:
-        yield f"{operations} of {plural(asked.operations, 'operation')}"
+        yield f"{operations} of {plural(asked.operations, 'operation')}{operations_kept}"
     else:
-        yield plural(delivered.operations or 0, "operation")
+        yield plural(delivered.operations or 0, "operation") + operations_kept
     if asked.users is not None:
         users = f"{asked.users:g} user{'' if asked.users == 1 else 's'}"
         yield f"{number(delivered.users)} of {users}" if delivered.users else f"up to {users}"
     if delivered.seconds is not None:
-        yield f"{_of(run_length(delivered.seconds), asked.seconds and run_length(asked.seconds))} s"
+        seconds = _of(run_length(delivered.seconds), asked.seconds and run_length(asked.seconds))
+        yield f"{seconds} s{seconds_kept}"
     if delivered.mix and asked.mix:
         yield from _mix(asked, delivered)
 

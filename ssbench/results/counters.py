@@ -55,6 +55,11 @@ COUNTERS = {
         lambda block, rows: block.status[rows] == _NOT_FOUND,
         of_successes=True,
     ),
+    "unsent": _Counter(
+        frozenset({"expected_size"}),
+        lambda block, rows: (block.size[rows] >= 0) & (block.size[rows] < block.expected_size[rows]),
+        of_successes=True,
+    ),
 }
 
 

@@ -23,6 +23,8 @@ from ssbench.results import (
 
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
+#: Operations that send all of an object's body, of which an answer may come before.
+_SENDING = frozenset(row.code for row in OPERATIONS if row.sends_body and row.has_object)
 
 #: Most addresses that results distinguish; no store has more.
 _MOST_ADDRESSES = 1000
@@ -114,6 +116,8 @@ class RowMaker:
                 self._note_trouble(result, 0 if operation in _COPIES else size, to_epoch)
             if result.cause is None:
                 moved = result.size or (0 if operation in _COPIES else size)
+                if moved < size and operation in _SENDING:
+                    rows.note("expected_size", size)
                 first, last = result.first_byte, result.last_byte
             else:
                 moved, first, last = 0, None, None

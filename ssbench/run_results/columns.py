@@ -160,7 +160,8 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     block = ResultBlock(count, columns, failures)
     for field in FIELDS.values():
         if field.number in numbers:
-            columns[field.name] = _decode_column(field, numbers[field.number], texts, base, block)
+            column = _decode_column(field, numbers[field.number], texts, base, block)
+            columns[field.name] = _checked(field, column)
     if codes:
         columns["operation"] = _translated(block.operation, codes)
     known = _is_known(OPERATIONS.drawn)
@@ -173,6 +174,27 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     if "completed" not in columns:
         raise DamageError("results without their completion")
     return block
+
+
+def _checked(field: Field, column: Any) -> Any:
+    """Return a column; raises DamageError where a number in it cannot be one of the field."""
+    if field.kind is Kind.NUMBER:
+        least, most = _range(field)
+        if column.min() < least or column.max() > most:
+            raise DamageError(f"{field.name}: a number that cannot be")
+    return column
+
+
+@cache
+def _range(field: Field) -> tuple[int, int]:
+    """Return the least and the largest number that a field can have.
+
+    They are those of its type, and for sizes what a float holds exactly; ids of workers may be any.
+    """
+    bits = 8 * struct.calcsize(field.packed)
+    if field.name == "worker":
+        return -(2**63), 2**63 - 1
+    return (0, 2**bits - 1) if field.packed.isupper() else (-(2 ** min(bits - 1, 53)), 2 ** min(bits - 1, 53))
 
 
 def _translated(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:

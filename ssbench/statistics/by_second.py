@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ssbench.results import ResultBlock
 from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks
 from ssbench.statistics.steps import without_step
-from ssbench.statistics.tally import numbered, starts_of, tally
+from ssbench.statistics.tally import numbered, starts_of, tally, whole
 
 #: The upper bits of a float: sign, exponent and 6 bits that divide an octave.
 _BUCKET_BITS = 18
@@ -125,7 +125,7 @@ class BySecondCollector:
         own, seconds = np.divmod(keys[some], len(names))
         columns = (own, names[seconds], successes[some], sums[some], every[some] - successes[some])
         for group, second, count, size, failed in zip(
-            *(column.astype(np.int64).tolist() for column in columns), strict=True
+            *(whole(column).tolist() for column in columns), strict=True
         ):
             found = self._groups[group]
             if count:  # get() is much faster than a missing key of a Counter

@@ -65,7 +65,8 @@ class Collector:
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
     numbers (stage, worker, storage_url, ...); raises ValueError for others. Results of the
-    warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``due`` counts
+    warm-up are only counted, in ``warmed_up`` and, of these, ``warmed_up_failed``; so are those sent before
+    ``begin``. ``due`` counts
     those that were due in an open loop, in the warm-up too. ``current`` is whether
     the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the
     successes of each second since 1970. With ``over_time`` they are counted over the time of the run too,
@@ -99,7 +100,7 @@ class Collector:
                 raise ValueError(f"results cannot be grouped by {name}")
         self.results = 0
         self.due = 0
-        self.warmed_up = 0
+        self.warmed_up = self.warmed_up_failed = 0
         self._begin = begin
         self.first_completed = math.inf
         self.workers: Counter[int] = Counter()
@@ -170,6 +171,8 @@ class Collector:
         if self._begin is not None:
             warm_up |= np.fmin(block.started, block.completed) < self._begin
         self.warmed_up += int(warm_up.sum())
+        if block.failures:
+            self.warmed_up_failed += int((warm_up & block.failed).sum())
         return block.select(np.flatnonzero(~warm_up)) if warm_up.any() else block
 
     def _add_failures(

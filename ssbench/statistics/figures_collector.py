@@ -20,7 +20,7 @@ from ssbench.statistics.figures import Figures
 from ssbench.statistics.groups import Numbering
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.tally import add_up, grown, taken
+from ssbench.statistics.tally import add_up, grown, taken, whole
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.window_totals import WindowTotals, WindowTotalsCollector
 
@@ -114,7 +114,7 @@ class FiguresCollector:
         totals = [WindowTotals()] * every if window is None else self._window_totals.finish(window, every)
         sums = (self._count, self._failed, self._lost, self._moved, *self._counted.values())
         scalars = (
-            *(grown(each, every).astype(np.int64) for each in sums),
+            *(whole(grown(each, every)) for each in sums),
             grown(self._start, every, math.inf),
             grown(self._end, every, -math.inf),
         )

@@ -79,6 +79,7 @@ class RunStatistics:
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
     closed loop, and where it is not known. ``delivery`` has these and more.
+    ``warmed_up`` results were of the warm-up, of which ``warmed_up_failed`` failed: no figure has them.
     ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
@@ -101,6 +102,7 @@ class RunStatistics:
     warnings: tuple[str, ...]
     course: Course | None = None
     warmed_up: int = 0
+    warmed_up_failed: int = 0
     counters: dict[str, float] = field(default_factory=dict)
     cluster: Observation | None = None
     generator: Generator = field(default_factory=Generator)
@@ -221,6 +223,7 @@ def numbers_of(
         course=course,
         generator=own_part,
         warmed_up=collector.warmed_up,
+        warmed_up_failed=collector.warmed_up_failed,
         counters=summary.counters if summary else {},
         cluster=summary.cluster if summary else None,
         fleet=summary.workers if summary else facts.run.workers,

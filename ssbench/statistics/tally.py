@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 #: Values that lie further apart are sorted instead of being used as places in an array.
 _MAX_SPAN = 1 << 16
+_LARGEST = 2.0**62
 
 
 def tally(
@@ -21,7 +22,7 @@ def tally(
     lowest, highest = int(values.min()), int(values.max())
     if highest - lowest < _MAX_SPAN:
         present = np.bincount(values - lowest)
-        counts = present if weights is None else np.bincount(values - lowest, weights).astype(np.int64)
+        counts = present if weights is None else whole(np.bincount(values - lowest, weights))
         places = np.flatnonzero(present)
         for value, times in zip((places + lowest).tolist(), counts[places].tolist(), strict=True):
             counter[value] += times
@@ -29,6 +30,11 @@ def tally(
         found, inverse = np.unique(values, return_inverse=True)
         for value, times in zip(found.tolist(), np.bincount(inverse, weights).tolist(), strict=True):
             counter[value] += int(times)
+
+
+def whole(sums: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return sums as whole numbers; those of a made-up file that are too large for them as the largest."""
+    return np.asarray(np.clip(sums, -_LARGEST, _LARGEST), np.int64)
 
 
 def taken(column: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:

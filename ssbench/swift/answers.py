@@ -77,13 +77,17 @@ class Effort(Struct, gc=False):
         return now - (now if self.began is None else self.began)
 
     def success(self, answer: Answer, sent: int | None) -> Outcome:
-        """Return the outcome of a request with this answer; ``sent`` is the size of a PUT's body."""
+        """Return the outcome of a request with this answer; ``sent`` is the size of a PUT's body.
+
+        Of a body that the answer did not wait for only what was sent is counted, at least a byte: 0 stands
+        for the whole of it.
+        """
         began = answer.sent_at if self.began is None else self.began
         return Outcome(
             answer.first_byte_at - began if sent is None else None,
             answer.last_byte_at - began,
             answer.last_byte_at,
-            answer.size if sent is None else sent,
+            answer.size if sent is None else max(min(sent, 1), sent - answer.unsent),
             self.retries,
             answer.trans_id,
             None,

@@ -216,6 +216,7 @@ class Connection(Sender):
                 self._wrong_etag(raw, None),
                 owner,
                 raw,
+                self._unsent(),
             )
         return Answer(
             status,
@@ -351,7 +352,12 @@ class Connection(Sender):
             self._wrong_etag(reader.head, reader.etag) if good and whole else None,
             reader.owner if method == "HEAD" else None,
             reader.head,
+            self._unsent(),
         )
+
+    def _unsent(self) -> int:
+        """Return how many bytes of the request are not sent, at the time of an answer: all of its body."""
+        return self._left + len(self._pending or b"")
 
     def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:
         """Say what is wrong with the ETag of an answer, given by itself or within its head."""

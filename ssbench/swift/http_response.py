@@ -68,7 +68,8 @@ class Answer(Struct, frozen=True, gc=False):
 
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
     :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is
-    known. ``head`` is that of a success, without its last empty line.
+    known. ``head`` is that of a success, without its last empty line. ``unsent`` is how many bytes of the
+    request's body were not sent when the answer came.
     """
 
     status: int
@@ -83,6 +84,7 @@ class Answer(Struct, frozen=True, gc=False):
     wrong_etag: str | None = None
     owner: str | None = None
     head: bytes = b""
+    unsent: int = 0
 
 
 class Head(Struct, frozen=True, gc=False):

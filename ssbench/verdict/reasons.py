@@ -36,6 +36,9 @@ _RETRIED_SHARE = 0.01
 
 _CAUSES_NAMED = 3
 
+#: A run of which more than this share failed is one that failed, whatever share is allowed.
+_MOST = 0.5
+
 
 class Kind(Enum):
     """What a reason is about."""
@@ -123,10 +126,19 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
     if total.failed:
         causes = _named({name: cause.count for name, cause in statistics.errors.items()})
         text = f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}): {causes}"
-        allowed = _allowed("errors", [each for each in judgments if each.condition.group is None])
+        allowed = total.failed <= _MOST * ended and _allowed(
+            "errors", [each for each in judgments if each.condition.group is None]
+        )
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+    if failed := statistics.warmed_up_failed:
+        left_out = statistics.warmed_up
+        yield Reason(
+            Kind.OPERATIONS,
+            f"{failed:,} of {left_out:,} operations of the warm-up failed ({share(failed, left_out)}); no"
+            " figure has them",
+        )
 
 
 def _named(causes: Mapping[str, int]) -> str:
@@ -191,7 +203,7 @@ def _other_mix(statistics: RunStatistics) -> str:
     found = []
     for name in dict.fromkeys((*asked, *delivered)):
         wanted, came = asked.get(name, 0.0), delivered.get(name, 0.0)
-        chance = _CHANCE * math.sqrt(wanted * (1 - wanted) / ended) if ended else 1.0
+        chance = _CHANCE * math.sqrt(max(0.0, wanted * (1 - wanted)) / ended) if ended else 1.0
         if abs(came - wanted) > max(_OTHER_SHARE, chance):
             found.append(f"{name} {percent(came)} of {percent(wanted)} %")
     return ", ".join(found)

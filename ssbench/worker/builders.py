@@ -135,8 +135,12 @@ def ask(target: Target) -> Outcome:
 
 
 def look(target: Target) -> Outcome:
-    """HEAD the object. The size in the answer is not counted: no body was moved."""
-    return structs.replace(ask(target), size=0)
+    """HEAD the object, which has to have its size. That is not counted: no body was moved."""
+    outcome = ask(target)
+    if outcome.cause is None and target.operation.on is On.OBJECT and target.size not in {0, outcome.size}:
+        detail = f"{target.name}: {outcome.size} bytes, by the answer, of an object of {target.size}"
+        return structs.replace(outcome, size=0, cause=WRONG_SIZE, detail=detail)
+    return structs.replace(outcome, size=0)
 
 
 @builds("public")

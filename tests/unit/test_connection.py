@@ -13,6 +13,7 @@ from socket_pair import Pair, pair
 
 from ssbench.store import causes
 from ssbench.store.causes import AttemptError
+from ssbench.swift.answers import Effort
 from ssbench.swift.sender import CANCELLED, TIMED_OUT
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -153,6 +154,11 @@ def test_the_short_way_is_left_where_there_is_no_room_for_the_body(both: Pair, a
     serving.get(timeout=60)
     assert (answer.status, answer.wrong_etag) == (201, None)
     assert answer.keep_alive is not answers_early
+    # Of the body, so that what is counted as moved is what was sent.
+    assert (answer.unsent > 500_000) is answers_early
+    assert answers_early or answer.unsent == 0
+    outcome = Effort(0).success(answer, 1_000_000)
+    assert outcome.size == 1_000_000 - answer.unsent
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -32,18 +32,23 @@ EXPECTED = {
     "on_new": 3,
     "entries": 17,
     "vanished": 2,
+    "unsent": 1,
 }
 
 
 def results() -> ResultBlock:
     """Return ten reads, the last of which has failed, with what counters count."""
     rows = [row(completed=100.0 + place, retries=5 * (place == 9)) for place in range(10)]
-    rows = [(*each[:9], 404 if place in {0, 1, 9} else 200, *each[10:]) for place, each in enumerate(rows)]
+    rows = [
+        (*each[:5], 3, *each[6:9], 404 if place in {0, 1, 9} else 200, *each[10:])
+        for place, each in enumerate(rows)
+    ]
     rare = {
         "attempts": {9: 10},
         "connections": {0: 3, 1: 4, 9: 5},
         "resumed": {0: 2, 9: 4},
         "entries": {3: 17, 9: 100},
+        "expected_size": {4: 9, 9: 9},
     }
     return block(rows, failures=failed(9), rare=rare)
 
@@ -93,6 +98,7 @@ def test_they_count_the_rows_that_are_asked_for() -> None:
         "on_new": 1,
         "entries": 0,
         "vanished": 1,
+        "unsent": 0,
     }
 
 

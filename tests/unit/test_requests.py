@@ -94,6 +94,16 @@ def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, t
     assert perform(run, DELETE, 130).cause is None  # its bytes are those of another draw
 
 
+@pytest.mark.parametrize("there", [0, 129, 131])
+def test_a_head_tells_of_the_size_that_the_object_has(run: Run, rule: Store, there: int) -> None:
+    rule.sizes[OBJECT] = there
+    outcome = perform(run, HEAD, 130)
+    assert (outcome.cause, outcome.size, outcome.status) == ("wrong size", 0, 200)
+    assert f"{there} bytes, by the answer, of an object of 130" in outcome.detail
+    rule.sizes[OBJECT] = 130
+    assert (perform(run, HEAD, 130).cause, perform(run, HEAD).cause) == (None, None)
+
+
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
 def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
     rule.sizes[OBJECT] = 1

@@ -51,6 +51,7 @@ from ssbench.run_results import (
     records,
 )
 from ssbench.run_results import writer as writer_module
+from ssbench.run_results.reading import DamageError
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import summarize
 
@@ -652,6 +653,21 @@ def test_a_file_with_strange_values_is_reported_on_or_refused(
         assert report(name, statistics, ReportOptions(95, verbose=True))
     entry = entry_of(statistics, "strange.stat.gz", 1, 1)
     assert is_sound(entry), entry
+
+
+@pytest.mark.parametrize(
+    ("field", "number"),
+    [("size", 10**18), ("connections", 2**62), ("retries", -1), ("status", 2**31), ("entries", 2**62)],
+)
+def test_a_number_that_no_field_can_have_is_damage(field: str, number: int, tmp_path: Path) -> None:
+    payload = columns.encode(result_rows.block([row(), row(1)]))
+    wrong = (
+        columns.changed(payload, {field: lambda numbers: numbers * 0 + number})
+        if field in ("size", "retries", "entries")
+        else payload + columns._numbers(FIELDS[field].number, np.full(2, number))
+    )
+    with pytest.raises(DamageError, match=f"{field}: a number that cannot be"):
+        columns.decode(wrong, 2)
 
 
 def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:

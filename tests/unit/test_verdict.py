@@ -8,7 +8,9 @@ from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from msgspec.structs import replace as replace_struct
 from planted import Met, operations, statistics_of
 from planted_load import play
 
@@ -18,8 +20,13 @@ from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, junit, report
-from ssbench.scenario.model import Stage
+from ssbench.reports.verdict import title
+from ssbench.results import Failure, Mark, ResultBlock, RunDescription, RunSummary, StageFacts
+from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import RunStatistics
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.summary import make_statistics
 from ssbench.verdict import Outcome, verdict_of
 
 MS = 1e-3
@@ -260,3 +267,51 @@ def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
 
 def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
     assert not retrying(60, 0.2).generator.limits
+
+
+def failing(share: float) -> RunStatistics:
+    """A run of which this share of operations failed."""
+    numbers = _closed()
+    total = numbers.total
+    section = replace_struct(
+        total, count=total.count - round(share * total.count), failed=round(share * total.count)
+    )
+    return closed(sections=(section, *numbers.sections[1:]))
+
+
+@pytest.mark.parametrize(
+    ("share", "allowed", "code", "outcome"),
+    [
+        (0.9, "errors > 95%", ExitCode.FAILED, Outcome.FAILED),
+        (0.6, "errors > 95%", ExitCode.FAILED, Outcome.FAILED),
+        (0.4, "errors > 95%", ExitCode.OK, Outcome.GOOD),
+    ],
+)
+def test_a_run_of_which_most_failed_is_failed_whatever_was_allowed(
+    share: float, allowed: str, code: ExitCode, outcome: Outcome
+) -> None:
+    found = verdict_of(failing(share), [parse(allowed)])
+    assert (found.exit_code, found.outcome) == (code, outcome)
+
+
+def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out() -> None:
+    count = 1000
+    moments = np.linspace(1e9 + 0.1, 1e9 + 20, count)
+    marks = np.where(np.arange(count) < 200, int(Mark.WARM_UP), 0)
+    columns = {"operation": np.ones(count, np.int64), "last_byte": np.full(count, 0.01), "completed": moments}
+    failures = {row: Failure("HTTP 503", "no", {}) for row in (3, 5, 500)}
+    collector = Collector()
+    collector.add(ResultBlock(count, {**columns, "marks": marks}, failures))
+    run = RunDescription(Scenario("x", (SizeClass("tiny", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20.0))
+    stages = (StageFacts(1e9, 1e9 + 20, None),)
+    summary = RunSummary(1e9 + 20, stages=stages, sent_until=1e9 + 20.0)
+    numbers = make_statistics(collector, OwnFacts(run, ["tiny"], summary))
+    assert (numbers.warmed_up, numbers.warmed_up_failed) == (200, 2)
+    found = verdict_of(numbers)
+    line = title(found, numbers)
+    assert "1,000 operations (800 without the warm-up)" in line
+    assert "20 of 20 s (15.9 without the warm-up)" in line
+    assert line.endswith("1 error and 2 in the warm-up")
+    (reason,) = [each for each in found.reasons if "warm-up" in each.text]
+    assert reason.text == "2 of 200 operations of the warm-up failed (1.00 %); no figure has them"
+    assert (reason.exit_code, reason.warns) == (ExitCode.OK, True)
