@@ -44,6 +44,10 @@ _LEAST_FOR_DRIFT = 30
 #: Noise of fewer too often looks like a line (:mod:`ssbench.statistics.steps` judges shorter runs).
 _LEAST_FOR_STEADY = 45
 
+#: Fewer seconds do not show that something rises.
+_LEAST_FOR_CLIMB = 6
+_CLIMBING = 0.99
+
 #: The quantile of the normal distribution for 95 %.
 _NORMAL = 1.959964
 #: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
@@ -309,6 +313,20 @@ def drift(series: Series, share: float = _SHARE) -> Interval | None:
     size = effective_size(left)
     half = _t(size - 2, share) * float(np.std(left)) / (float(np.std(times)) * math.sqrt(size))
     return Interval(60 * (slope - half) / mean, 60 * (slope + half) / mean, size)
+
+
+def climb(series: Series) -> float:
+    """Return by how much a value each second rises a second; 0 where chance may do that, and if it falls.
+
+    A queue that grows is a random walk with a drift, so that its steps are independent. Those of values that
+    stay at a level undo each other, so that these are called rising less often than is reckoned with.
+    """
+    if len(series) < _LEAST_FOR_CLIMB:
+        return 0.0
+    steps = np.diff(series)
+    mean = float(steps.mean())
+    half = _t(len(steps) - 1, _CLIMBING) * float(np.std(steps, ddof=1)) / math.sqrt(len(steps))
+    return mean if mean > half else 0.0
 
 
 def is_steady(series: Series) -> bool:
