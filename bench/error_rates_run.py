@@ -9,10 +9,12 @@ from pathlib import Path
 
 from error_rates import ErrorRate
 
+from ssbench.gates import Result
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import steadiness
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_conditions import outcomes, truth
 from simulated_steps import rates
 
 
@@ -39,4 +41,29 @@ def _steps() -> tuple[ErrorRate, ...]:
     return tuple(rows)
 
 
-ROWS = (*_steps(),)
+def _wrong(off: float, operations: int, seconds: int, spread: float, rank: int, runs: int) -> tuple[int, int]:
+    """A condition on a percentile whose limit is so many times its true value."""
+    limit = 1000 * truth(rank, spread) * off
+    found = outcomes(5 * runs, f"p{rank} > {limit:.4f}ms", operations, seconds, 0.8, spread)
+    return found[Result.FAILED if off > 1 else Result.PASSED], 5 * runs
+
+
+def _conditions() -> tuple[ErrorRate, ...]:
+    rows = []
+    for rank, operations, seconds, spread, away in (
+        (50, 40, 4, 0.0, 0.1),
+        (50, 400, 10, 0.05, 0.1),
+        (50, 6000, 60, 0.05, 0.02),
+        (99, 6000, 60, 0.0, 0.05),
+        (99, 6000, 60, 0.05, 0.05),
+    ):
+        for off, word in ((1 + away, "red"), (1 - away, "green")):
+            count = partial(_wrong, off, operations, seconds, spread, rank)
+            what = (
+                f"--fail-if p{rank}, {operations:,} operations in {seconds} s, limit {away:.0%} off: {word}"
+            )
+            rows.append(ErrorRate(f"{what} ({spread:.0%} a second)", count, 0.025))
+    return tuple(rows)
+
+
+ROWS = (*_steps(), *_conditions())

@@ -320,7 +320,7 @@ class Threshold(Record, frozen=True, kw_only=True):
     """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
 
     ``value`` is null where it was not measured, which fails too; with ``at_least`` it is a lower bound.
-    ``result`` is "undecided" where too few operations, or a lower bound, do not tell.
+    ``result`` is "undecided" where its interval contains the limit, or a lower bound does not tell.
     """
 
     condition: str

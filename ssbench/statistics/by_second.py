@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
-from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks
+from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks, share_ranks
 from ssbench.statistics.steps import without_step
 from ssbench.statistics.tally import numbered, starts_of, tally, whole
 
@@ -62,6 +62,15 @@ class BySecond(msgspec.Struct):
             for second, count in counts.items()
             if first <= second < last
         )
+
+    def failures(self) -> tuple[Series, Series]:
+        """Return how many operations failed in each second of the clock, and how many ended."""
+        seconds = self.counts.keys() | self.failed.keys()
+        first, last = (min(seconds), max(seconds) + 1) if seconds else (0, 0)
+        if not _is_run(last - first, len(seconds)):
+            return np.empty(0), np.empty(0)
+        failed = _dense(self.failed, first, last)
+        return failed, failed + _dense(self.counts, first, last)
 
     def series(self, start: float, end: float) -> tuple[Series, Series]:
         """Return successes and bytes of each whole second of the clock between two moments."""
@@ -265,6 +274,29 @@ class LatencyTable:
         """Return between which shares of all latencies that percentile lies (95 %)."""
         found = self.below(share)
         return None if found is None else percentile_ranks(share, *found[1:])
+
+    def ranks_within(self, limit: float) -> Interval | None:
+        """Return the interval (95 %) of the share of latencies up to a limit, to the width of a bucket."""
+        found = self.below(1.0)
+        if found is None:
+            return None
+        first, _, every = found
+        within = _dense(self.between(0.0, limit), first, first + len(every))
+        return share_ranks(within, every)
+
+    def sums(self) -> tuple[Series, Series] | None:
+        """Return the sum of the latencies of each second, to the width of a bucket, and how many there are.
+
+        None where there are none, or where they are those of a damaged file.
+        """
+        found = self.below(1.0)
+        if found is None:
+            return None
+        first, _, every = found
+        seconds, buckets, counts = self._rows()
+        low, high = _bounds(buckets)
+        sums = np.bincount(seconds - first, counts * (low + high) / 2, len(every))
+        return sums.astype(np.float64), every
 
     def below(self, share: float) -> tuple[int, Series, Series] | None:
         """Return the first second, and how many latencies each second has up to that percentile, and in all.

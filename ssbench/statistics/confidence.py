@@ -44,6 +44,10 @@ _LEAST_FOR_DRIFT = 30
 #: Noise of fewer too often looks like a line (:mod:`ssbench.statistics.steps` judges shorter runs).
 _LEAST_FOR_STEADY = 45
 
+#: Fewer seconds do not show that something rises.
+_LEAST_FOR_CLIMB = 6
+_CLIMBING = 0.99
+
 #: The quantile of the normal distribution for 95 %.
 _NORMAL = 1.959964
 #: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
@@ -106,7 +110,7 @@ def t_quantile(share: float, freedom: float) -> float:
 
 def t_tail(value: float, freedom: float) -> float:
     """Return the probability that Student's t is greater than ``value``, which is 0 or more."""
-    return _beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
+    return beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
 
 
 def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
@@ -118,12 +122,12 @@ def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float
     return math.sqrt(sum(parts)), sum(parts) ** 2 / below
 
 
-def _beta_share(x: float, a: float, b: float) -> float:
+def beta_share(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function, by its continued fraction."""
     if x in {0.0, 1.0}:
         return x
     if x > (a + 1) / (a + b + 2):  # where the fraction of the mirrored function converges sooner
-        return 1 - _beta_share(1 - x, b, a)
+        return 1 - beta_share(1 - x, b, a)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     # Lentz's method; the terms of the fraction are those of Abramowitz and Stegun, 26.5.8.
     ratio = fraction = 1.0 / (1.0 - (a + b) * x / (a + 1))
@@ -206,24 +210,48 @@ def _t(freedom: float, share: float = _SHARE) -> float:
     return t_quantile((1 + share) / 2, round(max(1.0, freedom), 3))
 
 
-def percentile_ranks(share: float, below: Series, every: Series) -> Interval | None:
+def percentile_ranks(
+    share: float, below: Series, every: Series, *, without_chance: bool = True
+) -> Interval | None:
     """Return between which shares of all values a percentile lies, as an interval of ``share``.
 
     ``below`` counts, for each second, the values up to the percentile, ``every`` all of them. Were they
     independent, the number below would be binomial; how much more it changes from second to second
     says how many values they are worth. The values at both ends are the interval of the percentile
-    (order statistics).
+    (order statistics). ``without_chance``: what chance alone would change from second to second is taken off
+    before that is judged, which finds slow changes beneath it; of rare events it finds them in chance.
     """
     total = float(every.sum())
     if len(every) < MIN_SECONDS or not total:
         return None
     residuals = below - float(below.sum()) / total * every
     independent = share * (1 - share)
-    seconds = effective_size(residuals, independent * total / len(every))
+    seconds = effective_size(residuals, independent * total / len(every) if without_chance else 0.0)
     variance = float(np.var(residuals, ddof=1)) * len(every) ** 2 / seconds / total**2
     size = min(total, independent / variance) if variance else total
     half = max(_t(seconds - 1) * math.sqrt(independent / size), _of_batches(residuals) * len(every) / total)
     return Interval(max(0.0, share - half), share + half, size)
+
+
+def share_ranks(below: Series, every: Series, *, without_chance: bool = True) -> Interval | None:
+    """Return the interval of a share of all, of which each second has so many; None of short runs."""
+    total = float(every.sum())
+    if not total:
+        return None
+    return percentile_ranks(float(below.sum()) / total, below, every, without_chance=without_chance)
+
+
+def ratio_interval(sums: Series, every: Series) -> Interval | None:
+    """Return the interval of a mean, of which each second has a sum and a number; None of short runs."""
+    total = float(every.sum())
+    if len(every) < MIN_SECONDS or not total:
+        return None
+    mean = float(sums.sum()) / total
+    residuals = sums - mean * every
+    seconds = effective_size(residuals)
+    by_seconds = _t(seconds - 1) * float(np.std(residuals, ddof=1)) / math.sqrt(seconds)
+    half = max(by_seconds, _of_batches(residuals)) * len(every) / total
+    return Interval(mean - half, mean + half, seconds)
 
 
 def wilson(share: float, size: float) -> tuple[float, float]:
@@ -286,6 +314,20 @@ def drift(series: Series, share: float = _SHARE) -> Interval | None:
     size = effective_size(left)
     half = _t(size - 2, share) * float(np.std(left)) / (float(np.std(times)) * math.sqrt(size))
     return Interval(60 * (slope - half) / mean, 60 * (slope + half) / mean, size)
+
+
+def climb(series: Series) -> float:
+    """Return by how much a value each second rises a second; 0 where chance may do that, and if it falls.
+
+    A queue that grows is a random walk with a drift, so that its steps are independent. Those of values that
+    stay at a level undo each other, so that these are called rising less often than is reckoned with.
+    """
+    if len(series) < _LEAST_FOR_CLIMB:
+        return 0.0
+    steps = np.diff(series)
+    mean = float(steps.mean())
+    half = _t(len(steps) - 1, _CLIMBING) * float(np.std(steps, ddof=1)) / math.sqrt(len(steps))
+    return mean if mean > half else 0.0
 
 
 def is_steady(series: Series) -> bool:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ssbench.results import RunDescription, StageFacts
 from ssbench.scenario.arrivals import last_due
 from ssbench.scenario.model import Stage
+from ssbench.statistics.confidence import climb
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import plain
 
@@ -43,13 +44,16 @@ class Delivery(msgspec.Struct, frozen=True):
 
     ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that
     began over 1 ms late. ``behind`` is whether in the second half of some stage fewer operations ended than
-    were due, by how large a share; 0 where that is within what chance does, or not known.
+    were due, by how large a share; 0 where that is within what chance does, or not known. ``climb`` is by how
+    many seconds response times rose each second of a stage, 0 where chance may do that: a store that does so
+    much less than is due has that at once.
     """
 
     due: int
     not_begun: int
     late: int
     behind: float = 0.0
+    climb: float = 0.0
 
     @property
     def undelivered(self) -> float:
@@ -72,6 +76,7 @@ def together(parts: Iterable[Delivery]) -> Delivery | None:
         sum(part.not_begun for part in parts),
         sum(part.late for part in parts),
         max(part.behind for part in parts),
+        max(part.climb for part in parts),
     )
 
 
@@ -115,12 +120,29 @@ def behind(stage: Stage, facts: StageFacts, total: Figures, measured_from: float
     0 where the difference is one that chance makes, and of stages whose rate changes. ``measured_from`` is
     when the warm-up ended.
     """
-    if stage.rate is None or stage.rate[0] != stage.rate[1]:
+    if not _has_steady_rate(stage):
         return 0.0
     middle = (facts.begins + facts.ends) / 2
     first, last = math.ceil(max(middle, measured_from)), math.floor(facts.ends)
     if last - first < _LEAST_SECONDS:
         return 0.0
-    due = stage.rate[0] * (last - first)
+    due = (stage.rate or (0.0,))[0] * (last - first)
     missing = due - total.by_second.ended(first, last)
     return missing / due if missing > _CHANCE * math.sqrt(due) else 0.0
+
+
+def climb_of(stage: Stage, facts: StageFacts, total: Figures, measured_from: float) -> float:
+    """Return by how many seconds response times rose each second of a stage with a steady rate.
+
+    0 where chance may do that. What is due and not done waits: a store that does a share less than what is
+    due is later by that share of a second each second.
+    """
+    if not _has_steady_rate(stage):
+        return 0.0
+    seconds, medians, _ = total.due.response.by_second.percentiles(0.5)
+    first, last = math.ceil(max(facts.begins, measured_from)), math.floor(facts.ends)
+    return climb(medians[(seconds >= first) & (seconds < last)])
+
+
+def _has_steady_rate(stage: Stage) -> bool:
+    return stage.rate is not None and stage.rate[0] == stage.rate[1]

@@ -16,7 +16,7 @@ from ssbench.results import StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.delivery import Delivery, Waits, behind, spread
+from ssbench.statistics.delivery import Delivery, Waits, behind, climb_of, spread
 from ssbench.statistics.facts import OwnFacts, RunFacts
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import merge
@@ -69,7 +69,8 @@ def delivery(
     if known.due is None:
         return None
     late, measured_from = numbers.total.due.late, begun_at + numbers.run.scenario.warmup
-    return Delivery(begun + not_begun, not_begun, late, behind(load, known, numbers.total, measured_from))
+    of_stage = load, known, numbers.total, measured_from
+    return Delivery(begun + not_begun, not_begun, late, behind(*of_stage), climb_of(*of_stage))
 
 
 def mean_users(plan: Sequence[Stage]) -> float:

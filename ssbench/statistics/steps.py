@@ -83,7 +83,8 @@ def find_step(series: Series, offset: float = 0.0) -> Step | None:
         return None
     # It has begun within the part in which it is.
     at = (found.place + 1 - found.fraction) * length + offset
-    return Step(at, found.before, found.before + found.change, _is_line(parts, found))
+    after = found.before + found.change
+    return Step(at, max(0.0, found.before), max(0.0, after), _is_line(parts, found))
 
 
 def without_step(series: Series) -> Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from ssbench.conditions import Condition, parse
 from ssbench.figures import Unit
 from ssbench.gates import Result
-from ssbench.statistics.confidence import wilson
+from ssbench.statistics.certainty import certainty
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.sections import Line, Section
 
@@ -22,15 +23,16 @@ class Judgment(msgspec.Struct, frozen=True):
 
     ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
     does a condition of a scenario that a later version of ssbench has written and this one cannot read.
-    ``most`` is more than ``value`` where this is a lower bound. ``few`` is how many results there are where
-    they are fewer than the figure needs (:attr:`~ssbench.figures.Figure.needs`), else None.
+    ``most`` is more than ``value`` where this is a lower bound. ``count`` is how many results there are, and
+    ``enough`` how many would tell, where it is undecided and these can be reckoned.
     """
 
     condition: Condition
     value: float | None
     result: Result
     most: float | None = None
-    few: int | None = None
+    count: int | None = None
+    enough: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -61,13 +63,14 @@ class Judgment(msgspec.Struct, frozen=True):
         came = self.condition.spell_measured(self.value)
         if self.at_least:
             came = f"at least {came}"
-            if self.undecided:
-                came += ", because operations that were due never began"
-        if self.few is not None:
-            came += f", of {self.few:,} operations"
-            if self.undecided:
-                came += f"; {self.condition.row.title} needs {self.condition.row.needs:,}"
-        return came
+            return f"{came}, because operations that were due never began" if self.undecided else came
+        if not self.undecided:
+            return came
+        if self.count is not None:
+            came += f", of {self.count:,} operations"
+        if self.enough is None:
+            return f"{came}; it is too near to its limit"
+        return f"{came}; some {_rounded(self.enough):,} would tell"
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
@@ -76,7 +79,7 @@ def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[J
 
 
 def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
-    """Judge by the figure itself, not by its interval, where enough results support it."""
+    """Judge by what is certain of the figure: see :mod:`ssbench.statistics.certainty`."""
     if condition.group is not None:
         own = statistics.group(condition.group)
         if own is None:
@@ -86,29 +89,20 @@ def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
     if line is None or found is None:
         return Judgment(condition, None, Result.FAILED)
     row = condition.row
-    few = None if row.is_supported(line, statistics) else row.results(line, statistics)
     most = found
     if row.measured_most is not None:
         most = max(found, row.most(line, statistics) or found)
-    beyond = [condition.holds(each) for each in (found, most)]
-    if few is not None:
-        result = Result.FAILED if all(beyond) and _clear(line, condition) else Result.UNDECIDED
-    else:
-        result = Result.FAILED if all(beyond) else Result.UNDECIDED if any(beyond) else Result.PASSED
-    return Judgment(condition, found, result, most, few)
+    known = certainty(statistics, line, condition, found, most)
+    holds, fails = (known.above, known.below) if condition.relation[0] == ">" else (known.below, known.above)
+    result = Result.FAILED if holds else Result.PASSED if fails else Result.UNDECIDED
+    count = row.times(line).count if row.times else row.results(line, statistics)
+    return Judgment(condition, found, result, most, count, known.enough)
 
 
-def _clear(line: Line, condition: Condition) -> bool:
-    """Whether a percentile of few operations is beyond its limit nevertheless.
-
-    It is where chance alone puts so many operations beyond the limit in 1 of 40 cases at most.
-    """
-    row = condition.row
-    if row.times is None or row.rank is None:
-        return False
-    times = row.times(line)
-    low, high = wilson(times.share_within(condition.limit), times.count)
-    return high < row.rank / 100 if condition.relation.startswith(">") else low > row.rank / 100
+def _rounded(number: float) -> int:
+    """Return a number of operations to two digits, no less than it is."""
+    step: int = 10 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
+    return math.ceil(number / step) * step
 
 
 def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:

@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from ssbench.errors import ExitCode
-from ssbench.figures.units import percent, run_length, share
+from ssbench.figures.units import duration, percent, run_length, share
 from ssbench.gates import SEVERITY, Undecided
 from ssbench.statistics import Judgment, RunPart, RunStatistics
 from ssbench.statistics.due import LATE
@@ -228,6 +228,13 @@ def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Ite
             Kind.DELIVERY,
             f"the store fell behind the rate: in the second half {share(delivery.behind, 1)} fewer operations"
             " ended than were due",
+            code,
+        )
+    elif delivery.climb > UNDELIVERED_SHARE:
+        yield Reason(
+            Kind.DELIVERY,
+            f"the store fell behind the rate: response times rose by {duration(delivery.climb)} each second,"
+            f" so that {share(delivery.climb, 1)} less was done than was due",
             code,
         )
     elif delivery.late_or_not_begun > LATE_SHARE:

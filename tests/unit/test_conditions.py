@@ -141,17 +141,17 @@ def test_any_text_is_a_condition_or_a_line_that_says_why_not(text):
 
 
 def run(path: Path, fail_if: tuple[str, ...] = ()) -> RunStatistics:
-    """1,000 small reads in 10 s of 1 to 1,000 ms, every hundredth failed, and one create without latency."""
+    """1,000 small reads in 100 s of 1 to 1,000 ms, short and long ones mixed; every hundredth failed."""
     scenario = Scenario("s", CLASSES, user_count=1, operation_count=1, fail_if=fail_if)
     writer = RunResultsWriter(path, RunDescription(scenario))
-    last = [0.001 * (number + 1) for number in range(1000)]
+    last = [0.001 * (617 * number % 1000 + 1) for number in range(1000)]
     rows = [
-        row(operation=1, size=1000, first_byte=each / 2, last_byte=each, completed=1e9 + each + number / 100)
+        row(operation=1, size=1000, first_byte=each / 2, last_byte=each, completed=1e9 + each + number / 10)
         for number, each in enumerate(last)
     ]
     failures = {number: Failure("HTTP 503", "", {"HTTP 503": 2}) for number in range(0, 1000, 100)}
     writer.add(block(rows, failures=failures))
-    writer.end(RunSummary(ended=1e9 + 10))
+    writer.end(RunSummary(ended=1e9 + 100))
     return summarize(open_results(path))
 
 
@@ -162,12 +162,13 @@ def run(path: Path, fail_if: tuple[str, ...] = ()) -> RunStatistics:
         ("read.p50 > 600ms", 0.5005, False),
         ("read.small.first_max > 0.4s", 0.5, True),
         ("mean < 1ms", 0.5, False),
-        ("errors > 0.9%", 0.01, True),
-        ("errors > 1%", 0.01, False),
+        ("errors > 0.2%", 0.01, True),
+        ("errors > 2%", 0.01, False),
+        ("errors > 0%", 0.01, True),
         ("read.errors > 9", 10, True),
         ("count < 991", 990, True),
-        ("rate < 50", 90.0, False),
-        ("read.mb_per_s < 0.05", 0.09, False),
+        ("rate < 8", 9.89, False),
+        ("read.mb_per_s < 0.008", 0.00989, False),
     ],
 )
 def test_a_run_is_judged(tmp_path, text, value, failed):
@@ -196,13 +197,13 @@ def test_what_was_not_measured_fails(tmp_path, text):
 def test_a_percentile_of_few_operations_is_undecided(tmp_path):
     texts = ["p99.9 > 5s", "p95 > 5s", "p99.9 > 998ms", "p99.9 > 100ms", "p99.9 < 5s"]
     rare, usual, near, clear, below = judge(run(tmp_path / "run.stat.gz"), map(parse, texts))
-    assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; p99.9 needs 10,000)"
+    assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; some 7,500 would tell)"
     assert usual.text == "p95 > 5s: ok (951ms)"
     # 2 of 990 are beyond the limit where one is allowed, which chance explains; 890 it does not.
     assert near.undecided
     # None of 990 is beyond it, and of as many whose 1,000th is, none is in 37 of 100 cases.
     assert below.undecided
-    assert clear.text == "p99.9 > 100ms: FAILED (1s, of 990 operations)"
+    assert clear.text == "p99.9 > 100ms: FAILED (1s)"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_an_undecided_condition_has_an_exit_code_of_its_own(tmp_path, texts, opt
     assert main(["report-scenario", "-s", str(path), "--report", "summary", *conditions, *options]) == code
     out, err = capsys.readouterr()
     if "p99.9 > 5s" in texts:
-        assert "fail-if p99.9 > 5s: undecided (1s, of 990 operations; p99.9 needs 10,000)" in out
+        assert "fail-if p99.9 > 5s: undecided (1s, of 990 operations; some 7,500 would" in out
         assert "WARNING:fail-if p99.9 > 5s: undecided" in err
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree
@@ -148,6 +149,42 @@ def test_a_store_that_falls_behind_its_rate_is_not_delivered() -> None:
     found = verdict_of(late)
     assert found.exit_code is ExitCode.NOT_DELIVERED
     assert "the store fell behind the rate: in the second half 4" in found.reasons[0].text
+
+
+def queue(rate: float, usual: float, noise: float) -> Callable[[float], float]:
+    """Return a store that does so many operations a second, one by one, and takes some time besides."""
+    random, free = np.random.default_rng(1), 0.0
+
+    def store(sent: float) -> float:
+        nonlocal free
+        free = max(free, sent) + random.gamma(1 / noise**2, noise**2 / rate)
+        return free + usual
+
+    return store
+
+
+def test_response_times_that_rise_all_along_are_not_delivered() -> None:
+    """7 % less than is due, for 12 s: too little to be seen in what ended in the second half."""
+    numbers = play(queue(93, 50 * MS, 0.5), [Stage(12, (500, 500), (100, 100))])
+    found = verdict_of(numbers)
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    said = re.search(r"response times rose by ([\d.]+) ms each second, so that (\d)", found.reasons[0].text)
+    assert said is not None
+    assert float(said[1]) == pytest.approx(70, rel=0.2)
+
+
+@pytest.mark.parametrize("rate", [110, 130, 200])
+@pytest.mark.parametrize("arrivals", ["even", "poisson"])
+def test_a_busy_store_that_keeps_up_is_delivered(rate: float, arrivals: str) -> None:
+    for seconds in (6, 12, 30):
+        numbers = play(queue(rate, 50 * MS, 0.5), [Stage(seconds, (500, 500), (100, 100))], arrivals=arrivals)
+        assert verdict_of(numbers).exit_code is ExitCode.OK
+
+
+def test_a_stall_at_the_end_is_no_climb() -> None:
+    store = lambda sent: max(sent, 11.5) + 1 * MS if sent >= 10.5 else sent + 1 * MS  # noqa: E731
+    numbers = play(store, [Stage(12, (500, 500), (100, 100))])
+    assert verdict_of(numbers).exit_code is ExitCode.OK
 
 
 def test_what_began_late_is_a_warning() -> None:

@@ -1,0 +1,66 @@
+"""Runs of a store whose figures are known, judged by conditions whose limits are somewhat off the truth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from statistics import NormalDist
+
+import noise
+import numpy as np
+from planted import START, WEIGHTS, Facts
+
+from ssbench.conditions import parse
+from ssbench.gates import Result
+from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import Collector, RunStatistics, judge, make_statistics
+
+MEDIAN = 0.01
+#: Standard deviation of the logarithm of each latency, and the share of operations that fail.
+EACH_REQUEST = 0.6
+ERRORS = 0.02
+
+
+def run(
+    random: np.random.Generator, operations: int, seconds: int, phi: float = 0.0, spread: float = 0.0
+) -> RunStatistics:
+    """Return the numbers of a run; ``spread`` is that of what the operations of a second have in common."""
+    level = noise.correlated(random, 1, seconds, phi, spread)[0]
+    per_second = random.poisson(operations / seconds * np.exp(-level - spread**2 / 2))
+    second = np.repeat(np.arange(seconds), per_second)
+    count = len(second)
+    latencies = MEDIAN * np.exp(level[second] + random.normal(0, EACH_REQUEST, count))
+    completed = START + np.sort(second + random.random(count))
+    failed = np.flatnonzero(random.random(count) < ERRORS)
+    columns = {
+        "operation": np.ones(count, int),
+        "completed": completed,
+        "size": np.full(count, 1000),
+        "last_byte": latencies,
+        "started": np.maximum(completed - latencies, START),
+    }
+    block = ResultBlock(
+        count, columns, failures={int(place): Failure("HTTP 503", "", {}) for place in failed}
+    )
+    classes = (SizeClass("small", 1000, 1000, 1, WEIGHTS),)
+    scenario = Scenario("planted", classes, user_count=1, run_seconds=seconds)
+    summary = RunSummary(ended=START + seconds, sent_until=START + seconds)
+    collector = Collector()
+    collector.add(block)
+    return make_statistics(collector, Facts(RunDescription(scenario, "1"), summary, ("small",)))
+
+
+def truth(rank: float, spread: float) -> float:
+    """Return a percentile of all latencies that there could be."""
+    return MEDIAN * math.exp(NormalDist().inv_cdf(rank / 100) * math.hypot(EACH_REQUEST, spread))
+
+
+def outcomes(
+    runs: int, condition: str, operations: int, seconds: int, phi: float = 0.0, spread: float = 0.0
+) -> Counter[Result]:
+    """Return how often a condition ends how, of as many runs."""
+    random = np.random.default_rng(1)
+    parsed = parse(condition)
+    found = (judge(run(random, operations, seconds, phi, spread), [parsed])[0] for _ in range(runs))
+    return Counter(each.result for each in found)
