@@ -26,7 +26,7 @@ class Capacity:
     where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
     ``notes`` are further remarks; ``result`` is undecided where the conclusion is to be doubted. ``knee`` is
     that of a sweep, where there were enough steps, ``answer`` that of a search. ``exit_code`` is that of the
-    command.
+    command. ``took`` says how long all took, beside the forecast; it is empty where that is not known.
     """
 
     title: str
@@ -40,6 +40,7 @@ class Capacity:
     knee: Knee | None = None
     answer: Answer | None = None
     exit_code: ExitCode = ExitCode.OK
+    took: str = ""
 
 
 def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | None, why: str) -> Capacity:

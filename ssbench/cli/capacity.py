@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -80,19 +81,22 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
     with setting.observer as observer, Bench(steps.bench_options()) as bench:
         runs = Runs(setting, steps.variable, bench, observer)
         why, code = "", ExitCode.OK
-        _log.info("%s: %s, besides initial uploads", steps.name, steps.forecast())
+        forecast, began = steps.forecast(), time.monotonic()
+        _log.info("%s: %s, besides initial uploads", steps.name, forecast)
         try:
             code = steps.carry_out(runs)
         except EndedEarlyError as error:
             why, code = str(error), error.code
         except (SsbenchError, KeyboardInterrupt) as error:
             code = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
-            output.write(replace(steps.found(runs, str(error) or "interrupted"), exit_code=code))
+            took = _took(time.monotonic() - began, forecast)
+            output.write(replace(steps.found(runs, str(error) or "interrupted"), exit_code=code, took=took))
             raise
         if runs.trouble:
             code = worst([code, ExitCode.FAILED])
         runs.say_files()
-        written = output.write(replace(steps.found(runs, why), exit_code=code))
+        took = _took(time.monotonic() - began, forecast)
+        written = output.write(replace(steps.found(runs, why), exit_code=code, took=took))
         return code if written or code is not ExitCode.OK else ExitCode.FAILED
 
 
@@ -245,6 +249,11 @@ def _brief(verdict: Result, findings: Sequence[objective.Finding]) -> str:
         for each in findings
     ]
     return _words(verdict, measured)
+
+
+def _took(seconds: float, forecast: str) -> str:
+    """Say how long all took, beside the forecast."""
+    return f"took {quantities.duration(seconds)} with initial uploads; forecast without them: {forecast}"
 
 
 def _span(seconds: float, least: int, most: int) -> str:

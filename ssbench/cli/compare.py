@@ -123,7 +123,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if comparison is None:
         _write_table(outputs, before, force=arguments.force)
     else:
-        comparison = _judged(comparison, _of_runs(conditions), chosen_undecided(arguments))
+        comparison = _judged(
+            comparison, _of_runs(conditions, comparison.groups()), chosen_undecided(arguments)
+        )
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
@@ -274,16 +276,15 @@ def _conditions(texts: Sequence[str]) -> list[Condition]:
     return conditions
 
 
-def _of_runs(conditions: Sequence[Condition]) -> list[Condition]:
+def _of_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Condition]:
     """Return conditions as they are read where it is known which operations the runs define.
 
-    Raises UsageError for one on an operation that no run has, and for one on a group of users, whose figures
-    are not compared.
+    Raises UsageError for one on an operation, or on a group of users, that no run has.
     """
     from ssbench.conditions import parse
 
     try:
-        return [parse(each.text, relative=True) for each in conditions]
+        return [parse(each.text, relative=True, grouped=each.group in groups) for each in conditions]
     except ValueError as error:
         raise UsageError(f"--fail-if {error}") from None
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
 from ssbench.comparison.family import FAILURES, HEADS, Place, is_measured, judge_all
-from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
+from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having, named
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
 from ssbench.figures.units import extent
@@ -90,22 +90,28 @@ class Comparison:
             if is_measured(row.changes[name])
         ]
 
-    def has(self, operation: str | None, size_class: str | None) -> bool:
+    def groups(self) -> list[str]:
+        """Return the names of the groups of users that have rows."""
+        return [*dict.fromkeys(row.operation.partition(".")[0] for row in self.rows if "." in row.operation)]
+
+    def has(self, operation: str | None, size_class: str | None, group: str | None = None) -> bool:
         """Whether a side has operations of a kind; None as operation means all of them."""
-        wanted = self._place(operation, size_class)
+        wanted = self._place(operation, size_class, group)
         return any((row.operation, row.size_class) == wanted for row in self.rows)
 
-    def find(self, operation: str | None, size_class: str | None, figure: str) -> Change | None:
-        """Return one change; None as operation means all of them."""
-        wanted = self._place(operation, size_class)
+    def find(
+        self, operation: str | None, size_class: str | None, figure: str, group: str | None = None
+    ) -> Change | None:
+        """Return one change; None as operation means all of them, as group all users."""
+        wanted = self._place(operation, size_class, group)
         for row in self.rows:
             if (row.operation, row.size_class) == wanted:
                 return row.changes.get(figure)
         return None
 
-    def _place(self, operation: str | None, size_class: str | None) -> Key:
+    def _place(self, operation: str | None, size_class: str | None, group: str | None) -> Key:
         """Return the operation and the size class of the row that has the changes of a kind of operations."""
-        name = operation.upper() if operation else "ALL"
+        name = named(operation, group)
         return name, None if size_class == self.only_classes.get(name) else size_class
 
 

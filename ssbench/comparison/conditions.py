@@ -34,7 +34,7 @@ def check(condition: Condition) -> None:
 
 def judge(comparison: Comparison, condition: Condition) -> Judged:
     """Judge one condition; it fails too where nothing was measured that it is about."""
-    found = comparison.find(condition.operation, condition.size_class, condition.figure)
+    found = comparison.find(condition.operation, condition.size_class, condition.figure, condition.group)
     value = None if found is None else found.change if condition.relative else found.after
     if found is None or value is None:
         return _without_value(comparison, condition)
@@ -55,7 +55,7 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
 def _without_value(comparison: Comparison, condition: Condition) -> Judged:
     """Judge where a side has no such figure: there were too few operations for it, or none of them."""
     needs = condition.row.needs
-    if needs > 1 and comparison.has(condition.operation, condition.size_class):
+    if needs > 1 and comparison.has(condition.operation, condition.size_class, condition.group):
         wanted = f"more operations ({condition.figure} needs {needs:,} a side)"
         return Judged(condition.text, "too few on one side at least", Result.UNDECIDED, wanted)
     return Judged(condition.text, "was not measured on both sides", Result.FAILED)

@@ -10,10 +10,18 @@ from ssbench.comparison.facts import facts_of
 from ssbench.comparison.failures import half_width
 from ssbench.figures import COMPARED, Figure, Range
 from ssbench.statistics import Line, RunStatistics
+from ssbench.statistics.sections import Section
 from ssbench.verdict.reasons import of_delivery
 
-#: (operation, size class): "ALL" is all operations, None all classes.
+#: (operation, size class): "ALL" is all operations, None all classes. Those of a group of users have its name
+#: before them, as in conditions: "backup.READ", "backup.ALL".
 Key = tuple[str, str | None]
+
+
+def named(operation: str | None, group: str | None = None) -> str:
+    """Return what an operation is called in a key, of a group of users or of all; None is all operations."""
+    name = operation.upper() if operation else "ALL"
+    return f"{group}.{name}" if group else name
 
 
 #: Every figure that is compared, by its key, in the order of reports.
@@ -62,11 +70,10 @@ def having(runs: Sequence[RunFigures], key: Key, figure: Figure) -> Sequence[Run
 def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
     """Return the figures of a run that is called ``name``; classes where an operation has several."""
     rows: dict[Key, Mapping[str, Sample]] = {}
-    for section in (*statistics.sections[1:], statistics.total):
-        operation = section.operation.name.upper() if section.operation else "ALL"
+    for operation, section, numbers in _sections(statistics):
         lines = section.lines if section.operation and len(section.lines) > 2 else section.lines[:1]
         for line in lines:
-            rows[operation, line.size_class] = dict(_samples(line, statistics))
+            rows[operation, line.size_class] = dict(_samples(line, numbers))
     undelivered = (each.text for each in of_delivery(statistics, ()))
     warnings = [f"{name}: {warning}" for warning in (*undelivered, *statistics.warnings)]
     label = statistics.run.options.get("label")
@@ -84,10 +91,18 @@ def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
 def only_classes_of(statistics: RunStatistics) -> dict[str, str]:
     """Return the size class of each operation that has one."""
     return {
-        section.operation.name.upper(): section.lines[1].size_class or ""
-        for section in statistics.sections
+        operation: section.lines[1].size_class or ""
+        for operation, section, _ in _sections(statistics)
         if section.operation and len(section.lines) == 2
     }
+
+
+def _sections(statistics: RunStatistics) -> Iterator[tuple[str, Section, RunStatistics]]:
+    """Yield the operations of each group of users, then those of all, with what they are called."""
+    parts = [*((group.name, group.numbers) for group in statistics.by_group), (None, statistics)]
+    for group, numbers in parts:
+        for section in (*numbers.sections[1:], numbers.total):
+            yield named(section.operation.name if section.operation else None, group), section, numbers
 
 
 def _samples(line: Line, run: RunStatistics) -> Iterator[tuple[str, Sample]]:

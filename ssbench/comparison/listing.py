@@ -35,7 +35,7 @@ def document(runs: Sequence[RunFigures], _view: View) -> Document:
         facts = (run.facts.get("scenario", ""), *label, *(run.facts.get(fact, "") for fact in different))
         groups.setdefault(facts, []).append(run)
     operations = [name for name in _TITLES if any((name, None) in run.rows for run in runs)]
-    others = {key[0]: None for run in runs for key in run.rows if key[0] not in _TITLES}
+    others = {key[0]: None for run in runs for key in run.rows if key[0] not in _TITLES if "." not in key[0]}
     operations[-1:] = [*others, *operations[-1:]]
     facts_ = ("scenario", *(["label"] if labelled else []), *different)
     figures = (*(_TITLES.get(name, f"{name.lower()}/s") for name in operations), "MB/s", "p99 ms")

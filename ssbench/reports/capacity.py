@@ -110,7 +110,7 @@ def document(found: Capacity, _view: View | None = None) -> Document:
     if len(found.steps) > 1:
         elements += _charts(found)
     verdict = Verdict(_TONES[found.result], found.conclusion, found.notes)
-    return Document(found.title, elements, verdict)
+    return Document(found.title, elements, verdict, [found.took] if found.took else [])
 
 
 def _mean_rate(found: Capacity, value: float) -> float:

@@ -16,9 +16,13 @@ from ssbench.capacity import variables
 from ssbench.capacity.conclusion import of_others
 from ssbench.capacity.steps import GroupStep, Step, scenario_with
 from ssbench.capacity.variables import OfGroup, Variable
+from ssbench.comparison import RunFigures, compare, figures_of
+from ssbench.comparison.conditions import judge
+from ssbench.comparison.verdict import verdict
 from ssbench.conditions import parse, unknown_subject
 from ssbench.document import Note
 from ssbench.errors import ScenarioError, UsageError
+from ssbench.gates import Result
 from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
 from ssbench.reports import ReportOptions, json_run, key_figures, report
@@ -357,6 +361,35 @@ def test_figures_by_group_add_up_and_each_is_judged_by_its_own(tmp_path: Path) -
     ]
     assert [each.delivered.operations for each in found.groups] == [400, 50]
     assert not found.asked.mix
+
+
+def test_a_group_that_is_twice_as_slow_has_a_row_in_a_comparison(tmp_path: Path) -> None:
+    """Its operations are a tenth of all, so that the median of all is the same."""
+    scenario = read(tmp_path)
+
+    def runs(latency: float) -> list[RunFigures]:
+        return [
+            figures_of(
+                judged(
+                    scenario,
+                    results(400, 0, latency=0.01 + each / 1e5),
+                    results(50, 1, due=True, latency=latency + each / 1e5),
+                ),
+                f"{latency}-{each}",
+            )
+            for each in range(4)
+        ]
+
+    found = compare(runs(0.03), runs(0.06))
+    assert [row.operation for row in found.rows][-1] == "ALL"
+    assert {"web.READ", "web.ALL", "backup.CREATE", "backup.ALL"} <= {row.operation for row in found.rows}
+    said = verdict(found)
+    assert said.headline.startswith("slower: most: ") or said.headline.startswith("slower: ")
+    assert "not shown of ALL p50" in said.headline
+    assert found.find(None, None, "p50", "web").word == "no difference shown"  # type: ignore[union-attr]
+    condition = parse("backup.p50 > +50%", relative=True, grouped=True)
+    assert judge(found, condition).result is Result.FAILED
+    assert found.groups() == ["web", "backup"]
 
 
 def test_the_stages_of_groups_make_no_interval_of_all_and_no_number_of_users(tmp_path: Path) -> None:
