@@ -67,7 +67,7 @@ class BySecond(msgspec.Struct):
         """Return how many operations failed in each second of the clock, and how many ended."""
         seconds = self.counts.keys() | self.failed.keys()
         first, last = (min(seconds), max(seconds) + 1) if seconds else (0, 0)
-        if not _is_run(last - first, len(seconds)):
+        if not is_run(last - first, len(seconds)):
             return np.empty(0), np.empty(0)
         failed = _dense(self.failed, first, last)
         return failed, failed + _dense(self.counts, first, last)
