@@ -24,7 +24,8 @@ class Judgment(msgspec.Struct, frozen=True):
     ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
     does a condition of a scenario that a later version of ssbench has written and this one cannot read.
     ``most`` is more than ``value`` where this is a lower bound. ``count`` is how many results there are, and
-    ``enough`` how many would tell, where it is undecided and these can be reckoned.
+    ``enough`` how many would tell, where it is undecided and these can be reckoned. ``few`` is whether they are
+    fewer than reports show the figure of (:attr:`~ssbench.figures.Figure.needs`).
     """
 
     condition: Condition
@@ -33,6 +34,7 @@ class Judgment(msgspec.Struct, frozen=True):
     most: float | None = None
     count: int | None = None
     enough: float | None = None
+    few: bool = False
 
     @property
     def failed(self) -> bool:
@@ -64,10 +66,10 @@ class Judgment(msgspec.Struct, frozen=True):
         if self.at_least:
             came = f"at least {came}"
             return f"{came}, because operations that were due never began" if self.undecided else came
+        if self.count is not None and (self.few or self.undecided):
+            came += f", of {self.count:,} operations"
         if not self.undecided:
             return came
-        if self.count is not None:
-            came += f", of {self.count:,} operations"
         if self.enough is None:
             return f"{came}; it is too near to its limit"
         return f"{came}; some {_rounded(self.enough):,} would tell"
@@ -96,7 +98,8 @@ def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
     holds, fails = (known.above, known.below) if condition.relation[0] == ">" else (known.below, known.above)
     result = Result.FAILED if holds else Result.PASSED if fails else Result.UNDECIDED
     count = row.times(line).count if row.times else row.results(line, statistics)
-    return Judgment(condition, found, result, most, count, known.enough)
+    few = not row.is_supported(line, statistics)
+    return Judgment(condition, found, result, most, count, known.enough, few)
 
 
 def _rounded(number: float) -> int:

@@ -203,7 +203,7 @@ def test_a_percentile_of_few_operations_is_undecided(tmp_path):
     assert near.undecided
     # None of 990 is beyond it, and of as many whose 1,000th is, none is in 37 of 100 cases.
     assert below.undecided
-    assert clear.text == "p99.9 > 100ms: FAILED (1s)"
+    assert clear.text == "p99.9 > 100ms: FAILED (1s, of 990 operations)"
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,10 @@ def test_exit_codes(outcome, judgments, code):
     reasons = [
         *of_conditions(judgments, Undecided.REPORT),
         *of_operations(
-            SimpleNamespace(total=total, errors={}, start=1.0, not_sendable=(), current=False), judgments
+            SimpleNamespace(
+                total=total, errors={}, start=1.0, not_sendable=(), current=False, warmed_up_failed=0
+            ),
+            judgments,
         ),
     ]
     found = Verdict(tuple(reasons), tuple(judgments), Load(), Load())

@@ -157,7 +157,7 @@ http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
   4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
 FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
   CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
-  DELETE 20.0 of 18.8 %; 2 errors
+  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
@@ -181,7 +181,7 @@ http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
   4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
 FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
   CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
-  DELETE 20.0 of 18.8 %; 2 errors
+  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 

@@ -265,8 +265,8 @@ def _conditions(it: Made) -> Shown:
     for name in (*OPERATION_NAMES, "all"):
         parsed = [conditions.parse(f"{name}.{each}") for each in _CONDITIONS]
         for judgment in judge(it.statistics, parsed):
-            if judgment.few is not None:  # undecided, or failed for certain; its text says of how many
-                assert f"of {judgment.few:,} operations" in judgment.text
+            if judgment.few or judgment.undecided:  # its text says of how many
+                assert f"of {judgment.count:,} operations" in judgment.text
                 continue
             scale = 1000 if judgment.condition.unit is figures.Unit.SECONDS else 1
             found[name, judgment.condition.figure] = (
