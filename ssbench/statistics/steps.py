@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.05
 _APART = 0.8
 
 #: Which part of the second in which it changes may be of the new level.
-_FRACTIONS = (1.0, 0.75, 0.5, 0.25)
+_FRACTIONS = np.array([[1.0], [0.75], [0.5], [0.25]])
 
 _MOST_CORRELATION = 0.95
 
@@ -141,23 +141,21 @@ def _best(parts: Series, fading: float) -> _Fit:
     spread = float(noise @ noise) - product**2 / of_constant
     places = np.arange(_LEAST_PARTS, count - _LEAST_PARTS + 1)
     after, sums = count - places - 2, np.concatenate([np.cumsum(noise[::-1])[::-1], [0.0]])
-    fits = []
-    for fraction in _FRACTIONS:
-        # The column of the step: its part at its place, what is left of that at the next, then the constant.
-        following = 1 - fading * fraction
-        squares = fraction**2 + following**2 + (1 - fading) ** 2 * after
-        common = (1 - fading) * (fraction + following + (1 - fading) * after)
-        own = fraction * noise[places] + following * noise[places + 1] + (1 - fading) * sums[places + 2]
-        divisor = squares - common**2 / of_constant
-        changes = (own - common * product / of_constant) / divisor
-        gains = changes**2 * divisor
-        best = int(np.argmax(gains))
-        left = max(spread - float(gains[best]), 0.0) / (count - 3)
-        change = float(changes[best])
-        errors = math.sqrt(float(gains[best]) / left) if left > 0 else math.inf
-        before = (product - float(common[best]) * change) / of_constant
-        fits.append((float(gains[best]), _Fit(int(places[best]), fraction, before, change, errors)))
-    return max(fits, key=lambda each: each[0])[1]
+    # The column of the step: its part at its place, what is left of that at the next, then the constant. Of
+    # each fraction there is a row, of each place a column.
+    following = 1 - fading * _FRACTIONS
+    squares = _FRACTIONS**2 + following**2 + (1 - fading) ** 2 * after
+    common = (1 - fading) * (_FRACTIONS + following + (1 - fading) * after)
+    own = _FRACTIONS * noise[places] + following * noise[places + 1] + (1 - fading) * sums[places + 2]
+    divisor = squares - common**2 / of_constant
+    changes = (own - common * product / of_constant) / divisor
+    gains = changes**2 * divisor
+    row, column = divmod(int(np.argmax(gains)), len(places))
+    gain, change = float(gains[row, column]), float(changes[row, column])
+    left = max(spread - gain, 0.0) / (count - 3)
+    errors = math.sqrt(gain / left) if left > 0 else math.inf
+    before = (product - float(common[row, column]) * change) / of_constant
+    return _Fit(int(places[column]), float(_FRACTIONS[row, 0]), before, change, errors)
 
 
 def _is_line(parts: Series, step: _Fit) -> bool:

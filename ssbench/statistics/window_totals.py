@@ -60,18 +60,26 @@ class WindowTotalsCollector:
         seconds = completed - started
         known = ~np.isnan(seconds)
         seconds = np.where(known, seconds, 0.0)
-        paused = (
-            np.zeros(len(seconds)) if pausing is None else np.clip(pausing, 0.0, np.maximum(seconds, 0.0))
-        )
-        columns = (succeeded, ~succeeded, moved, seconds - paused, paused)
-        self._sums = [add_up(sums, groups, column) for sums, column in zip(self._sums, columns, strict=True)]
+        paused = None if pausing is None else np.clip(pausing, 0.0, np.maximum(seconds, 0.0))
+        at_store = seconds if paused is None else seconds - paused
+        columns = (succeeded, ~succeeded, moved, at_store)
+        self._sums[:4] = [
+            add_up(sums, groups, column) for sums, column in zip(self._sums[:4], columns, strict=True)
+        ]
+        if paused is not None:
+            self._sums[4] = add_up(self._sums[4], groups, paused)
         self._late = self._late[self._late[:, 1] > last_sent]
         late = np.flatnonzero(completed > last_sent)
         if len(late):
             # When an operation paused is not recorded: any part of it counts as having paused as much.
-            share = np.divide(paused, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
-            rows = (groups, completed, succeeded, ~succeeded, moved, known * (1 - share), known * share)
-            self._late = np.concatenate([self._late, np.column_stack([column[late] for column in rows])])
+            share = np.zeros(len(late))
+            if paused is not None:
+                np.divide(paused[late], seconds[late], out=share, where=seconds[late] > 0)
+            failed, known = ~succeeded, known[late]
+            rows = [column[late] for column in (groups, completed, succeeded, failed, moved)]
+            self._late = np.concatenate(
+                [self._late, np.column_stack([*rows, known * (1 - share), known * share])]
+            )
 
     def finish(self, window: Window, count: int = 1) -> list[WindowTotals]:
         """Return what ended within a window whose end is no earlier than any ``last_sent``.
