@@ -199,8 +199,8 @@ class Benchmark:
     ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped. It is
     stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
     this ``group`` of users in so many ``accounts``, and choose from so many ``storage_urls``, the first of
-    which is the run's ``first_url``. ``addresses`` gets those that they name, ``listings`` says how many names
-    are in listings at least.
+    which is the run's ``first_url``. ``addresses`` gets those that they name, ``listings`` says how many
+    names listings have at least.
     """
 
     what = "operations"
