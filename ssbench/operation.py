@@ -25,6 +25,9 @@ READS: tuple[str, ...] = ("whole",)
 #: The least and the largest number of bytes of a part, unless a scenario says others.
 PART_LENGTH = (4096, 4096)
 
+#: The most entries of a page of a listing, unless a scenario says otherwise.
+LISTING_LIMIT = 1000
+
 #: Results have room for so many steps.
 MOST_STEPS = 6
 

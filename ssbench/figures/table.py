@@ -277,6 +277,14 @@ FIGURES = {
         _counter("on_new", "on new", "Operations that made a connection"),
         _counter("entries", "entries", "Entries of listings that succeeded"),
         _counter(
+            "missing_names",
+            "missing",
+            "Names that listings lacked, of objects that existed before and after (successes)",
+            has_note=True,
+            more_is_better=False,
+            words=("fewer missing names", "more missing names"),
+        ),
+        _counter(
             "vanished",
             "found nothing",
             "Deletes that found nothing after an answer or a worker was lost (successes)",
@@ -286,6 +294,12 @@ FIGURES = {
             "unsent",
             "not sent whole",
             "Uploads answered before their body was sent (successes; bytes are those that were sent)",
+            has_note=True,
+        ),
+        _counter(
+            "unchecked",
+            "no ETag",
+            "Answers without an MD5 as ETag: bodies were checked by their length alone (successes)",
             has_note=True,
         ),
         Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),

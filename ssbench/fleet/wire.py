@@ -217,6 +217,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     host has several addresses, ``address`` is the one that was used, ``unreached`` are those to which
     connections of the worker failed since its last such result.
     ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
+    ``unchecked`` is how many answers had no ETag by which a body would have been checked.
     """
 
     connecting: Seconds = 0.0
@@ -230,6 +231,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     unreached: Annotated[list[Name], Meta(max_length=1000)] = []
     connections: Small = 0
     resumed: Small = 0
+    unchecked: Small = 0
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):

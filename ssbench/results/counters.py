@@ -50,6 +50,11 @@ COUNTERS = {
     "resumed_connections": _Counter(frozenset({"resumed"}), lambda block, rows: block.resumed[rows]),
     "on_new": _Counter(frozenset({"connecting", "connections"}), _on_new),
     "entries": _Counter(frozenset({"entries"}), lambda block, rows: block.entries[rows], of_successes=True),
+    "missing_names": _Counter(
+        frozenset({"expected_entries"}),
+        lambda block, rows: np.maximum(block.expected_entries[rows] - block.entries[rows], 0),
+        of_successes=True,
+    ),
     "vanished": _Counter(
         frozenset({"status"}),
         lambda block, rows: block.status[rows] == _NOT_FOUND,
@@ -59,6 +64,9 @@ COUNTERS = {
         frozenset({"expected_size"}),
         lambda block, rows: (block.size[rows] >= 0) & (block.size[rows] < block.expected_size[rows]),
         of_successes=True,
+    ),
+    "unchecked": _Counter(
+        frozenset({"unchecked"}), lambda block, rows: block.unchecked[rows], of_successes=True
     ),
 }
 

@@ -191,6 +191,10 @@ _TABLE = (
     Field("address", 48, _NUMBER, "index", 2, "address",
           "place in ``addresses``, from 0, of hosts with several; -1 where it is not known", "h",
           default=UNKNOWN),
+    Field("expected_entries", 49, _NUMBER, "count", 2, "expected_entries",
+          "names that the listings had to have at least: of objects that existed before and after", "q"),
+    Field("unchecked", 50, _NUMBER, "count", 2, "unchecked",
+          "answers without an MD5 as ETag, by which a body would have been checked", "I"),
     *(
         Field(name, number, _SECONDS, "seconds", 2, name,
               f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)

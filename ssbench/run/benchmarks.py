@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ssbench.errors import SsbenchError, TooManyErrorsError
 from ssbench.results import Goal, RunSummary, Sink
+from ssbench.run.listings import Listings
 from ssbench.run.load_course import LoadCourse
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
@@ -119,6 +120,7 @@ class Benchmarks:
             accounts=scenario.accounts,
             addresses=self.addresses,
             round_trip=part.crew.allocation.round_trip,
+            listings=None if self._options.noop else Listings.of(scenario, part.state.in_containers()),
         )
 
     def _stop(self) -> bool:

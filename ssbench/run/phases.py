@@ -17,6 +17,7 @@ from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, REMOVE
 from ssbench.results import LOST, Sink
+from ssbench.run.listings import Listings
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import Addresses, RowMaker
 from ssbench.scenario.model import Stage
@@ -198,7 +199,8 @@ class Benchmark:
     ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped. It is
     stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
     this ``group`` of users in so many ``accounts``, and choose from so many ``storage_urls``, the first of
-    which is the run's ``first_url``. ``addresses`` gets those that they name.
+    which is the run's ``first_url``. ``addresses`` gets those that they name, ``listings`` says how many
+    names listings have at least.
     """
 
     what = "operations"
@@ -222,6 +224,7 @@ class Benchmark:
         accounts: int = 1,
         addresses: Addresses | None = None,
         round_trip: float = 0.0,
+        listings: Listings | None = None,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -254,7 +257,9 @@ class Benchmark:
             group=group,
             accounts=accounts,
             addresses=addresses,
+            listings=listings,
         )
+        self._listings = listings
         placement = Placement(plan, self.epoch + self.start, warmup)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
@@ -295,7 +300,10 @@ class Benchmark:
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         draws = None if self._wanted is None else self._wanted - self._state.drawn
-        return self._state.next_jobs(count, time.monotonic() if self._expires else 0.0, draws)
+        tasks = self._state.next_jobs(count, time.monotonic() if self._expires else 0.0, draws)
+        if self._listings is not None:
+            self._listings.handed_out(tasks)
+        return tasks
 
     def exhausted(self, now: float) -> bool:
         if self._stop() or self._enough():
@@ -324,6 +332,8 @@ class Benchmark:
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         self._state.ended(ended)
+        if self._listings is not None:
+            self._listings.ended(ended)
         self._ended.append((ended, worker))
 
     def catch_up(self) -> None:

@@ -8,7 +8,7 @@ from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.names import in_account
 from ssbench.operation import Effect
-from ssbench.operations import OPERATIONS
+from ssbench.operations import LIST, LIST_ACCOUNT, OPERATIONS
 from ssbench.results import (
     NO_WORKER,
     NOT_MEASURED,
@@ -20,11 +20,15 @@ from ssbench.results import (
     ResultRow,
     Rows,
 )
+from ssbench.run.listings import Listings
 
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 #: Operations that send all of an object's body, of which an answer may come before.
 _SENDING = frozenset(row.code for row in OPERATIONS if row.sends_body and row.has_object)
+
+#: Operations whose answers have so many names at least.
+_LISTING = frozenset({LIST.code, LIST_ACCOUNT.code})
 
 #: Most addresses that results distinguish; no store has more.
 _MOST_ADDRESSES = 1000
@@ -60,7 +64,8 @@ class RowMaker:
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
     many storage URLs the results choose from, the first of which has the place ``first_url`` in the run.
     With ``with_due`` results tell when their operation was due, where it was. All are of one
-    ``group`` of users, where there are some; they are in as many ``accounts``. ``errors`` counts the failures
+    ``group`` of users, where there are some; they are in as many ``accounts``. ``listings`` says how many
+    names listings have at least. ``errors`` counts the failures
     so far, ``count`` the results since the last block.
     """
 
@@ -74,6 +79,7 @@ class RowMaker:
         group: int | None = None,
         accounts: int = 1,
         addresses: Addresses | None = None,
+        listings: Listings | None = None,
     ) -> None:
         self.errors = 0
         self.count = 0
@@ -83,6 +89,7 @@ class RowMaker:
         self._first_url = first_url
         self._with_due = with_due
         self._accounts = accounts
+        self._listings = listings
         self._addresses = Addresses() if addresses is None else addresses
         self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
@@ -109,12 +116,17 @@ class RowMaker:
         rows = self._rows
         add, pack = rows.rows.append, rows.pack
         to_epoch = worker.clock.offset.seconds + self._epoch
+        listings = self._listings
         worker_id, more = worker.worker_id, self._urls or self._with_due
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
                 self._note_trouble(result, 0 if operation in _COPIES else size, to_epoch)
             if result.cause is None:
+                if listings is not None and operation in _LISTING:
+                    rows.note(
+                        "expected_entries", listings.least((operation, size_class, container, number, size))
+                    )
                 moved = result.size or (0 if operation in _COPIES else size)
                 if moved < size and operation in _SENDING:
                     rows.note("expected_size", size)
@@ -175,6 +187,8 @@ class RowMaker:
             rows.note("last_attempt", rare.last_attempt)
         if rare.entries:
             rows.note("entries", rare.entries)
+        if rare.unchecked:
+            rows.note("unchecked", rare.unchecked)
         if rare.address:
             rows.note("address", self._addresses.number(rare.address))
         for name, seconds in zip(STEPS, rare.steps, strict=False):

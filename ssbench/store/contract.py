@@ -104,6 +104,7 @@ class Outcome(Struct, frozen=True, gc=False):
     what an operation had made that went wrong. ``address`` is where the last request went, if its host has
     several addresses; ``unreached`` are those of such hosts to which connections failed meanwhile.
     ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
+    ``unchecked`` is how many answers had no checksum by which a body would have been checked.
     """
 
     first_byte: float | None
@@ -132,6 +133,7 @@ class Outcome(Struct, frozen=True, gc=False):
     unreached: tuple[str, ...] = ()
     connections: int = 0
     resumed: int = 0
+    unchecked: int = 0
 
 
 class Client(Protocol):

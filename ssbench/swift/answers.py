@@ -102,6 +102,7 @@ class Effort(Struct, gc=False):
             address=self.address,
             connections=self.connections,
             resumed=self.resumed,
+            unchecked=int(answer.unchecked),
         )
 
     def failure(self, fault: AttemptError) -> Outcome:

@@ -22,7 +22,7 @@ from ssbench.store.causes import (
     transfer_fault,
 )
 from ssbench.swift.arrival import ANCILLARY_BYTES, arrived_at
-from ssbench.swift.etags import wrong_etag
+from ssbench.swift.etags import is_md5, wrong_etag
 from ssbench.swift.http_response import (
     HEAD_LIMIT,
     OWNER_NAME,
@@ -52,7 +52,7 @@ _IN_SEGMENTS = re.compile(rb"\n(x-static-large-object|x-object-manifest) *:", re
 class Connection(Sender):
     """A connection that one greenlet uses, or that is idle in its pool."""
 
-    __slots__ = ("_fault", "_received", "idle")
+    __slots__ = ("_fault", "_received", "idle", "unchecked")
 
     #: Whether it continues the TLS session of an earlier connection.
     resumed = False
@@ -63,6 +63,8 @@ class Connection(Sender):
         #: What :meth:`resume` finds: bytes received into the shared buffer, or how the attempt failed.
         self._received = 0
         self._fault: AttemptError | None = None
+        #: Whether the last answer had no ETag by which a body would have been checked.
+        self.unchecked = False
 
     def rest(self) -> None:
         """Put the connection into its pool, after a complete response."""
@@ -144,7 +146,8 @@ class Connection(Sender):
         head = parse_head(raw, False)
         if head is None or not 200 <= head.status < 300 or received != head.start + head.length:
             return None
-        if digest is not None and digest.hexdigest().encode() not in raw and b"\netag:" in raw.lower():
+        self.unchecked = digest is not None and digest.hexdigest().encode() not in raw
+        if self.unchecked and b"\netag:" in raw.lower():
             return None
         return head
 
@@ -217,6 +220,7 @@ class Connection(Sender):
                 owner,
                 raw,
                 self._unsent(),
+                self.unchecked,
             )
         return Answer(
             status,
@@ -353,6 +357,7 @@ class Connection(Sender):
             reader.owner if method == "HEAD" else None,
             reader.head,
             self._unsent(),
+            good and whole and self.unchecked,
         )
 
     def _unsent(self) -> int:
@@ -360,7 +365,11 @@ class Connection(Sender):
         return self._left + len(self._pending or b"")
 
     def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:
-        """Say what is wrong with the ETag of an answer, given by itself or within its head."""
+        """Say what is wrong with the ETag of an answer, given by itself or within its head.
+
+        Sets ``unchecked``.
+        """
+        self.unchecked = False
         if self.digest is None and self.check is None:
             return None
         if self._left or self._pending:
@@ -375,7 +384,9 @@ class Connection(Sender):
             return None  # nearly always
         if self.digest is None and _IN_SEGMENTS(raw):
             return None  # its ETag is not the MD5 of its bytes
-        return wrong_etag(field_value(raw, b"etag") if etag is None else etag, expected, what)
+        said = field_value(raw, b"etag") if etag is None else etag
+        self.unchecked = not is_md5(said)
+        return wrong_etag(said, expected, what)
 
     def _receive_more(self) -> int:
         """Receive as ``_receive`` does, but return 0 at the end of the connection, which may end a body."""

@@ -36,10 +36,19 @@ def wrong_etag(etag: str | None, expected: str, what: str) -> str | None:
 
     An ETag that is no MD5, as of stores that are not Swift, says nothing of the bytes.
     """
-    said = "" if etag is None else etag.strip().strip('"').lower()
+    said = _stripped(etag)
     if said == expected or not _MD5(said):
         return None
     return f"the answer has the ETag {said}, {what} have the MD5 {expected}"
+
+
+def is_md5(etag: str | None) -> bool:
+    """Return whether the ETag of an answer is there and an MD5."""
+    return _MD5(_stripped(etag)) is not None
+
+
+def _stripped(etag: str | None) -> str:
+    return "" if etag is None else etag.strip().strip('"').lower()
 
 
 class Sample:

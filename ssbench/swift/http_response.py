@@ -69,7 +69,8 @@ class Answer(Struct, frozen=True, gc=False):
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
     :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is
     known. ``head`` is that of a success, without its last empty line. ``unsent`` is how many bytes of the
-    request's body were not sent when the answer came.
+    request's body were not sent when the answer came. ``unchecked``: it has no ETag that is an MD5, by which
+    a body would have been checked.
     """
 
     status: int
@@ -85,6 +86,7 @@ class Answer(Struct, frozen=True, gc=False):
     owner: str | None = None
     head: bytes = b""
     unsent: int = 0
+    unchecked: bool = False
 
 
 class Head(Struct, frozen=True, gc=False):

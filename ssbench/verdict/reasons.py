@@ -34,6 +34,9 @@ _CHANCE = 4.0
 #: More of all requests than this share, sent again after one failed, is a warning.
 _RETRIED_SHARE = 0.01
 
+#: Listings that lack more of the names that exist than this share do not only lag.
+_MISSING_SHARE = 0.2
+
 _CAUSES_NAMED = 3
 
 #: A run of which more than this share failed is one that failed, whatever share is allowed.
@@ -171,6 +174,34 @@ def of_retries(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iter
         f" {_named(statistics.retries)}{pauses}",
         warns=not _allowed("retries", judgments),
     )
+
+
+def of_answers(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield what answers lacked of which the statuses are those of successes."""
+    counted = statistics.total.counted
+    missing = counted["missing_names"]
+    names = counted["entries"] + missing
+    if missing > _MISSING_SHARE * names:
+        yield Reason(
+            Kind.OPERATIONS,
+            f"listings lacked {missing:,} of {names:,} names ({share(missing, names)}), of objects that"
+            " existed before and after",
+        )
+    if unsent := counted["unsent"]:
+        yield Reason(
+            Kind.OPERATIONS,
+            f"{_answers(unsent, 'upload')} answered before the body was sent: bytes are those that were sent",
+        )
+    if unchecked := counted["unchecked"]:
+        yield Reason(
+            Kind.OPERATIONS,
+            f"the store sent no MD5 as ETag in {unchecked:,} answers: bodies were checked by their length"
+            " alone",
+        )
+
+
+def _answers(number: int, what: str) -> str:
+    return f"1 {what} was" if number == 1 else f"{number:,} {what}s were"
 
 
 def of_mix(statistics: RunStatistics) -> Iterator[Reason]:

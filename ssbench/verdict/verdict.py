@@ -90,6 +90,7 @@ def verdict_of(
         *reasons.of_conditions(judgments, undecided or reasons.undecided_as(statistics)),
         *reasons.of_operations(statistics, judgments),
         *reasons.of_retries(statistics, [each for each in judgments if each.condition.group is None]),
+        *reasons.of_answers(statistics),
         *reasons.of_mix(statistics),
         *reasons.of_delivery(statistics, judgments),
         *(each for group in statistics.by_group for each in reasons.of_group(group, statistics, judgments)),

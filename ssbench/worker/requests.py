@@ -275,6 +275,7 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
         or outcome.left
         or outcome.address
         or outcome.unreached
+        or outcome.unchecked
     ):
         rare = Rare(
             outcome.connecting,
@@ -287,6 +288,7 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
             unreached=list(outcome.unreached[:_MOST_UNREACHED]),
             connections=outcome.connections,
             resumed=outcome.resumed,
+            unchecked=outcome.unchecked,
         )
     return Result(
         job_id,

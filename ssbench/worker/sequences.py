@@ -13,14 +13,11 @@ from urllib.parse import urlencode
 import gevent
 from msgspec import MsgspecError, json, structs
 
-from ssbench.operation import Effect
+from ssbench.operation import LISTING_LIMIT, Effect
 from ssbench.operations import OPERATIONS
 from ssbench.store.causes import UNANSWERED, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
 from ssbench.worker.builders import NO_SETTINGS, Target, builder, builds
-
-#: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
-_LIMIT = 1000
 
 #: Objects of archives, and their sizes, unless a scenario says others.
 _OBJECTS, _OBJECT = 10, (1000, 1000)
@@ -35,6 +32,7 @@ UNREADABLE = (MsgspecError, ValueError, RecursionError)
 _NOT_FOUND = 404
 
 _PLACES = ("prefix", "delimiter", "marker")
+#: Bytes of the largest page of a listing.
 _LARGEST_PAGE = 64 * 2**20
 
 
@@ -136,6 +134,7 @@ class Sequence:
             pausing=pausing,
             connections=sum(each.connections for each in self._done),
             resumed=sum(each.resumed for each in self._done),
+            unchecked=sum(each.unchecked for each in self._done),
             last_attempt=None,
             reply=None,
             entries=self.entries,
@@ -233,7 +232,7 @@ def list_(target: Target) -> Outcome:
     """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
     values = target.settings.values
     query: dict[str, str] = {key: values[key] for key in _PLACES if key in values}
-    query |= {"format": "json", "limit": str(values.get("limit", _LIMIT))}
+    query |= {"format": "json", "limit": str(values.get("limit", LISTING_LIMIT))}
     sequence = Sequence(target)
     for _ in range(values.get("pages", 1)):
         page = sequence.ask(query=urlencode(query), keep=_LARGEST_PAGE)

@@ -82,7 +82,9 @@ class ShortWay:
             head.status,
             None,
             0,
-            Rare(address=connection.address) if connection.address else None,
+            Rare(address=connection.address, unchecked=int(connection.unchecked))
+            if connection.address or connection.unchecked
+            else None,
             None if due is None else max(0.0, sent_at - due),
         )
 

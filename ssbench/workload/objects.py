@@ -15,7 +15,7 @@ of the two times is used.
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -68,6 +68,14 @@ class Objects:
         """Return whether :meth:`gone` was noted of an object."""
         gone: bool = self.containers[size_class][number] == self._gone
         return gone
+
+    def in_containers(self) -> Counter[int]:
+        """Return how many objects each container has that may exist."""
+        found: Counter[int] = Counter()
+        for containers in self.containers:
+            found.update(islice(containers, 1, None))
+        del found[self._gone]
+        return found
 
     def known(self, *, created_only: bool) -> Iterator[tuple[int, int, int]]:
         """Yield (size class, container, number) of those that may exist, with the initial ones or without."""

@@ -388,6 +388,10 @@ class Population:
             number = next(self._oldest[index], 0) or self._turn(index)
         return number
 
+    def in_containers(self) -> Counter[int]:
+        """Return how many objects each container has that may exist."""
+        return self._objects.in_containers()
+
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
         """Return the objects that the run created and that may still exist.
 

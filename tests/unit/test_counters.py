@@ -31,8 +31,10 @@ EXPECTED = {
     "resumed_connections": 6,
     "on_new": 3,
     "entries": 17,
+    "missing_names": 13,
     "vanished": 2,
     "unsent": 1,
+    "unchecked": 7,
 }
 
 
@@ -48,7 +50,9 @@ def results() -> ResultBlock:
         "connections": {0: 3, 1: 4, 9: 5},
         "resumed": {0: 2, 9: 4},
         "entries": {3: 17, 9: 100},
+        "expected_entries": {3: 20, 4: 10, 9: 1000},
         "expected_size": {4: 9, 9: 9},
+        "unchecked": {5: 7, 9: 100},
     }
     return block(rows, failures=failed(9), rare=rare)
 
@@ -97,8 +101,10 @@ def test_they_count_the_rows_that_are_asked_for() -> None:
         "resumed_connections": 2,
         "on_new": 1,
         "entries": 0,
+        "missing_names": 0,
         "vanished": 1,
         "unsent": 0,
+        "unchecked": 0,
     }
 
 

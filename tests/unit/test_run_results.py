@@ -189,7 +189,7 @@ VALUES = {
         st.dictionaries(st.text(max_size=9), st.integers(0, 9), max_size=3),
     ),
 }
-LARGEST = {"b": 2**7, "h": 2**15, "q": 2**63, "B": 2**8, "H": 2**16, "I": 2**32}
+LARGEST = {"b": 2**7, "h": 2**15, "q": 2**53, "B": 2**8, "H": 2**16, "I": 2**32}
 
 
 def values(field: Field) -> st.SearchStrategy[Any]:
@@ -198,8 +198,8 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     if field.name in limits:
         return st.integers(0, limits[field.name])
     if field.kind is Kind.NUMBER:
-        highest = LARGEST[field.packed] - 1
-        return st.integers(-1 if field.packed.islower() else 0, highest if not field.derive else 2**31)
+        highest = (2**63 if field.name == "worker" else LARGEST[field.packed]) - 1
+        return st.integers(-1 if field.packed.islower() else 0, highest)
     return VALUES[field.kind]
 
 
