@@ -253,8 +253,9 @@ def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judg
     found = [*of_mix(numbers), *of_delivery(numbers, own)]
     if not numbers.total.count:
         found.append(Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED))
-    known = statistics.generator.limits
-    found += [Reason(Kind.WARNINGS, text) for text in numbers.generator.limits if text not in known]
+    known = {*statistics.generator.limits, *statistics.generator.lacking}
+    own_part = (*numbers.generator.limits, *numbers.generator.lacking)
+    found += [Reason(Kind.WARNINGS, text) for text in own_part if text not in known]
     for each in found:
         yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}")
 
