@@ -250,7 +250,8 @@ def _shared(hosts: Sequence[HostFacts]) -> Iterator[str]:
             )
             yield (
                 f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
-                f" ({each.cores} cores{load}). Run no other programs on the machines that measure"
+                f" ({each.cores} cores{load}). Run nothing else on the machines that"
+                " measure; a store there is something else, too, unless --local-swift started it"
             )
 
 
