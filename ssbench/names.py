@@ -20,11 +20,11 @@ OBJECT_NUMBER = "%06d"
 
 #: Bytes of the longest names that a Swift takes unless it is configured otherwise.
 LONGEST_CONTAINER = 256
+LONGEST_NAME = 1024
 
 #: Parts of a path that clients and proxies resolve: a request for a container of this name would be for the
 #: account, or for what is above it.
 _DOTS = {b".", b".."}
-LONGEST_NAME = 1024
 
 
 def container_name(base: str, number: int, policy: str | None) -> str:

@@ -76,7 +76,7 @@ def answer(attribution: Attribution) -> list[str]:
             )
     if not attribution.overload:
         return sentences
-    held = "The servers' own clocks show this, so it holds although: " if certain else ""
+    held = "The servers' own clocks show this, so that it holds in spite of what follows. " if certain else ""
     first, *more = attribution.overload
     doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
     return [*map(sentence, certain), doubt, *more, *sentences]

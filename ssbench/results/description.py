@@ -130,12 +130,14 @@ class GroupFacts:
     """How it went with a group of users.
 
     ``stages`` are those of the group that began, one for all of it where it has none, ``not_sendable`` what
-    had no object, as in :class:`RunSummary`, ``drawn`` how many operations were drawn.
+    had no object, as in :class:`RunSummary`, ``drawn`` how many operations were drawn, ``waited`` how many
+    waited for a free object.
     """
 
     stages: tuple[StageFacts, ...] = ()
     not_sendable: tuple[tuple[int, int, int], ...] = ()
     drawn: int = 0
+    waited: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class Part:
             self.load.stages(self.benchmark, interrupted=interrupted),
             tuple((*key, count) for key, count in sorted(self.state.not_sendable.items())),
             self.state.drawn,
+            self.state.waits,
         )
 
 

@@ -168,6 +168,7 @@ def summarize(
                 _stages([own.stages for own in same]),
                 _counted([own.not_sendable for own in same]),
                 sum(own.drawn for own in same),
+                sum(own.waited for own in same),
             )
             for same in zip(*(each.groups for each in summaries), strict=False)
         ),

@@ -66,9 +66,8 @@ class SeveralResults:
             count, size_classes = 0, len(results.size_classes)
             try:
                 codes = codes_of_defined(results.run)
-                for (
-                    payload
-                ) in results.payloads():  # decoded, for a copy must not hold what no report can show
+                # Decoded, because a copy must not hold what no report can show.
+                for payload in results.payloads():
                     count += len(columns.decode(payload, size_classes, codes))
             except DamageError as error:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None

@@ -57,13 +57,15 @@ class Generator(msgspec.Struct, frozen=True):
     """What the load generator did itself.
 
     ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
-    ``load`` is how busy it was over time, ``hosts`` are the machines on which it ran.
+    ``load`` is how busy it was over time, ``hosts`` are the machines on which it ran. ``lacking`` says that
+    users waited for objects, and not for it.
     """
 
     master: MasterFacts | None = None
     workers: tuple[WorkerFacts, ...] = ()
     gaps: tuple[Gap, ...] = ()
     limits: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
     load: tuple[LoadSample, ...] = ()
     hosts: tuple[HostFacts, ...] = ()
 
@@ -117,7 +119,7 @@ def generator(summary: RunSummary | None, measured: Measured) -> Generator:
     own = Generator(summary.master, summary.workers, gaps, load=summary.generator_load, hosts=summary.hosts)
     if not measured.median > 0:  # a no-op run
         return own
-    return replace(own, limits=tuple(_was_the_limit(own, measured)))
+    return replace(own, limits=tuple(_was_the_limit(own, measured)), lacking=tuple(_lacked_objects(measured)))
 
 
 def sentences(own: Generator, measured: Measured) -> Iterator[str]:
@@ -125,12 +127,7 @@ def sentences(own: Generator, measured: Measured) -> Iterator[str]:
     yield from _stalled(own, measured)
     yield from own.limits
     yield from _shared(own.hosts)
-    if measured.lacks_objects:
-        busy, waited = percent(measured.busy or 0.0), percent(measured.waited)
-        yield (
-            f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
-            " free object: there are too few objects for so many users. Use more initial_files or fewer users"
-        )
+    yield from own.lacking
     yield from _clocks(own.workers)
 
 
@@ -199,6 +196,15 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: Measured) -> It
         )
 
 
+def _lacked_objects(measured: Measured) -> Iterator[str]:
+    if measured.lacks_objects:
+        busy, waited = percent(measured.busy or 0.0), percent(measured.waited)
+        yield (
+            f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
+            " free object: there are too few objects for so many users. Use more initial_files or fewer users"
+        )
+
+
 def _cause_of_idling(own: Generator) -> str:
     """Return what to change so that users are idle no longer."""
     busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
@@ -244,7 +250,8 @@ def _shared(hosts: Sequence[HostFacts]) -> Iterator[str]:
             )
             yield (
                 f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
-                f" ({each.cores} cores{load}). Run no other programs on the machines that measure"
+                f" ({each.cores} cores{load}). Run nothing else on the machines that"
+                " measure; a store there is something else, too, unless --local-swift started it"
             )
 
 

@@ -98,7 +98,7 @@ def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
                 summary,
                 stages=own.stages,
                 not_sendable=own.not_sendable,
-                counters={"drawn": own.drawn},
+                counters={"drawn": own.drawn, "waited": own.waited},
                 sent_until=own.stages[-1].ends if own.stages else summary.sent_until,
                 groups=(),
                 cluster=None,

@@ -24,8 +24,8 @@ class Judgment(msgspec.Struct, frozen=True):
     ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
     does a condition of a scenario that a later version of ssbench has written and this one cannot read.
     ``most`` is more than ``value`` where this is a lower bound. ``count`` is how many results there are, and
-    ``enough`` how many would tell, where it is undecided and these can be reckoned. ``few`` is whether they are
-    fewer than reports show the figure of (:attr:`~ssbench.figures.Figure.needs`).
+    ``enough`` how many would decide, where it is undecided and these can be estimated. ``few`` is whether
+    they are fewer than reports show the figure of (:attr:`~ssbench.figures.Figure.needs`).
     """
 
     condition: Condition
@@ -71,8 +71,8 @@ class Judgment(msgspec.Struct, frozen=True):
         if not self.undecided:
             return came
         if self.enough is None:
-            return f"{came}; it is too near to its limit"
-        return f"{came}; some {_rounded(self.enough):,} would tell"
+            return f"{came}; it is too near to its limit, or changes too much"
+        return f"{came}; about {_rounded(self.enough):,} would decide"
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:

@@ -170,10 +170,14 @@ def of_retries(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iter
     pauses = f"; users spent {percent(pausing)} % of their time in pauses before that" if pausing > 0 else ""
     yield Reason(
         Kind.RETRIES,
-        f"{again:,} of {requests:,} requests ({share(again, requests)}) were sent again after they failed:"
+        f"{again:,} of {requests:,} requests ({share(again, requests)}) {_sent(again)}:"
         f" {_named(statistics.retries)}{pauses}",
         warns=not _allowed("retries", judgments),
     )
+
+
+def _sent(again: int) -> str:
+    return "was sent again after it failed" if again == 1 else "were sent again after they failed"
 
 
 def of_answers(statistics: RunStatistics) -> Iterator[Reason]:
@@ -282,10 +286,13 @@ def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judg
     numbers = group.numbers
     own = [judgment for judgment in judgments if judgment.condition.group in {None, group.name}]
     found = [*of_mix(numbers), *of_delivery(numbers, own)]
+    if not retried(statistics)[0]:  # too few of all, but perhaps many of this group
+        found += of_retries(numbers, own)
     if not numbers.total.count:
         found.append(Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED))
-    known = statistics.generator.limits
-    found += [Reason(Kind.WARNINGS, text) for text in numbers.generator.limits if text not in known]
+    known = {*statistics.generator.limits, *statistics.generator.lacking}
+    own_part = (*numbers.generator.limits, *numbers.generator.lacking)
+    found += [Reason(Kind.WARNINGS, text) for text in own_part if text not in known]
     for each in found:
         yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}")
 

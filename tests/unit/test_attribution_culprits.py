@@ -384,7 +384,9 @@ def test_what_a_servers_own_clock_shows_comes_before_doubts_about_the_generator(
     facts = RunFacts(overload=("The load generator was the limit of the tail: it was late",))
     own, doubt = texts.answer(attribute(simulate(1, Cause(devices=(1,)), SMALL), facts))
     assert own.startswith("d1 on n1 is slow: its reads") or own.startswith("d1 on n1 is slow: its requests")
-    assert doubt.startswith("The servers' own clocks show this, so it holds although: The load generator was")
+    assert doubt.startswith(
+        "The servers' own clocks show this, so that it holds in spite of what follows. The lo"
+    )
     doubt, total = texts.answer(attribute(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts))
     assert doubt.startswith("The load generator was the limit")
     assert total.startswith("d1 on n1 is slow: requests with it")

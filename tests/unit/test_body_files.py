@@ -230,6 +230,20 @@ def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
     make_engine(no_requests, 1, lambda *_: None).close()
 
 
+def test_a_worker_of_a_master_on_this_host_reads_what_that_has_allowed(folder: Path) -> None:
+    """A scenario in ~/.local has bodies that no other folder would have."""
+    hidden = folder.parent / ".local"
+    hidden.mkdir()
+    folder = folder.rename(hidden / folder.name)
+    scenario = reading.load(write(folder, f"body: {{files: {folder.name}}}"))
+    assert scenario.body is not None
+    load.cache_clear()
+    parameters = RunParameters(1, files=scenario.body.files)
+    with pytest.raises(UsageError, match="or hidden"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[hidden.parent])
+    make_engine(parameters, 1, lambda *_: None, bodies=[Path("/")]).close()  # as Bench does
+
+
 def test_too_many_bytes_are_not_read(folder: Path) -> None:
     with (folder / "huge").open("wb") as file:
         file.truncate(200_000_000)

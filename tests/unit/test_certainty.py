@@ -79,7 +79,8 @@ def test_runs_of_few_seconds(text: str, result: Result) -> None:
 def test_undecided_says_how_many_operations_would_tell() -> None:
     (judgment,) = judge(run(np.random.default_rng(3), 400, 10), [parse("p50 > 10.5ms")])
     found = re.fullmatch(
-        r"p50 > 10\.5ms: undecided \([\d.]+ms, of \d+ operations; some ([\d,]+) would tell\)", judgment.text
+        r"p50 > 10\.5ms: undecided \([\d.]+ms, of \d+ operations; about ([\d,]+) would decide\)",
+        judgment.text,
     )
     assert found is not None
     enough = int(found[1].replace(",", ""))

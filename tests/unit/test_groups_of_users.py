@@ -27,7 +27,15 @@ from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
 from ssbench.reports import ReportOptions, json_run, key_figures, report
 from ssbench.reports.key_figures import object_path
-from ssbench.results import Failure, GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
+from ssbench.results import (
+    Failure,
+    GroupFacts,
+    ResultBlock,
+    RunDescription,
+    RunSummary,
+    StageFacts,
+    WorkerFacts,
+)
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.forecast import forecast
 from ssbench.scenario.model import Scenario, Stage
@@ -448,6 +456,29 @@ def test_a_group_that_is_not_met_makes_no_run_green(tmp_path: Path) -> None:
         judged(scenario, others.having(operation=np.full(400, CREATE.code)), results(50, 1, due=True))
     )
     assert any(each.text.startswith("group web: the mix was not as asked: ") for each in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("waited", "expected"),
+    [
+        (390, "because 97.5 % of the operations waited for a free object"),
+        (0, "The load generator was the limit"),
+    ],
+)
+def test_a_group_whose_users_wait_for_objects_does_not_wait_for_the_generator(
+    tmp_path: Path, waited: int, expected: str
+) -> None:
+    facts = Facts(read(tmp_path), 50)
+    web, backup = facts.summary.groups
+    facts.summary = replace(
+        facts.summary, groups=(replace(web, waited=waited), backup), workers=(WorkerFacts(0, "box"),)
+    )
+    collector: Collector = collector_of(facts)
+    for block in (results(400, 0), results(50, 1, due=True)):
+        collector.add(block)
+    said = [each.text for each in verdict_of(make_statistics(collector, facts)).reasons]
+    (found,) = (each for each in said if each.startswith("group web: ") and "the mix" not in each)
+    assert expected in found
 
 
 # -- sweeps --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -24,11 +25,12 @@ from ssbench.reports import ReportOptions, junit, report
 from ssbench.reports.verdict import title
 from ssbench.results import Failure, Mark, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics import RunStatistics
+from ssbench.statistics import RunPart, RunStatistics
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.facts import OwnFacts
 from ssbench.statistics.summary import make_statistics
 from ssbench.verdict import Outcome, verdict_of
+from ssbench.verdict.reasons import of_retries
 
 MS = 1e-3
 
@@ -296,6 +298,27 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
 def test_few_requests_sent_again_are_no_warning() -> None:
     for share, outcome in ((0.9, Outcome.GOOD), (2, Outcome.WARNED)):
         assert verdict_of(retrying(share, 0.0)).outcome is outcome
+
+
+def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_all() -> None:
+    """The group does a hundredth of the operations, and its failures are in no error."""
+    numbers = retrying(0.0, 0.0)
+    group = RunPart("backup", numbers.run.scenario.plan, retrying(60, 0.2))
+    found = verdict_of(replace(numbers, by_group=(group,)))
+    assert found.outcome is Outcome.WARNED
+    (text,) = (each.text for each in found.reasons if "sent again" in each.text)
+    assert text.startswith("group backup: ")
+    # One of all is enough.
+    found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
+    assert len([each for each in found.reasons if "sent again" in each.text]) == 1
+
+
+def test_a_single_request_that_was_sent_again_is_said_in_the_singular() -> None:
+    numbers = retrying(60, 0.2)
+    total = replace_struct(numbers.total, count=20, counted={**numbers.total.counted, "retries": 1})
+    few = replace(numbers, sections=(total,), retries=Counter({"HTTP 503": 1}))
+    (reason,) = of_retries(few, ())
+    assert reason.text.startswith("1 of 21 requests (4.76 %) was sent again after it failed: 1 x HTTP 503")
 
 
 def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
