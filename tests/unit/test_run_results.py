@@ -735,7 +735,7 @@ def test_whatever_a_file_holds_each_command_reports_or_gives_one_error(
         errors = [line for line in err.getvalue().splitlines() if line.startswith("ERROR")]
         if code == ExitCode.USAGE:
             assert len(errors) == 1, (command, errors)
-        else:
+        elif code == ExitCode.OK:  # others say why, such as a rate that was not delivered
             assert not errors, (command, errors)
     shutil.rmtree(folder)
 
