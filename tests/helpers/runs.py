@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import math
 import os
@@ -62,12 +63,14 @@ def is_object(request: Request) -> bool:
 class Store:
     """The rule of a :class:`FaultServer` that keeps names and sizes; each answer takes ``delay`` seconds.
 
-    ``fault``, where set, answers instead. After :meth:`hold` a run goes no further than so many requests,
-    however slow the test is that does something to it in the middle; ``held`` is how many wait.
+    Answers have ``etags`` where they are asked for. ``fault``, where set, answers instead. After :meth:`hold`
+    a run goes no further than so many requests, however slow the test is that does something to it in the
+    middle; ``held`` is how many wait.
     """
 
-    def __init__(self, delay: float = 0.0) -> None:
+    def __init__(self, delay: float = 0.0, *, etags: bool = False) -> None:
         self.delay = delay
+        self._etags = etags
         self.sizes: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -112,11 +115,13 @@ class Store:
         match request.method:
             case "PUT":
                 self.sizes[request.target] = int(request.headers.get("content-length", 0))
-                return Reply(201, delay=delay)
+                return Reply(201, delay=delay, etag=str if self._etags else None)
             case "DELETE":
                 self.sizes.pop(request.target, None)
                 return Reply(404 if size is None else 204, delay=delay)
-        return Reply(status, body=b"x" * (size or 0), delay=delay)
+        body = b"x" * (size or 0)
+        headers = (("ETag", hashlib.md5(body).hexdigest()),) if self._etags else ()
+        return Reply(status, headers=headers, body=body, delay=delay)
 
     def objects(self) -> set[str]:
         return {name for name in list(self.sizes) if name.count("/") > 3}

@@ -11,6 +11,7 @@ import shutil
 import struct
 import threading
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 import result_rows
+from full_run import RUN as FULL_RUN
+from full_run import write_full_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,10 +36,14 @@ from ssbench.results import (
     NOT_MEASURED,
     Failure,
     Field,
+    Gap,
     Kind,
+    LoadSample,
+    MasterFacts,
     ResultBlock,
     ResultRow,
     Rows,
+    StageFacts,
     TextColumn,
 )
 from ssbench.results.schema import row_fields
@@ -653,6 +660,91 @@ def test_a_file_with_strange_values_is_reported_on_or_refused(
         assert report(name, statistics, ReportOptions(95, verbose=True))
     entry = entry_of(statistics, "strange.stat.gz", 1, 1)
     assert is_sound(entry), entry
+
+
+#: Numbers that no writer makes, for any column.
+_ABSURD = st.sampled_from([-(2**63), -1, 2**31, 2**32, 2**53, 10**18, 2**62, 2**63 - 1])
+
+
+def absurd(source: bytes, data: st.DataObject) -> bytes:
+    """Return a file of the same with one value of the run, of its end or of its results an absurd one."""
+    out, position = source[: len(records.PREAMBLE)], len(records.PREAMBLE)
+    wanted = data.draw(st.sampled_from([records.RUN, records.END, records.ROWS]))
+    while position < len(source):
+        kind, size, _ = records.RECORD_HEADER.unpack_from(source, position)
+        position += records.RECORD_HEADER.size + size
+        payload = source[position - size : position]
+        if kind == wanted == records.ROWS:
+            # Of columns that are not there the numbers of a default would have to be known.
+            there = {each.number for each in columns._walk(payload, columns.count(payload))}
+            field = data.draw(
+                st.sampled_from([name for name, each in FIELDS.items() if each.number in there - {13}])
+            )
+            number, one = data.draw(_ABSURD), data.draw(st.booleans())
+
+            def change(numbers: Any, number: int = number, one: bool = one) -> Any:
+                return (
+                    np.where(np.arange(len(numbers)) == 1, number, numbers) if one else numbers * 0 + number
+                )
+
+            payload = columns.changed(payload, {field: change})
+        elif kind == wanted:
+            payload = json.dumps(changed(json.loads(payload), data)).encode()
+        out += records.record(kind, payload)
+    return gzip.compress(out, 1)
+
+
+#: What is asked of a file A, beside a whole one B of the same run, in a folder D of both.
+_ASKED = (
+    "report-scenario A --report full --json O --html O2 --junit O3 --force",
+    "report-scenario A --csv",
+    "merge A B -o O --force",
+    "report-scenario A B",
+    "compare A B",
+    "compare A B --format html",
+    "compare A B --format markdown",
+    "list --results-dir D",
+    "export A",
+)
+
+
+@settings(max_examples=9)
+@given(data=st.data())
+def test_whatever_a_file_holds_each_command_reports_or_gives_one_error(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With checksums that are right. A traceback, and a warning of numpy, fail the test."""
+    folder = tmp_path_factory.mktemp("absurd")
+    shown = {"A": folder / "a.stat.gz", "B": folder / "b.stat.gz", "D": folder}
+    for number, name in enumerate(("A", "B")):
+        write_full_run(
+            shown[name],
+            replace(FULL_RUN, run_id=number, options={"part": f"{number + 1}/2"}),
+            stages=(StageFacts(1e9, 1e9 + 3, 4),),
+            sent_until=1e9 + 2.4,
+            gaps=(Gap(2, 1e9 + 1, 0.2),),
+            master=MasterFacts(0.2, 0.1, 1.0),
+            generator_load=(LoadSample(1e9 + 2, 2.0, 0.1, None, 0.2, 0.3),),
+        )
+    shown["A"].write_bytes(absurd(gzip.decompress(shown["A"].read_bytes()), data))
+    outputs = {name: folder / f"{name}.out" for name in ("O", "O2", "O3")}
+    for command in [data.draw(st.sampled_from(_ASKED))]:
+        words = [str({**shown, **outputs}.get(word, word)) for word in command.split()]
+        with redirect_stdout(_Output()), redirect_stderr(io.StringIO()) as err:
+            code = main(words)
+        errors = [line for line in err.getvalue().splitlines() if line.startswith("ERROR")]
+        if code == ExitCode.USAGE:
+            assert len(errors) == 1, (command, errors)
+        elif code == ExitCode.OK:  # others say why, such as a rate that was not delivered
+            assert not errors, (command, errors)
+    shutil.rmtree(folder)
+
+
+class _Output(io.TextIOWrapper):
+    """A standard output whose content nobody wants."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
