@@ -291,6 +291,8 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
     # Of 128 ms on average an operation is at the store for 8.
     assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
     assert "users spent 9" in reason.text
+    skipped = ElementTree.fromstring(junit.report(numbers, ReportOptions())).findall(".//skipped")
+    assert [each.get("message") for each in skipped] == [reason.text]
     first = " ".join(report("summary", numbers, ReportOptions()).split())
     assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
 
