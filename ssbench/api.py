@@ -95,8 +95,8 @@ def load_scenario(
 ) -> Scenario:
     """Return a checked scenario; raises ScenarioError, whose text lists the first faults.
 
-    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files
-    that bodies are of are in the folder of the scenario's file, or in one of ``bodies``.
+    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Body files
+    must be in the folder of the scenario's file or in one of ``bodies``.
     """
     if isinstance(source, Scenario):
         return source

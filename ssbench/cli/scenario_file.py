@@ -30,8 +30,8 @@ def add_allow_bodies(parser: argparse.ArgumentParser | argparse._ArgumentGroup) 
         type=Path,
         action="append",
         default=[],
-        help="let bodies be files of this folder too, besides those of the folder of the scenario (default:"
-        " none); may be repeated",
+        help="allow body files from DIR as well as from the folder of the scenario (default: none); may be"
+        " repeated",
     )
 
 

@@ -101,7 +101,7 @@ def parser() -> Parser:
         type=Path,
         action="append",
         default=[],
-        help="let runs upload the files of this folder, for scenarios whose bodies are files (default: none);"
+        help="allow runs to upload files from DIR, for scenarios whose bodies are files (default: none);"
         " may be repeated",
     )
     _add_ignored(made)

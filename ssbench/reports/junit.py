@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     cases = [
         _case("the run went on to its end", found, Kind.ENDING),
         _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
+        *([_case("few requests were sent again", found, Kind.RETRIES)] if _has_retries(found) else []),
         *([_case("the mix was as asked", found, Kind.MIX)] if statistics.current else []),
         *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
         *_thresholds(found),
@@ -111,6 +112,10 @@ def _case(name: str, found: Verdict, kind: Kind, output: str = "") -> Case:
     texts = "; ".join(reason.text for reason in reasons)
     # What was allowed, or is a warning only, is neither a failure nor simply well.
     return Case(name, (kind.value, failed.text) if failed else None, output, "" if failed else texts)
+
+
+def _has_retries(found: Verdict) -> bool:
+    return any(reason.kind is Kind.RETRIES for reason in found.reasons)
 
 
 def _causes(statistics: RunStatistics) -> str:

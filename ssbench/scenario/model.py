@@ -207,9 +207,10 @@ class Scenario:
     ) -> Scenario:
         """Return the checked scenario of what a file may contain.
 
-        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Files that
-        bodies are of are in the current folder, or in one of ``bodies``. Raises
-        ScenarioError, whose text lists the first faults, and UsageError for what no file can contain.
+        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Body files
+        must be in the current folder or in one of ``bodies``.
+
+        Raises ScenarioError, whose text lists the first faults, and UsageError for what no file can contain.
         """
         # Here, because the checks make scenarios.
         from ssbench.scenario.reading import check_data  # noqa: PLC0415

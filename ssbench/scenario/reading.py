@@ -49,7 +49,7 @@ def load(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = (
     """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
 
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
-    then has to say it. Files that bodies are of are in the folder of the scenario, or in one of ``bodies``.
+    then has to say it. Body files must be in the folder of the scenario or in one of ``bodies``.
 
     Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
     where it is known, the key and what was expected.

@@ -291,6 +291,8 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
     # Of 128 ms on average an operation is at the store for 8.
     assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
     assert "users spent 9" in reason.text
+    skipped = ElementTree.fromstring(junit.report(numbers, ReportOptions())).findall(".//skipped")
+    assert [each.get("message") for each in skipped] == [reason.text]
     first = " ".join(report("summary", numbers, ReportOptions()).split())
     assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
 
@@ -304,10 +306,13 @@ def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_al
     """The group does a hundredth of the operations, and its failures are in no error."""
     numbers = retrying(0.0, 0.0)
     group = RunPart("backup", numbers.run.scenario.plan, retrying(60, 0.2))
-    found = verdict_of(replace(numbers, by_group=(group,)))
+    numbers_of_group = replace(numbers, by_group=(group,))
+    found = verdict_of(numbers_of_group)
     assert found.outcome is Outcome.WARNED
     (text,) = (each.text for each in found.reasons if "sent again" in each.text)
     assert text.startswith("group backup: ")
+    said = " ".join(report("summary", numbers_of_group, ReportOptions()).split())
+    assert "! group backup: " in said
     # One of all is enough.
     found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
     assert len([each for each in found.reasons if "sent again" in each.text]) == 1
