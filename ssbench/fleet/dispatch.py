@@ -62,9 +62,10 @@ class Dispatcher(Account):
     # -- workers ------------------------------------------------------------------------------
 
     def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> WorkerState | None:
-        """Receive a heartbeat: its worker is alive, holds batches and has received a ping. Return the worker.
+        """Receive a heartbeat: its worker is alive, holds batches and has received a ping. Return it.
 
-        None: it is not used, whatever it says. ``wall`` is the master's time of day, 0 where it does not matter.
+        None: the worker is not used, whatever it says. ``wall`` is the master's time of day, 0 where it does
+        not matter.
         """
         worker = self.roster.heartbeat(beat, now, wall)
         if worker is not None:
