@@ -22,8 +22,8 @@ class ClockOffset:
     Each message says when it was sent: arrival less sending is the true offset plus the time on the way, so
     that the offset is no larger than the smallest difference, ``most``. A ping was sent before it was
     answered, so that the offset is no smaller than the largest difference of these. The estimate is what it
-    was before, as far as it is half of the shortest way there and back from either: it ends in the middle, and
-    errs by half of what the shortest ways of the two directions differ, however much other messages are
+    was before, as far as it is half of the shortest way there and back from either: it ends in the middle,
+    and errs by half of what the shortest ways of the two directions differ, however much other messages are
     delayed, also where these are the first after a clock has moved. Before a ping is answered it is ``most``.
     Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
     """
