@@ -21,10 +21,11 @@ class ClockOffset:
 
     Each message says when it was sent: arrival less sending is the true offset plus the time on the way, so
     that the offset is no larger than the smallest difference, ``most``. A ping was sent before it was
-    answered, so that the offset is no smaller than the largest difference of these. The estimate is the
-    middle of both, half of the shortest way there and back from either: it errs by half of what the shortest
-    ways of the two directions differ, however much other messages are delayed. Before a ping is answered it
-    is ``most``. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
+    answered, so that the offset is no smaller than the largest difference of these. The estimate is what it
+    was before, as far as it is half of the shortest way there and back from either: it ends in the middle,
+    and errs by half of what the shortest ways of the two directions differ, however much other messages are
+    delayed, also where these are the first after a clock has moved. Before a ping is answered it is ``most``.
+    Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
     """
 
     def __init__(self, half: float = math.inf) -> None:
@@ -55,7 +56,11 @@ class ClockOffset:
                 self._before = -math.inf, math.inf
                 self._bounds = least, most = own_least, own_most
             self.most = most
-            self.seconds = most if math.isinf(least) else most - min((most - least) / 2, self.half)
+            way = min((most - least) / 2, self.half)
+            if math.isinf(least):
+                self.seconds = most if math.isinf(way) else most - way
+            else:
+                self.seconds = min(max(self.seconds, least + way), most - way)
 
 
 @dataclass(slots=True)

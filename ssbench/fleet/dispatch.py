@@ -61,15 +61,17 @@ class Dispatcher(Account):
 
     # -- workers ------------------------------------------------------------------------------
 
-    def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> None:
-        """Receive a heartbeat: its worker is alive, holds batches and has received a ping.
+    def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> WorkerState | None:
+        """Receive a heartbeat: its worker is alive, holds batches and has received a ping. Return it.
 
-        ``wall`` is the master's time of day, 0 where it does not matter.
+        None: the worker is not used, whatever it says. ``wall`` is the master's time of day, 0 where it does
+        not matter.
         """
         worker = self.roster.heartbeat(beat, now, wall)
         if worker is not None:
             for account in self.accounts:
                 account.heard(worker, beat, run_id)
+        return worker
 
     def tick(self, now: float) -> None:
         """Find the workers and batches that are lost by now; call it several times a second."""

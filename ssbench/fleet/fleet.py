@@ -165,7 +165,9 @@ class Fleet(Crew):
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
         dispatcher = self.dispatcher
         if isinstance(message, wire.Heartbeat):
-            dispatcher.heartbeat(message, self.parameters.run_id, now, time.time())
+            worker = dispatcher.heartbeat(message, self.parameters.run_id, now, time.time())
+            if worker is not None and worker.presence.ready and worker.presence.ping_due <= now:
+                self._ping(worker, now)
         elif isinstance(message, wire.Goodbye):
             self.roster.leave(message.instance, message.reason)
         elif isinstance(message, wire.Handback):
@@ -219,14 +221,17 @@ class Fleet(Crew):
     def _send_pings(self, now: float) -> None:
         due = self.roster.to_ping(now)
         for worker in due:
-            presence = worker.presence
-            ping = packing.pack_notice(wire.Ping(self.roster.master, now, presence.heard, presence.lost))
-            if self._send_message(worker, ping) or now - presence.since > wire.LOST_AFTER:
-                presence.pinged_at(now)
-            else:
-                # One that has just come may not be connected yet. It is tried again soon, but thousands that
-                # connect at once are not all tried in vain at each tick.
-                presence.ping_due = now + _TRY_AGAIN * (now - presence.since)
+            self._ping(worker, now)
+
+    def _ping(self, worker: WorkerState, now: float) -> None:
+        presence = worker.presence
+        ping = packing.pack_notice(wire.Ping(self.roster.master, now, presence.heard, presence.lost))
+        if self._send_message(worker, ping) or now - presence.since > wire.LOST_AFTER:
+            presence.pinged_at(now)
+        else:
+            # One that has just come may not be connected yet. It is tried again soon, but thousands that
+            # connect at once are not all tried in vain at each tick.
+            presence.ping_due = now + _TRY_AGAIN * (now - presence.since)
 
     def look_after_descriptors(self, now: float) -> None:
         """See to it that files can be opened; call it several times a second where nothing else ticks."""

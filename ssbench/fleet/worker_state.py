@@ -133,6 +133,10 @@ class Presence:
         ``clock`` is the worker's, as the heartbeat says.
         """
         if self.echo < sent <= now:
+            if self.round_trip == math.inf:
+                # The first one may have been held up, and its clock is known to half of that. The next gets
+                # there before any job, and its answer comes before any result.
+                self.ping_due = now
             self.echo, self.reached, self.heard = sent, now, clock
             self.round_trip = min(self.round_trip, now - sent)
 

@@ -48,7 +48,7 @@ _KEY_REFUSED = (
 )
 _NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
 _BLOCKED = "does a firewall or a proxy block the answer?"
-_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again after %g s or more"
+_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again in %g s"
 _BUSY = "is another program listening there, or is the master busy?"
 
 
@@ -56,7 +56,8 @@ class Connection:
     """One of the two sockets.
 
     ``since`` is when its connection ended or was last tried again, ``handshake_failed`` when a handshake
-    last failed, and ``key_refused`` whether that was because of the worker's key. ``descriptor`` is that of
+    last failed, and ``key_refused`` whether that was because of the worker's key. ``left``: the worker
+    ended it, because of what came. ``descriptor`` is that of
     the last connection.
     """
 
@@ -67,8 +68,22 @@ class Connection:
         self.connected = False
         self.handshake_failed = -math.inf
         self.key_refused = False
-        self.since = time.monotonic()
         self.descriptor = -1
+        self.try_now()
+
+    def try_now(self) -> None:
+        """Take note that it is tried now; how long it waits until it is tried again is drawn once a try."""
+        self.since = time.monotonic()
+        self.left = False
+        self._jitter = random.uniform(1.0, _JITTER)
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds it waits after ``since``; not longer than needed where the worker left it."""
+        if self.left:
+            return _CONNECT_AGAIN
+        failed = self.handshake_failed > self.since
+        return (_CONNECT_AGAIN if failed else _CONNECT_AGAIN_UNANSWERED) * self._jitter
 
     def has_stalled(self) -> bool:
         """Whether something that libzmq does not read waits at a connection where nothing is to come.
@@ -138,7 +153,8 @@ class Connections:
             elif event == zmq.EVENT_DISCONNECTED:
                 if connection.connected:
                     # The loss itself is logged by whoever had a run from that master.
-                    self._said_at = connection.since = time.monotonic()
+                    self._said_at = time.monotonic()
+                    connection.try_now()
                 connection.connected = False
                 if connection is self._work:
                     self._lose_work()
@@ -162,12 +178,14 @@ class Connections:
         """Close the connection for work, because of what comes from there; connect again a little later."""
         _log.warning("Left %s: " + _FLOOD, self._work.address, _CONNECT_AGAIN)
         self._sockets.disconnect(self._work.socket)
-        self._said_at = self._work.since = time.monotonic()
+        self._said_at = time.monotonic()
+        self._work.try_now()
+        self._work.left = True
         self._work.connected = False
         self._lose_work()
 
     def _connect_again(self, connection: Connection) -> None:
-        connection.since = time.monotonic()
+        connection.try_now()
         connection.connected = False
         self._sockets.connect_again(connection.socket)
 
@@ -187,7 +205,7 @@ class Connections:
                 self._said_at = now
                 self._say(missing)
             for connection in missing:
-                if not connection.connected and now - connection.since > _patience(connection):
+                if not connection.connected and now - connection.since > connection.patience:
                     self._connect_again(connection)
             gevent.sleep(1.0)
 
@@ -205,12 +223,6 @@ class Connections:
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
         for reason, addresses in reasons.items():
             _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
-
-
-def _patience(connection: Connection) -> float:
-    """Return how long after the last try a connection is tried again, in seconds: each time another time."""
-    failed = connection.handshake_failed > connection.since
-    return (_CONNECT_AGAIN if failed else _CONNECT_AGAIN_UNANSWERED) * random.uniform(1.0, _JITTER)
 
 
 def _no_handshake(address: str) -> str:

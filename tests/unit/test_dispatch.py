@@ -761,6 +761,19 @@ def test_the_clock_offset_of_a_clock_that_stalled_is_found_anew() -> None:
         assert offset.seconds == pytest.approx(100.0 + moved)
 
 
+def test_a_late_answer_moves_no_clock_where_the_bounds_contradict_each_other() -> None:
+    """By a rounding error, or because a clock has drifted by more than messages take."""
+    offset = ClockOffset()
+    offset.observe(0.001, 100.002, 100.0)
+    assert offset.seconds == pytest.approx(100.0, abs=1e-6)
+    # The offset is 3 ms more by now, and the answer takes 2 s.
+    offset.observe(20.001, 122.005, 120.004)
+    assert offset.seconds == pytest.approx(100.004, abs=1e-6)
+    # It is less than it ever was, and no ping is answered.
+    offset.observe(22.0, 121.997)
+    assert offset.seconds == pytest.approx(99.996, abs=1e-6)
+
+
 def test_the_load_is_what_happened_between_two_heartbeats() -> None:
     load = Load()
     assert load.cpu_share is None
