@@ -164,13 +164,16 @@ def _served(joined: Joined) -> dict[str, int]:
 
 
 def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: Run) -> list[Finding]:
-    """Return the container servers that did not take updates of objects, by the object servers' errors."""
+    """Return the container servers that did not take updates of objects, by the object servers' errors.
+
+    A few such errors come with any busy cluster.
+    """
     operations = joined.operations
     written = np.flatnonzero(~operations.failed & ~READS[operations.code])
     found = []
     for key, count in joined.errors.items():
         kind, server, address, device = key
-        if kind == "update":
+        if kind == "update" and count >= _HABIT:
             share = min(count / max(len(written), 1), 1.0)
             waited = replicas.beyond_quorum(written) if share >= _MOST_WRITES else math.nan
             found.append(
@@ -188,10 +191,13 @@ def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: R
 
 
 def called_slow(joined: Joined) -> list[Finding]:
-    """Return the devices whose object servers call requests slow, and which part of them took longest."""
+    """Return the devices whose object servers call requests slow, and which part of them took longest.
+
+    A few such requests are no habit: they do not make a healthy device remarkable.
+    """
     found = []
     for (node, device, part), count in joined.slow.items():
-        if not part:
+        if not part and count >= _HABIT:
             parts = {name: ms for (*who, name), ms in joined.slow.items() if who == [node, device] and name}
             total = sum(parts.values()) / 1000
             longest = max(parts, key=lambda name: parts[name], default="")

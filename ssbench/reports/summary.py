@@ -45,7 +45,7 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
     elements: list[Element] = [
         Warnings([reason.text]) if reason.warns else Note(reason.text)
         for reason in found.reasons
-        if reason.kind in {Kind.DELIVERY, Kind.MIX, Kind.RETRIES}
+        if reason.group is not None or reason.kind in {Kind.DELIVERY, Kind.MIX, Kind.RETRIES}
     ]
     elements += _elements(statistics, options)
     name = cut(statistics.run.scenario.name, _MOST_NAME) + _ending(statistics)

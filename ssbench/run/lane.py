@@ -230,7 +230,7 @@ class Lane:
             whole = closed and not allocation.results_are_awaited and worker.held.completed > 0
             wanted = min(batch_size, allocation.room(worker, whole=whole), room)
             tasks = phase.next_tasks(wanted)
-            if len(tasks) < wanted:
+            if len(tasks) < wanted and not phase.exhausted(now):
                 allocation.await_results(len(crew.ledger.in_flight) + len(tasks))
             if not tasks:
                 return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD

@@ -14,7 +14,6 @@ from ssbench.figures.units import duration, percent, run_length, share
 from ssbench.gates import SEVERITY, Undecided
 from ssbench.statistics import Judgment, RunPart, RunStatistics
 from ssbench.statistics.due import LATE
-from ssbench.statistics.generator import shared
 from ssbench.verdict.asked import delivered_of, mix_of
 
 #: More of what was due than this share, late or never begun, is a warning.
@@ -58,13 +57,15 @@ class Kind(Enum):
 class Reason(msgspec.Struct, frozen=True, rename={"kind": "about"}):
     """A reason for the verdict, one sentence without a full stop, with the exit code that it leads to.
 
-    The code is 0 for a warning or a remark; ``warns`` is false of what was allowed.
+    The code is 0 for a warning or a remark; ``warns`` is false of what was allowed. ``group`` names the
+    group of users that it is about; None: all.
     """
 
     kind: Kind
     text: str
     exit_code: ExitCode = ExitCode.OK
     warns: bool = True
+    group: str | None = None
 
 
 def weight(reason: Reason) -> int:
@@ -294,7 +295,7 @@ def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judg
     own_part = (*numbers.generator.limits, *numbers.generator.lacking)
     found += [Reason(Kind.WARNINGS, text) for text in own_part if text not in known]
     for each in found:
-        yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}")
+        yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}", group=group.name)
 
 
 def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
@@ -306,13 +307,6 @@ def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
         yield Reason(
             Kind.WARNINGS, f"there {'is 1 warning' if warnings == 1 else f'are {warnings} warnings'}"
         )
-
-
-def of_hosts(statistics: RunStatistics) -> Iterator[Reason]:
-    """Yield which machines of the load generator were shared with other programs."""
-    for each in statistics.generator.hosts:
-        if why := shared(each):
-            yield Reason(Kind.WARNINGS, f"the host {each.host} was shared: {why}")
 
 
 def _allowed(figure: str, judgments: Sequence[Judgment]) -> bool:

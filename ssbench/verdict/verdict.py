@@ -94,7 +94,6 @@ def verdict_of(
         *reasons.of_mix(statistics),
         *reasons.of_delivery(statistics, judgments),
         *(each for group in statistics.by_group for each in reasons.of_group(group, statistics, judgments)),
-        *reasons.of_hosts(statistics),
         *reasons.of_warnings(statistics),
     ]
     loads = asked_of(statistics), delivered_of(statistics)

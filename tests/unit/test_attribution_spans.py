@@ -54,22 +54,24 @@ def test_a_request_of_the_run(stat_file: Path) -> None:
 def test_what_an_object_server_calls_slow_is_in_the_waterfall_and_a_finding(stat_file: Path) -> None:
     log = stat_file.with_name("slow.log")
     # Its clock is that of the proxy, which has this request from 1795300893.784 s on.
-    log.write_text(
+    line = (
         "o1 2026-11-21T22:41:33.850 WARNING object-server: Slow DELETE (0.050s) for /d1/14/AUTH_test/c/o,"
         " status 204, start_time=1795300893.800, diskfile_acquisition=0.040s, metadata_read=0.010s"
         f" (txn: {CREATED})\n"
     )
+    log.write_text(line)
     logs = ("--swift-logs", DATA / "run-proxy.log", DATA / "run-object.log", log)
     rows = waterfall(stat_file, CREATED, *logs)
     assert any(
         row.split()[:4] == ["diskfile_acquisition", "d1", "on", "o1"] and "40.0 ms" in row for row in rows
     )
     assert any("metadata_read d1 on o1" in row and "10.0 ms" in row for row in rows)
-    _, found = attribute(stat_file, *logs[1:])
-    said = (
-        "d1 on o1 calls 1 request slow by its own log: 50.0 ms together, most of it in diskfile_acquisition"
-    )
-    assert any(each.startswith(said) for each in found["answer"])
+    said = "d1 on o1 calls 5 requests slow by its own log: 250.0 ms together, most of it in diskfile_acquisition"
+    # One of them is no habit.
+    for lines in (1, 5):
+        log.write_text(line * lines)
+        _, found = attribute(stat_file, *logs[1:])
+        assert any(each.startswith(said) for each in found["answer"]) is (lines == 5), found["answer"]
 
 
 def test_a_request_with_sub_requests_and_updates(stat_file: Path) -> None:

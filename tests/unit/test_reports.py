@@ -158,6 +158,8 @@ http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
 FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
   CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
   DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
+! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
+  HTTP 408
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
@@ -182,6 +184,8 @@ http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
 FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
   CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
   DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
+! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
+  HTTP 408
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
