@@ -113,7 +113,10 @@ def test_a_flood_is_left_and_the_master_found_again(
             assert not work.connected
             while not (work.connected and watched.connections.results.connected):
                 gevent.sleep(0.01)
-        says(soon, "it sends messages without end, as no ssbench-master does; connecting again after 0.1 s or more")
+        says(
+            soon,
+            "it sends messages without end, as no ssbench-master does; connecting again after 0.1 s or more",
+        )
 
 
 def test_who_sends_results_to_a_worker_is_left(soon: pytest.LogCaptureFixture) -> None:
