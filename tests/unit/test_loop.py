@@ -687,9 +687,7 @@ def test_workers_hold_results_for_less_time_while_tasks_are_short() -> None:
         def next_tasks(self, count: int) -> Sequence[Task]:
             return super().next_tasks(min(count, 1) if bench.network.now < short_until else count)
 
-    phase = Short(math.inf)  # as many as it takes: at the end of the last ones results are awaited again
-    phase.stop = lambda: bench.network.now >= bench.began + 4.0
-    bench.run(phase)
+    bench.run(Short(4000))
     for worker in bench.workers:
         held = [batch.gathering for batch in worker.batches]
         assert held[-1] == wire.GATHERING_SECONDS
