@@ -89,7 +89,7 @@ class CurrentResults(RunResults):
                 self.warnings.extend(warnings_of(closing, self.run, self.results_read))
                 self._warn_of_what_follows()
                 if count != closing.results:
-                    raise DamageError(f"its end tells of {closing.results:,} results, and others were found")
+                    raise DamageError(f"its end says {closing.results:,} results")
                 return
         self.warnings.append(
             "the run was killed, or its disk was full: its summary is missing, and perhaps results"

@@ -562,7 +562,7 @@ def test_an_end_that_tells_of_other_results_is_damage(
         + records.closing_record(records.Closing(500, 0, replace(SUMMARY, interrupted=False)))
     )
     assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
-    words = "500 results were written, by the end of the file: this is about the 2 results before that"
+    words = "its end says 500 results: this is about the 2 results before that"
     assert words in capsys.readouterr().err
 
 
