@@ -33,7 +33,7 @@ class Listings:
         #: Objects that came to exist so far, and those whose deletion was handed out, by container.
         self._made = Counter(objects)
         self._deleted: Counter[int] = Counter()
-        #: How many had come to exist when a listing was handed out, by its number.
+        #: How many had come to exist when a listing was handed out, by its number, until its end is known.
         self._before: dict[int, int] = {}
 
     @classmethod
@@ -59,12 +59,21 @@ class Listings:
 
     def ended(self, ended: Iterable[tuple[Task, Result]]) -> None:
         """Note which operations have ended."""
-        for (code, _, container, _, _), result in ended:
-            if code in _ADDING and result.cause is None:
-                self._made[container] += 1
+        for (code, _, container, number, _), result in ended:
+            if result.cause is None:
+                if code in _ADDING:
+                    self._made[container] += 1
+            elif code == LIST.code:
+                self._before.pop(number, None)
+
+    def without_result(self, tasks: Iterable[Task]) -> None:
+        """Note which operations will have no result: they were taken back, or lost."""
+        for code, _, _, number, _ in tasks:
+            if code == LIST.code:
+                self._before.pop(number, None)
 
     def least(self, task: Task) -> int:
-        """Return how many names a listing that has ended had to have at least; call this once for each."""
+        """Return how many names a listing that succeeded had to have at least; call this once for each."""
         code, _, container, number, _ = task
         most = self._most.get(code)
         if most is None:

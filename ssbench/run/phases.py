@@ -318,6 +318,8 @@ class Benchmark:
     def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
         for operation, size_class, container, number, _ in tasks:
             self._state.take_back(operation, size_class, container, number, in_doubt=in_doubt)
+        if self._listings is not None:
+            self._listings.without_result(tasks)
         if in_doubt:
             self.in_doubt += len(tasks)
         else:
@@ -361,6 +363,8 @@ class Benchmark:
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
             self.unfinished += bool(OPERATIONS[operation].steps)
+        if self._listings is not None:
+            self._listings.without_result(tasks)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())
         if cause == LOST:
             self.lost_jobs += len(tasks)

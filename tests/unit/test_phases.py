@@ -15,6 +15,7 @@ from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import ResultBlock, Sink
 from ssbench.run import phases
 from ssbench.run.benchmarks import Benchmarks
+from ssbench.run.listings import Listings
 from ssbench.run.loop import Loop
 from ssbench.run.options import ErrorLimit, RunOptions
 from ssbench.run.part import Part
@@ -190,6 +191,30 @@ def test_what_workers_without_an_answer_may_have_done_is_not_called_not_begun() 
     benchmark.take_back(tasks[:2], in_doubt=False)
     benchmark.take_back(tasks[2:], in_doubt=True)
     assert (benchmark.taken_back, benchmark.in_doubt) == (2, 3)
+
+
+def test_nothing_is_kept_of_listings_that_come_to_nothing() -> None:
+    scenario = Scenario(
+        "s", (SizeClass("tiny", 1, 1, 1, {"list": 1.0}),), user_count=9, run_seconds=60.0, container_count=1
+    )
+    listings = Listings.of(scenario, {0: 5})
+    assert listings is not None
+    benchmark = Benchmark(
+        Population(scenario, Workload(scenario, 1)),
+        [],
+        lambda: False,
+        operation_count=None,
+        run_seconds=60.0,
+        drain_timeout=60.0,
+        listings=listings,
+    )
+    tasks = benchmark.next_tasks(5)
+    benchmark.take_back(tasks[:1], in_doubt=False)
+    benchmark.take_back(tasks[1:2], in_doubt=True)
+    benchmark.lost(tasks[2:3], abandoned=None)
+    benchmark.done(results(list(tasks[3:4]), "reset"), WORKER)
+    # The last one is under way.
+    assert [listings.least(each) for each in tasks] == [0, 0, 0, 0, 5]
 
 
 class Blocks:

@@ -41,6 +41,18 @@ def test_no_more_than_was_asked_for() -> None:
     assert found.least(task) == 4
 
 
+def test_nothing_is_kept_of_a_listing_without_success() -> None:
+    found = of()
+    assert found is not None
+    tasks = [(LIST.code, 0, 0, number, 0) for number in (1, 2, 3)]
+    found.handed_out(tasks)
+    found.ended([(tasks[0], BAD), ((CREATE.code, 0, 0, 2, 1), BAD)])
+    found.without_result([tasks[1], (CREATE.code, 0, 0, 3, 1)])
+    # Objects have numbers of their own: those that failed to be made are not the listings'.
+    assert found.least(tasks[2]) == 5
+    assert [found.least(each) for each in tasks] == [0, 0, 0]
+
+
 def test_listings_of_which_nothing_is_known() -> None:
     for key in ("prefix", "delimiter", "marker"):
         found = of(Settings("list", values={key: "x"}))
