@@ -87,6 +87,7 @@ class FileLines:
     account_updates: list[AccountUpdate] = field(default_factory=list)
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    not_updated: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class _Taking:
         self._background = FileBackground()
         self._account_updates: list[AccountUpdate] = []
         self._senders: dict[tuple[bytes, bytes], list[int]] = {}
+        self._not_updated: dict[tuple[str, str], list[int]] = {}
         self._slow: Counter[tuple[str, str, str]] = Counter()
         self._total = self._of_run = self._cut = self._without = 0
         self._moments: list[tuple[int, int]] = []
@@ -171,6 +173,7 @@ class _Taking:
             self._account_updates,
             {(_text(address), _text(device)): of for (address, device), of in self._senders.items()},
             self._slow,
+            self._not_updated,
         )
 
     def _chunk(self, chunk: bytes, *, first: bool) -> None:
@@ -251,6 +254,8 @@ class _Taking:
             self._errors[key] += 1
             first, last = self._error_places.get(key, (place, place))
             self._error_places[key] = min(first, place), max(last, place)
+            if record.kind == "update":
+                self._not_updated.setdefault(key[2:], []).append(place)
         elif type(record) is SlowLine:
             who = _text(self._node(record.host)), _text(record.device)
             self._slow[(*who, "")] += 1

@@ -27,7 +27,7 @@ from ssbench.attribution.ranks import (
     is_evident,
     of_median,
 )
-from ssbench.attribution.records import Attribution, Finding, Lead, RunFacts
+from ssbench.attribution.records import LONG, Attribution, Finding, Lead, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
 from ssbench.attribution.shares import time_shares
 from ssbench.attribution.standings import by_evidence, standings
@@ -158,6 +158,7 @@ class _Conclusions:
         found = [self._suspect(each, verdict) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
+        found = self._beside_updates(found)
         known = {each.name for each in found}
         of_accounts = account_updates.slow(self._joined, self._families[-2].request)
         found += [each for each in of_accounts if each.name not in known]
@@ -165,7 +166,6 @@ class _Conclusions:
         found += late
         found += troubles.given_up(self._joined, self._run, [each.name for each in late])
         found += troubles.broken(self._joined, self._addresses, self._run)
-        found += troubles.not_updated(self._joined, self._addresses, self._replicas, self._run)
         found += troubles.without_memcached(self._joined, self._run)
         found += troubles.called_slow(self._joined)
         found += troubles.stalls(self._joined, self._run)
@@ -173,6 +173,18 @@ class _Conclusions:
         found += troubles.missing(self._joined, self._usable, self._complete, self._run, silent)
         at_work = AtWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
+
+    def _beside_updates(self, found: list[Finding]) -> list[Finding]:
+        """Put first which container servers did not take updates while writes waited for them.
+
+        That is why requests with such a server take longer, though its own log may not show it: where clients
+        alone show that it is slow, this is not said once more.
+        """
+        updates = troubles.not_updated(self._joined, self._addresses, self._replicas, self._run)
+        waited = {each.name for each in updates if each.waited is not None and each.waited >= LONG}
+        rest = [each for each in found if each.name not in waited or each.part != "total"]
+        first = [each for each in updates if each.name in waited]
+        return [*first, *rest, *(each for each in updates if each.name not in waited)]
 
     def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
         """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""

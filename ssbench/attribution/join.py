@@ -6,7 +6,7 @@ did (:mod:`~ssbench.attribution.background`). What is kept of a line of the run 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Sequence
 from typing import TypeVar
 
@@ -62,9 +62,9 @@ class Join:
                 self._candidates[place] = other.decode()
                 shown.add(place)
                 other = None
-        seconds = [second for pair in self._moments for second in pair]
-        window = background.window(min(seconds), max(seconds)) if seconds else None
-        self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other, window, self._marked)
+        self._wanted = Wanted(
+            found, self.run_marks, template, frozenset(shown), other, self._window(), self._marked
+        )
         count = len(self._operations.code)
         self._proxy = np.full(count, NO_INDEX, np.int32)
         self._worker = np.full(count, NO_INDEX, np.int32)
@@ -84,9 +84,15 @@ class Join:
         self._kept: list[tuple[str, bool, bytes]] = []
         self._backgrounds: list[FileBackground] = []
         self._senders: dict[tuple[str, str], list[int]] = {}
+        self._not_updated: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._slow: Counter[tuple[str, str, str]] = Counter()
         # The same line may be in two files.
         self._account_updates: dict[tuple[bytes, int, float], None] = {}
+
+    def _window(self) -> tuple[int, int] | None:
+        """Return the seconds between which lines of background daemons are taken; None for no such lines."""
+        seconds = [second for pair in self._moments for second in pair]
+        return background.window(min(seconds), max(seconds)) if seconds else None
 
     def _read(self, results: RunResults, most: int | None) -> tuple[Operations, Ids]:
         taken = sample.Sample(most)
@@ -182,6 +188,8 @@ class Join:
         for sent, operations in found.senders.items():
             known_of = self._senders.setdefault(sent, [])
             known_of += operations[: by_update.MOST - len(known_of)]
+        for who, operations in found.not_updated.items():
+            self._not_updated[who] += operations
         proxied = rows.proxy_fields(found.proxy_rows)
         place = proxied["operation"]
         longer = ~(proxied["seconds"] <= self._seconds[place])
@@ -223,6 +231,7 @@ class Join:
             },
             kept=self._kept,
             senders=self._senders,
+            not_updated={who: np.unique(places) for who, places in self._not_updated.items()},
             slow=self._slow,
             account_updates=(
                 np.array([place for _, place, _ in self._account_updates], np.int64),

@@ -118,6 +118,7 @@ class Joined:
     the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
     node of its file and whether the user named that. ``background`` is what is not of the run.
     ``senders`` are some of the operations of which an object server, by address and device, updated a
+    container server, ``not_updated`` those of which one was not told, by the address and the device of the
     container server. ``slow`` has, by node and device, milliseconds of each part of the requests that an
     object server calls slow, and their number as that of the part without a name.
     ``account_updates`` are devices and seconds of account servers' lines of the
@@ -149,5 +150,6 @@ class Joined:
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
     background: Background = field(default_factory=Background)
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    not_updated: dict[tuple[str, str], Places] = field(default_factory=dict)
     slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     account_updates: tuple[Places, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))

@@ -48,6 +48,10 @@ class Work:
     whose: str = ""
 
 
+#: A wait that is said, in seconds.
+LONG = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A sentence's facts; seconds, and shares of 1.

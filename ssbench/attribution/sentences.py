@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ssbench.attribution.ranks import Difference
-from ssbench.attribution.records import Finding, Work
+from ssbench.attribution.records import LONG, Finding, Work
 from ssbench.figures.units import change, duration, moment, number, probability, share
 
 #: A server's own time shows a delay if it shows this share of it.
@@ -50,8 +50,6 @@ _NO_LINE = "proxies had no answer, or the log given has no line of the run."
 _BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
 
 
-#: A wait that is said, in seconds.
-_LONG = 0.1
 #: A device's own time of requests, which should be most of what they cost.
 _OWN = ("own", "reads", "deletes")
 
@@ -59,6 +57,10 @@ _OWN = ("own", "reads", "deletes")
 _UNSHOWN = (
     "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
     " process) or while the body of a read is sent."
+)
+#: The same of a container server, by its updates.
+_NOT_IN_UPDATES = (
+    "Its own log does not show it: the time passes before its clock starts (network, queue, a busy process)."
 )
 _UNCLEAR = "Its own log has too few of its requests to tell whether it shows that."
 
@@ -84,13 +86,14 @@ def _slow(finding: Finding) -> str:
 
 
 def _not_updated(finding: Finding) -> str:
-    head = f"{finding.name} did not take {count(finding.requests, 'container update')}"
-    if finding.waited is not None and finding.waited >= _LONG:
-        head = f"Writes wait {duration(finding.waited)} for {head}"
-        head = head.replace(" did not take", ", which did not take", 1)
+    updates = f"did not take {count(finding.requests, 'container update')}"
+    of_writes = f"{share(finding.share or 0.0)} of the writes"
+    head = f"{finding.name} {updates} ({of_writes})"
+    if finding.waited is not None and finding.waited >= LONG:
+        head = f"{of_writes} wait {duration(finding.waited)} for {finding.name}, which {updates}"
     recon = f" {said}" if (said := _recon(finding)) else ""
     return (
-        f"{head} ({share(finding.share or 0.0)} of the writes), by the object servers' logs"
+        f"{head}, by the object servers' logs"
         f"{_stretch(finding)}. They wait for it up to container_update_timeout, proxies up to"
         f" post_quorum_timeout, and send the updates again later.{recon} Next: {_ANSWERS}"
     )
@@ -219,9 +222,14 @@ def _legs(finding: Finding) -> str:
             return f"{said} {_UNSHOWN}"
         return said
     felt_here = _size(finding.difference)
-    shown = _shown(finding, felt_here)
-    if shown:
-        return shown
+    return _shown(finding, felt_here) or _not_shown(finding, felt_here)
+
+
+def _not_shown(finding: Finding, felt_here: float) -> str:
+    """Return that its own log shows little of a difference that clients felt, where that tells something."""
+    updates = finding.own.get("updates")
+    if updates and updates.high < _SHOWN * felt_here:
+        return _NOT_IN_UPDATES
     if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
         return ""
     unclear = finding.own and not any(each.high < _SHOWN * felt_here for each in finding.own.values())
@@ -303,7 +311,7 @@ def _next(finding: Finding) -> str:
     if finding.level in ("process", "node"):
         return _BUSY
     if finding.part in ("total", *_OWN) and finding.level == "device":
-        return _BEFORE if _UNSHOWN in _legs(finding) else _DISK
+        return _BEFORE if _legs(finding).endswith((_UNSHOWN, _NOT_IN_UPDATES)) else _DISK
     return _NEXT.get(finding.part, _NEXT["own part"])
 
 

@@ -38,8 +38,6 @@ _HABIT = 5
 #: Kinds of errors that proxies log of a device, and from how many devices on a server is spoken of as one.
 _LOGGED = ("timeout", "connection", "error", "507", "limited")
 _SEVERAL = 2
-#: Where a container server is told of so many of the writes, it is told of all.
-_MOST_WRITES = 0.9
 
 
 #: When the run was, in seconds since 1970.
@@ -166,23 +164,25 @@ def _served(joined: Joined) -> dict[str, int]:
 def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: Run) -> list[Finding]:
     """Return the container servers that did not take updates of objects, by the object servers' errors.
 
-    A few such errors come with any busy cluster.
+    A few such errors come with any busy cluster. How long proxies waited is that of the writes concerned.
     """
     operations = joined.operations
-    written = np.flatnonzero(~operations.failed & ~READS[operations.code])
+    written = ~operations.failed & ~READS[operations.code]
     found = []
     for key, count in joined.errors.items():
         kind, server, address, device = key
         if kind == "update" and count >= _HABIT:
-            share = min(count / max(len(written), 1), 1.0)
-            waited = replicas.beyond_quorum(written) if share >= _MOST_WRITES else math.nan
+            # One write may have several: its replicas may tell the same server. Some writes failed.
+            places = joined.not_updated.get((address, device), np.zeros(0, np.int64))
+            places = places[written[places]]
+            waited = replicas.beyond_quorum(places)
             found.append(
                 Finding(
                     "update",
                     "device",
                     addresses.name(address, device, server) or f"{server} server {address}/{device}",
                     requests=count,
-                    share=share,
+                    share=len(places) / max(int(written.sum()), 1),
                     waited=None if math.isnan(waited) else waited,
                     stretch=stretch(operations.ended[list(joined.error_places.get(key, ()))], run),
                 )

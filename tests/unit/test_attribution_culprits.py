@@ -12,8 +12,17 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench import products
 from ssbench.attribution import kinds, ranks, texts
 from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Device, FileCount, Lines
+from ssbench.attribution.joined import (
+    OBJECT,
+    OTHER,
+    UPDATE,
+    Device,
+    FileCount,
+    Joined,
+    Lines,
+)
 from ssbench.attribution.json_record import Attributed
+from ssbench.attribution.ranks import Places
 from ssbench.attribution.records import Attribution, RunFacts
 from ssbench.attribution.sentences import sentence
 from ssbench.document import Document, View
@@ -283,7 +292,11 @@ def stopped(container: str, writes: int, errors: int) -> Attribution:
     joined = simulate(1, Cause(), replace(SMALL, writes=1.0, requests=writes))
     counts = Counter({("update", "container", "10.0.0.2:6201", container): errors})
     places = dict.fromkeys(counts, (0, writes - 1))
-    slow = replace(joined, proxy_seconds=joined.proxy_seconds + 0.5, errors=counts, error_places=places)
+    waits = np.arange(errors)
+    seconds = joined.proxy_seconds.copy()
+    seconds[waits] += 0.5
+    slow = replace(joined, proxy_seconds=seconds, errors=counts, error_places=places)
+    slow = replace(slow, not_updated={("10.0.0.2:6201", container): waits})
     return attribute(slow, RunFacts({"10.0.0.2": "n1"}))
 
 
@@ -293,13 +306,54 @@ def test_a_container_server_that_does_not_answer_is_named() -> None:
     assert (update.name, update.requests) == ("container server's c1 on n1", 200)
     said = sentence(update)
     assert re.match(
-        r"Writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 200 ", said
+        r"100\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 200 ",
+        said,
     )
     assert texts.CLEAR not in texts.answer(found)[0]
+    # It need not be told of most writes for those that it is told of to wait.
     (few,) = (each for each in stopped("c1", 200, 20).findings if each.kind == "update")
-    assert sentence(few).startswith(
-        "container server's c1 on n1 did not take 20 container updates (10.0 % of"
+    assert re.match(
+        r"10\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 20 ",
+        sentence(few),
     )
+
+
+def told_of_some(counts: int) -> tuple[Joined, Places]:
+    """Writes of which some wait 0.5 s for c0, which logs no more than usual, and these; errors of so many."""
+    joined = simulate(1, Cause(), replace(SMALL, writes=0.8, containers=4))
+    lines, operations = joined.lines, joined.operations
+    (c0,) = (place for place, each in enumerate(joined.devices) if each.name == "c0")
+    waits = np.unique(lines.operation[(lines.of == UPDATE) & (lines.device == c0)])
+    latency, seconds = operations.latency.copy(), joined.proxy_seconds.copy()
+    latency[waits] += 0.5
+    seconds[waits] += 0.5
+    failed = waits[:counts]
+    return replace(
+        joined,
+        operations=replace(operations, latency=latency),
+        proxy_seconds=seconds,
+        errors=Counter({("update", "container", "10.0.0.2:6201", "c0"): len(failed)} if counts else {}),
+        not_updated={("10.0.0.2:6201", "c0"): failed},
+    ), waits
+
+
+def test_a_container_server_without_an_answer_is_one_finding_and_the_first() -> None:
+    # Stopped and gone on, it logs late what it was asked; clients see that writes with it take longer.
+    joined, waits = told_of_some(1000)
+    first, *rest = attribute(joined, RunFacts({"10.0.0.2": "n0"})).findings
+    assert (first.kind, first.name, first.requests) == ("update", "container server's c0 on n0", len(waits))
+    assert first.waited == pytest.approx(0.5, abs=0.05)
+    assert first.share == pytest.approx(len(waits) / (~kinds.READS[joined.operations.code]).sum())
+    assert [each.name for each in rest if each.kind != "inconclusive"] == []
+
+
+def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> None:
+    joined, _ = told_of_some(0)
+    (first,) = (each for each in attribute(joined).findings if each.kind == "slow")
+    assert (first.name, first.part) == ("container server's c0 on n0", "total")
+    said = sentence(first)
+    assert "Its own log does not show it: the time passes before its clock starts" in said
+    assert said.endswith("Next: network, CPU and workers of the node, ss -lt for a queue of connections.")
 
 
 def test_memcached_that_does_not_answer_is_told() -> None:

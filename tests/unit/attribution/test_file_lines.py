@@ -102,3 +102,18 @@ def test_troubles_of_requests_of_the_run_that_are_no_results_are_kept_apart(tmp_
     ours = wanted(FIRST + mark)
     found = read(LogFile(path, "node"), replace(ours, marks=(mark.encode(),)))
     assert (found.errors.total(), found.other_errors.total()) == (1, 1)
+
+
+def test_it_is_known_of_which_writes_a_container_server_was_not_told(tmp_path: Path) -> None:
+    # As object servers of Swift 2.38 write it of a container server that was stopped.
+    line = (
+        "2026-11-27T08:19:53.842 ERROR object-server: ERROR container update failed with {}"
+        " (saving for async update later): Timeout (3.0s) (txn: {}-ssb-2cefe861)\n"
+    )
+    told = [("127.0.0.1:28974/d2", LATER), ("127.0.0.1:28974/d2", FIRST), ("127.0.0.1:28975/d3", FIRST)]
+    for node in ("o1", "o2"):
+        (tmp_path / f"{node}.log").write_text("".join(line.format(*each) for each in told))
+    join = Join(Memory(*(block([row()], [f"{each}-ssb-2cefe861"]) for each in (FIRST, LATER))))
+    join.read([LogFile(tmp_path / f"{node}.log", node) for node in ("o1", "o2")])
+    found = {who: places.tolist() for who, places in join.joined().not_updated.items()}
+    assert found == {("127.0.0.1:28974", "d2"): [0, 1], ("127.0.0.1:28975", "d3"): [0]}
