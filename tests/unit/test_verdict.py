@@ -330,6 +330,19 @@ def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
     assert verdict_of(retrying(60, 0.2), [parse("retries > 90%")]).outcome is Outcome.GOOD
 
 
+@pytest.mark.parametrize(("missing", "outcome"), [(99, Outcome.GOOD), (101, Outcome.WARNED)])
+def test_listings_that_lack_more_than_one_name_in_a_hundred_are_a_warning(
+    missing: int, outcome: Outcome
+) -> None:
+    counted = {"entries": 10_000 - missing, "missing_names": missing}
+    total = replace_struct(_closed().total, counted={**_closed().total.counted, **counted})
+    found = verdict_of(closed(sections=(total, *_closed().sections[1:])))
+    said = [each.text for each in found.reasons]
+    assert found.outcome is outcome, said
+    wrong = f"listings lacked {missing} of 10,000 names (1.01 %), of objects that existed before and after"
+    assert said == [wrong] * (outcome is Outcome.WARNED)
+
+
 def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
     assert not retrying(60, 0.2).generator.limits
 
