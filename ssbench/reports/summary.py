@@ -8,6 +8,7 @@ import numpy as np
 
 from ssbench.document import Bars, Document, Element, Note, Verdict, Warnings
 from ssbench.document.columns import clock, cut, plural, unbroken, width
+from ssbench.errors import ExitCode
 from ssbench.figures import DASH, FIGURES
 from ssbench.figures.units import count, duration, number, seconds
 from ssbench.operations import OPERATIONS
@@ -45,7 +46,10 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
     elements: list[Element] = [
         Warnings([reason.text]) if reason.warns else Note(reason.text)
         for reason in found.reasons
-        if reason.group is not None or reason.kind in {Kind.DELIVERY, Kind.MIX, Kind.RETRIES}
+        if reason.group is not None
+        or reason.kind in {Kind.DELIVERY, Kind.MIX, Kind.RETRIES}
+        # Failures are in the first line, and have rows of their own; what answers lacked is nowhere else.
+        or (reason.kind is Kind.OPERATIONS and reason.warns and reason.exit_code is ExitCode.OK)
     ]
     elements += _elements(statistics, options)
     name = cut(statistics.run.scenario.name, _MOST_NAME) + _ending(statistics)

@@ -343,6 +343,16 @@ def test_listings_that_lack_more_than_one_name_in_a_hundred_are_a_warning(
     assert said == [wrong] * (outcome is Outcome.WARNED)
 
 
+def test_the_summary_says_what_answers_lacked() -> None:
+    counted = {"entries": 900, "missing_names": 100, "unsent": 2, "unchecked": 3}
+    total = replace_struct(_closed().total, counted={**_closed().total.counted, **counted})
+    numbers = closed(sections=(total, *_closed().sections[1:]))
+    said = " ".join(report("summary", numbers, ReportOptions()).split())
+    assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
+    assert "! 2 uploads were answered before the body was sent" in said
+    assert "! the store sent no MD5 as ETag in 3 answers" in said
+
+
 def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
     assert not retrying(60, 0.2).generator.limits
 
