@@ -8,6 +8,7 @@ that does not answer delays neither Ctrl-C nor the end of the program. Those of
 from __future__ import annotations
 
 import contextlib
+import http.client
 import logging
 import queue
 import threading
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import swiftclient
+import urllib3.exceptions
 
 from ssbench.errors import ClusterError
 from ssbench.quantities import duration
@@ -46,19 +48,50 @@ _TICK = 0.1
 #: How many failures an error's text has in full.
 _TOLD = 3
 
+#: The most bytes of an answer: twice those of 10,000 names of 1,024 bytes, each of which JSON writes as six.
+_MOST_BYTES = 128 * 1024 * 1024
+#: Bytes of an answer that are read at once.
+_PIECE = 64 * 1024
+
+
+class _Connection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
+    """One of python-swiftclient whose answers take a bounded amount of memory.
+
+    python-swiftclient reads each answer to its end, in one piece, and a body need not have an end. A length
+    beyond that of any memory, which would raise OverflowError, is not asked for either.
+    """
+
+    def getresponse(self) -> Any:
+        response = super().getresponse()
+        read_piece = response.read
+
+        def read() -> bytes:
+            pieces = []
+            left = _MOST_BYTES
+            while piece := read_piece(_PIECE):
+                left -= len(piece)
+                if left < 0:
+                    response.close()
+                    reason = http.client.HTTPException(f"more than {_MOST_BYTES} bytes")
+                    raise urllib3.exceptions.ProtocolError(str(reason), reason)
+                pieces.append(piece)
+            return b"".join(pieces)
+
+        response.read = read
+        return response
+
 
 def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
     """Open a keep-alive connection of python-swiftclient, to one of the storage URLs by turns.
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
     """
-    _, connection = swiftclient.http_connection(
+    return _Connection(
         session.storage_urls[index % len(session.storage_urls)],
         insecure=session.insecure,
         cacert=session.ca_file,
         timeout=timeouts,
     )
-    return connection
 
 
 def persistently(

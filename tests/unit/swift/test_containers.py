@@ -185,3 +185,41 @@ def test_many_failures_are_told_by_their_reasons() -> None:
     assert told.startswith("containers could not be made: c0 and 1 more: HTTP 500; c2 and 1 more: HTTP 501")
     assert told.endswith("; and 2 other reasons")
     assert containers._tell([("c", "why")]) == "containers could not be made: c: why"
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_answer_without_end_takes_a_bounded_amount_of_memory(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch, *, chunked: bool
+) -> None:
+    monkeypatch.setattr(containers, "_MOST_BYTES", 1_000_000)
+    lead = b"HTTP/1.1 200 OK\r\n" + (b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n")
+    piece = b"1000\r\n%b\r\n" % bytes(4096) if chunked else bytes(4096)
+    server.rule = lambda request: (
+        MISSING if request.method == "HEAD" else Reply(lead=lead, raw=piece, endless=True)
+    )
+    with pytest.raises(ClusterError, match="bad response"):
+        ensure_containers(session(server), ["c"], timeouts=TIMEOUTS)
+
+
+@pytest.mark.parametrize(
+    "length",
+    [b"Content-Length: %d\r\n\r\n" % 10**30, b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 20 + b"\r\n"],
+)
+def test_a_length_beyond_any_memory_is_an_answer_that_is_cut_off(server: FaultServer, length: bytes) -> None:
+    cut_off = Reply(raw=b"HTTP/1.1 201 Created\r\n%b" % length + b"abc", drops=True)
+    server.rule = lambda request: MISSING if request.method == "HEAD" else cut_off
+    with pytest.raises(ClusterError, match="bad response"):
+        ensure_containers(session(server), ["c"], timeouts=TIMEOUTS)
+
+
+def test_an_answer_in_pieces_is_read_whole_and_its_connection_is_used_again(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(containers, "_PIECE", 1000)
+    body = bytes(range(256)) * 30
+    server.default = Reply(200, body)
+    with closing(containers.connect(session(server), 0, TIMEOUTS)) as connection:
+        for _ in range(3):
+            connection.request("GET", "/v1/AUTH_test")
+            assert connection.getresponse().read() == body
+    assert server.connections == 1
