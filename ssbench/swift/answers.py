@@ -36,7 +36,8 @@ class Effort(Struct, gc=False):
     ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
     is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
     looked at, ``first`` where in the object a part begins, ``keeps`` how many of its bytes are kept,
-    ``etag`` whether a body that is sent is announced with its MD5,
+    ``longest`` how many bytes a body that is right has at most (0: any number), ``etag`` whether a body that
+    is sent is announced with its MD5,
     and ``check`` that of the last answer. ``address`` is that of the last connection, of a host with several.
     """
 
@@ -53,6 +54,7 @@ class Effort(Struct, gc=False):
     checked: bool = False
     first: int | None = None
     keeps: int = 0
+    longest: int = 0
     etag: bool = False
     check: BodyCheck | None = None
     address: str = ""

@@ -18,6 +18,7 @@ from ssbench.store.causes import (
     BAD_RESPONSE,
     CLOSED,
     SHORT_BODY,
+    WRONG_SIZE,
     AttemptError,
     transfer_fault,
 )
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 #: The body of an error is read to its end up to this size, so that the connection can be reused.
 DRAIN_BYTES = 65536
+
+#: So many bytes more than a body may have are read, to say how many there are, and to keep the connection.
+_BEYOND = 1024 * 1024
 
 #: Whether an answer is for an object in segments, of either kind that Swift has.
 _IN_SEGMENTS = re.compile(rb"\n(x-static-large-object|x-object-manifest) *:", re.IGNORECASE).search
@@ -195,6 +199,8 @@ class Connection(Sender):
         if left:
             if good or left <= DRAIN_BYTES:
                 try:
+                    if good:
+                        self._look_at_size(length)
                     self._discard(left, length, self.check if good else None)
                 except AttemptError as fault:
                     fault.trans_id, fault.status = trans_id, status
@@ -296,6 +302,14 @@ class Connection(Sender):
         if left < 0:
             raise AttemptError(BAD_RESPONSE, f"{-left} bytes or more beyond a body of {length}")
 
+    def _look_at_size(self, size: int) -> None:
+        """Raise AttemptError where a body of ``size`` bytes is too long to be read to its end.
+
+        It may have no end, and no time-out comes while it moves.
+        """
+        if self.longest and size > self.longest + _BEYOND:
+            raise AttemptError(WRONG_SIZE, f"{size} bytes or more of a body of {self.longest} at most")
+
     def _ended(self) -> AttemptError:
         if self._send_error:
             return transfer_fault(self._send_error)
@@ -340,6 +354,8 @@ class Connection(Sender):
                 whole = reader.feed(bytes(self._shared.buffer[:received]))
                 self._moved(reader.size - size)
                 good = 200 <= reader.status < 300
+                if good:
+                    self._look_at_size(reader.size)
         except AttemptError as fault:
             fault.trans_id, fault.status = reader.trans_id, reader.status
             raise

@@ -58,6 +58,9 @@ _STALE = frozenset({CLOSED, RESET})
 #: Methods of requests that write; the first byte of the answer says nothing beside the last one.
 _SENDING = frozenset({"PUT", "POST"})
 
+#: The most bytes of what a server says of a request that does not read an object.
+_MOST_SAID = 16 * 1024 * 1024
+
 
 class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     """How a client makes requests and connects.
@@ -177,6 +180,7 @@ class Client:
         method, size = request.method, request.size
         head = target.head(request, None if request.anonymous else token)
         effort = Effort.after(prior)
+        effort.longest = request.keep or request.expected or (0 if method == "GET" else _MOST_SAID)
         self._choose_check(request, effort, begun)
         while True:
             asked = None
@@ -306,7 +310,7 @@ class Client:
         self, connection: Connection, pool: Pool, head: bytes, method: str, size: int, effort: Effort
     ) -> Answer:
         """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
-        effort.address = connection.address
+        effort.address, connection.longest = connection.address, effort.longest
         # First, and without a wait: the bytes that came are where those of others will be.
         answer = _unless_stale(connection, effort, lambda: connection.resume(method))
         if answer is not None:
@@ -336,7 +340,7 @@ class Client:
                 pool.close_idle()
 
     def _begin_check(self, connection: Connection, effort: Effort) -> None:
-        connection.name, connection.etag = effort.name, effort.etag
+        connection.name, connection.etag, connection.longest = effort.name, effort.etag, effort.longest
         if connection.address:
             effort.address = connection.address
         if effort.keeps:

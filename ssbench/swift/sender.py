@@ -70,6 +70,7 @@ class Sender:
         "check",
         "digest",
         "etag",
+        "longest",
         "name",
         "received_at",
         "sent_at",
@@ -97,6 +98,8 @@ class Sender:
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
         self.check: BodyCheck | None = None
         self.digest: HASH | None = None
+        #: The most bytes that the body to come may have; 0: any number.
+        self.longest = 0
         self.wall_offset = 0.0
         self.ticks_left = -1
         self.slack = math.inf  # connecting has a time-out of its own
@@ -115,6 +118,7 @@ class Sender:
         self._reader.callback = getcurrent().switch
         self.check = None
         self.etag = False
+        self.longest = 0
 
     def close(self) -> None:
         """Close the socket; may be called again."""

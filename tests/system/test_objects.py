@@ -462,6 +462,28 @@ def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
     assert fault_server.connections == 1
 
 
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("framing", ["chunked", "unframed", "a length beyond any disk"])
+def test_a_body_without_an_end_is_not_read_to_its_end(
+    client: Client, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, method: str, framing: str
+) -> None:
+    monkeypatch.setattr(objects, "_MOST_SAID", 4096)
+    fields, piece = {
+        "chunked": (b"Transfer-Encoding: chunked\r\n", b"10000\r\n%b\r\n" % bytes(65536)),
+        "unframed": (b"", bytes(65536)),
+        "a length beyond any disk": (b"Content-Length: %d\r\n" % 10**15, bytes(65536)),
+    }[framing]
+    lead = b"HTTP/1.1 200 OK\r\nX-Trans-Id: tx1\r\n%b\r\n" % fields
+    fault_server.script(Reply(lead=lead, raw=piece, endless=True))
+    with gevent.Timeout(20):
+        outcome = client.request(fault_server.url, method, "c", "o", "token", expected=4096)
+    assert (outcome.cause, outcome.status, outcome.trans_id) == ("wrong size", 200, "tx1")
+    assert outcome.detail.endswith(" bytes or more of a body of 4096 at most")
+    assert (outcome.size, outcome.last_byte, outcome.retries) == (0, None, 0)
+    assert get(client, fault_server).cause is None
+    assert fault_server.connections == 2
+
+
 BROKEN = {
     "closed": (Reply(cut=0), "closed"),
     "closed in the head": (Reply(cut=20), "closed"),
