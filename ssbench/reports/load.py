@@ -23,7 +23,7 @@ def asked(statistics: RunStatistics) -> Iterator[Note]:
     run = statistics.run
     if statistics.interrupted:
         yield Note(
-            f"Interrupted after {run_length(statistics.duration)} s: figures are of what was done until then"
+            f"Interrupted after {run_length(statistics.lasted)} s: figures are of what was done until then"
         )
     kind = "open loop" if run.scenario.is_open else "closed loop"
     kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind

@@ -10,7 +10,7 @@ from ssbench.document import Bars, Document, Element, Note, Verdict, Warnings
 from ssbench.document.columns import clock, cut, plural, unbroken, width
 from ssbench.errors import ExitCode
 from ssbench.figures import DASH, FIGURES
-from ssbench.figures.units import count, duration, number, seconds
+from ssbench.figures.units import count, duration, number, run_length, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load, members, run_facts, run_tables
 from ssbench.reports.key_figures import bounded, name_of, object_path
@@ -102,7 +102,7 @@ def _ending(statistics: RunStatistics) -> str:
         else ""
     )
     whole = whole if scenario.run_seconds is None else f" of {scenario.run_seconds:g} s"
-    return f" - {word} after {run_facts.seconds_of(statistics)}{whole}"
+    return f" - {word} after {run_length(statistics.lasted)} s{whole}"
 
 
 def _listings(statistics: RunStatistics) -> Iterator[Note]:

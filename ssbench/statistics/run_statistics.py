@@ -150,6 +150,11 @@ class RunStatistics:
         """Seconds from ``start`` to ``end``."""
         return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
 
+    @property
+    def lasted(self) -> float:
+        """Seconds that the benchmark took, with the warm-up and a time at its end in which nothing ended."""
+        return max(self.duration, self.sending or 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class RunPart:

@@ -85,7 +85,7 @@ def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield why the run did not go on to its end, and what failed besides operations."""
     if statistics.start is None:
         yield Reason(Kind.ENDING, "there is no result", ExitCode.FAILED)
-    lasted = f"after {run_length(statistics.duration)} s"
+    lasted = f"after {run_length(statistics.lasted)} s"
     if not statistics.complete:
         yield Reason(
             Kind.ENDING,

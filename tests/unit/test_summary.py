@@ -14,12 +14,14 @@ from result_rows import block, many, row
 
 from ssbench.comparison.curves import curves_of
 from ssbench.document import columns
+from ssbench.errors import ExitCode
 from ssbench.figures import units
 from ssbench.reports import ReportOptions, report
 from ssbench.results import Failure, RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector, RunStatistics, make_statistics, summarize
+from ssbench.verdict.reasons import of_ending
 
 DATA = Path(__file__).parents[1] / "data"
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
@@ -112,6 +114,15 @@ def test_what_stands_for_a_percentile_that_is_not_known_is_said() -> None:
 )
 def test_a_run_that_ended_early_says_so_at_the_head(ended: RunSummary | None, said: str) -> None:
     assert summary(steady(20, 10, summary=ended))[0].startswith(said)
+
+
+def test_the_time_at_the_end_in_which_nothing_ended_is_of_the_run() -> None:
+    """All that was sent in the first instant, and was never answered, took the time until the run gave up."""
+    numbers = steady(1, 4, summary=RunSummary(ended=START + 64, ended_early=True, error_code=4))
+    numbers = replace(numbers, end=START + 0.00005, start=START, sending=64.1)
+    assert summary(numbers)[0] == "Mixed - ENDED EARLY after 64.1 s of 60 s"
+    (reason,) = (each for each in of_ending(numbers) if each.exit_code == ExitCode.WORKERS)
+    assert reason.text == "the run ended early, after 64.1 s; a warning says why"
 
 
 def test_operations_that_were_not_done_are_counted_at_the_head() -> None:
