@@ -46,6 +46,8 @@ class ClockOffset:
             self._window_ends = received + CLOCK_WINDOW
             self._before, self._bounds = self._bounds, (-math.inf, math.inf)
         least, most = self._bounds
+        if asked is None and received - sent >= most:
+            return  # nearly always; this is called for each message
         own_least, own_most = -math.inf if asked is None else asked - sent, received - sent
         half = self.half if asked is None else min(self.half, (received - asked) / 2)
         if own_most < most or own_least > least or half < self.half:

@@ -14,7 +14,7 @@ import zmq
 from ssbench.fleet import packing, wire
 from ssbench.fleet.account import Account
 from ssbench.fleet.history import History, spent
-from ssbench.fleet.plausible import Bounds
+from ssbench.fleet.plausible import Bounds, is_plain
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.fleet.wire import Rare, Result, RunParameters, Spent
 from ssbench.fleet.worker_state import Batch, Task, WorkerState
@@ -291,7 +291,7 @@ class Crew:
                 or not earliest < result.completed < latest
                 or result.retries
                 or result.retried
-                or result.rare is not None
+                or (result.rare is not None and not is_plain(result.rare))
                 or result.cause is not None
                 or result.late is not None
                 or histories

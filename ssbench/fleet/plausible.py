@@ -112,5 +112,20 @@ def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:
     )
 
 
+def is_plain(rare: Rare) -> bool:
+    """Whether a record has neither seconds, which :meth:`Bounds.fault` bounds, nor what the master adds up.
+
+    Of some stores each result has one, which tells the address that was used or that an ETag lacks.
+    """
+    return not (
+        rare.connecting
+        or rare.pausing
+        or rare.last_attempt is not None
+        or rare.held
+        or rare.left
+        or rare.unreached
+    )
+
+
 def _parts(rare: Rare) -> float:
     return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0, rare.held)

@@ -19,6 +19,8 @@ from ssbench.results.schema import FIELDS, Field, row_fields
 #: The values of :func:`~ssbench.results.schema.row_fields`, in their order.
 ResultRow = tuple[float, ...]
 
+_PLACES = {name: place for place, name in enumerate(FIELDS)}
+
 
 class Rows:
     """Collects results until they are taken as a block.
@@ -46,9 +48,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def note(self, field: str, value: float) -> None:
-        """Give the next row a value that few rows have."""
-        self.rare.setdefault(field, {})[len(self.rows)] = value
+    def note(self, field: str, value: float, row: int | None = None) -> None:
+        """Give a row a value that few rows have; None: the next one."""
+        self.rare.setdefault(field, {})[len(self.rows) if row is None else row] = value
 
     def take(self) -> ResultBlock:
         """Return what was collected as a block, and begin anew; ``common`` stays."""
@@ -60,10 +62,13 @@ class Rows:
         if trans_ids.count(None) < len(trans_ids):
             columns["trans_id"] = trans_ids
         # In the order of the fields, for the later ones may be derived from those before.
-        for name in [name for name in FIELDS if name in rare]:
+        for name in sorted(rare, key=_PLACES.__getitem__):
             field, values = FIELDS[name], rare[name]
-            block = ResultBlock(count, columns, packed=packed)
-            column = np.array(getattr(block, name), _dtype(field))
+            if field.default is None or name in columns:
+                block = ResultBlock(count, columns, packed=packed)
+                column = np.array(getattr(block, name), _dtype(field))
+            else:
+                column = np.full(count, field.default, _dtype(field))
             column[list(values)] = list(values.values())
             columns[name] = column
         return ResultBlock(count, columns, failures, packed)

@@ -116,20 +116,20 @@ class RowMaker:
         rows = self._rows
         add, pack = rows.rows.append, rows.pack
         to_epoch = worker.clock.offset.seconds + self._epoch
-        listings = self._listings
         worker_id, more = worker.worker_id, self._urls or self._with_due
+        if self._listings is not None:
+            self._note_expected(ended, self._listings)
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
                 self._note_trouble(result, 0 if operation in _COPIES else size, to_epoch)
             if result.cause is None:
-                if listings is not None and operation in _LISTING:
-                    rows.note(
-                        "expected_entries", listings.least((operation, size_class, container, number, size))
-                    )
-                moved = result.size or (0 if operation in _COPIES else size)
-                if moved < size and operation in _SENDING:
-                    rows.note("expected_size", size)
+                moved = result.size
+                if moved != size:
+                    if not moved:
+                        moved = 0 if operation in _COPIES else size
+                    elif moved < size and operation in _SENDING:
+                        rows.note("expected_size", size)
                 first, last = result.first_byte, result.last_byte
             else:
                 moved, first, last = 0, None, None
@@ -147,6 +147,12 @@ class RowMaker:
             )
             add(row + self._pack_also(result, to_epoch) if more else row)
         rows.trans_ids += [result.trans_id for _, result in ended]
+
+    def _note_expected(self, ended: Sequence[tuple[Task, Result]], listings: Listings) -> None:
+        """Keep how many names the listings among the next rows had to have at least."""
+        for row, (task, result) in enumerate(ended, len(self._rows)):
+            if task[0] in _LISTING and result.cause is None:
+                self._rows.note("expected_entries", listings.least(task), row)
 
     def _pack_also(self, result: Result, to_epoch: float) -> bytes:
         """Return what not all runs have of a result."""
@@ -191,9 +197,10 @@ class RowMaker:
             rows.note("unchecked", rare.unchecked)
         if rare.address:
             rows.note("address", self._addresses.number(rare.address))
-        for name, seconds in zip(STEPS, rare.steps, strict=False):
-            rows.note(name, seconds)
-        if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:
+        if rare.steps:
+            for name, seconds in zip(STEPS, rare.steps, strict=False):
+                rows.note(name, seconds)
+        if rare.held and rare.held >= HELD_SHARE * (took or 0.0):
             rows.note("marks", Mark.DELAYED)
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:

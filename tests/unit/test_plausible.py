@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssbench.fleet.history import History
-from ssbench.fleet.plausible import Bounds
+from ssbench.fleet.plausible import Bounds, is_plain
 from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import Batch, WorkerState
 from ssbench.operations import LIST, REMOVE, UPLOAD_IF_MISSING
@@ -107,3 +107,19 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Batch) -> None:
 )
 def test_what_cannot_be_is_refused_with_its_reason(changes: dict[str, object], of: Batch, why: str) -> None:
     assert why in (fault(result(**changes), of) or "taken")
+
+
+@pytest.mark.parametrize(
+    ("rare", "plain"),
+    [
+        (Rare(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1), True),
+        (Rare(connecting=0.1), False),
+        (Rare(pausing=0.1), False),
+        (Rare(last_attempt=0.0), False),
+        (Rare(held=0.1), False),
+        (Rare(left=1), False),
+        (Rare(unreached=["192.0.2.1"]), False),
+    ],
+)
+def test_which_records_need_no_look(rare: Rare, plain: bool) -> None:
+    assert is_plain(rare) is plain

@@ -6,7 +6,9 @@ import math
 
 from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.operations import LIST
 from ssbench.results import LOST, NO_WORKER, Failure, Mark
+from ssbench.run.listings import Listings
 from ssbench.run.row_maker import RowMaker
 
 EPOCH = 1e9
@@ -43,6 +45,31 @@ def test_successes_have_the_figures_of_their_results() -> None:
     assert block.storage_url.tolist() == [0, 0]
     assert list(block.trans_id) == ["tx1", None]
     assert not block.failed.any()
+
+
+def test_what_few_results_have_stays_with_its_row() -> None:
+    listings = Listings({3: 7}, 1, {LIST.code: 100})
+    rows = RowMaker(EPOCH, storage_urls=0, listings=listings)
+    read, create, listing = (1, 0, 3, 4, 1000), (0, 1, 3, 5, 2000), (LIST.code, 0, 3, 6, 0)
+    listings.handed_out([listing])
+    for _ in range(2):
+        rows.add([(read, Result(1, 0.25, 0.5, 50.0, 400, rare=Rare(unchecked=1)))], worker())
+        rows.add(
+            [
+                (create, Result(2, None, 0.5, 50.0, 1500)),
+                (create, Result(3, None, 0.5, 50.0)),
+                (listing, Result(4, None, None, 50.0, cause="HTTP 503")),
+                (listing, Result(5, 0.5, 0.5, 50.0, 300, rare=Rare(entries=5))),
+            ],
+            worker(),
+        )
+        block = rows.take()
+        assert block.size.tolist() == [400, 1500, 2000, 0, 300]
+        assert block.expected_size.tolist() == [400, 2000, 2000, -1, 300]
+        assert block.unchecked.tolist() == [1, 0, 0, 0, 0]
+        assert block.entries.tolist() == [0, 0, 0, 0, 5]
+        assert block.expected_entries.tolist() == [0, 0, 0, 0, 7]
+        listings.handed_out([listing])
 
 
 def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
