@@ -115,7 +115,7 @@ def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:
 def is_plain(rare: Rare) -> bool:
     """Whether a record has neither seconds, which :meth:`Bounds.fault` bounds, nor what the master adds up.
 
-    Of some stores each result has one, which tells the address that was used or that an ETag lacks.
+    Of some stores each result has one, which tells the address that was used, or of no ETag.
     """
     return not (
         rare.connecting

@@ -150,7 +150,7 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     count, base = _ROWS_HEADER.unpack_from(payload)
     if not 0 < count <= MAX_ROWS:
         raise DamageError(f"a block of {count:,} results")
-    numbers, texts = _split(payload, count)
+    numbers, spans, texts = _split(payload, count)
     failures = {}
     for row, cause, detail, retried in _failures_decoder.decode(texts.get(FIELDS["failures"].number, b"[]")):
         if not 0 <= row < count:
@@ -161,7 +161,7 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     for field in FIELDS.values():
         if field.number in numbers:
             column = _decode_column(field, numbers[field.number], texts, base, block)
-            columns[field.name] = _checked(field, column)
+            columns[field.name] = _checked(field, column, spans[field.number])
     if codes:
         columns["operation"] = _translated(block.operation, codes)
     known = _is_known(OPERATIONS.drawn)
@@ -176,10 +176,16 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     return block
 
 
-def _checked(field: Field, column: Any) -> Any:
-    """Return a column; raises DamageError where a number in it cannot be one of the field."""
+def _checked(field: Field, column: Any, span: tuple[int, int]) -> Any:
+    """Return a column; raises DamageError where a number in it cannot be one of the field.
+
+    ``span`` is from which number to which its bytes can be. Most columns are of so few bytes that none of
+    their numbers needs a look.
+    """
     if field.kind is Kind.NUMBER:
         least, most = _range(field)
+        if not field.derive and least <= span[0] and span[1] <= most:
+            return column
         if column.min() < least or column.max() > most:
             raise DamageError(f"{field.name}: a number that cannot be")
     return column
@@ -225,6 +231,11 @@ class _Column(NamedTuple):
     data: int
     end: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The least and the largest number that a column of this width can have."""
+        return self.base, self.base + (1 << 8 * self.width) - 1
+
     def numbers(self, payload: bytes, count: int) -> _Numbers:
         return _unshuffle(payload[self.data : self.end], count, self.width, self.base)
 
@@ -253,16 +264,20 @@ def _walk(payload: bytes, count: int) -> Iterator[_Column]:
         yield _Column(number, width, base, start, data, position)
 
 
-def _split(payload: bytes, count: int) -> tuple[dict[int, _Numbers], dict[int, bytes]]:
-    """Return the columns of numbers and those of text."""
+def _split(
+    payload: bytes, count: int
+) -> tuple[dict[int, _Numbers], dict[int, tuple[int, int]], dict[int, bytes]]:
+    """Return the columns of numbers, from which number to which each can be, and the columns of text."""
     numbers: dict[int, _Numbers] = {}
+    spans: dict[int, tuple[int, int]] = {}
     texts: dict[int, bytes] = {}
     for column in _walk(payload, count):
         if column.width == _TEXT_WIDTH:
             texts[column.number] = payload[column.data : column.end]
         else:
             numbers[column.number] = column.numbers(payload, count)
-    return numbers, texts
+            spans[column.number] = column.span
+    return numbers, spans, texts
 
 
 def began(payload: bytes) -> int:

@@ -103,7 +103,7 @@ class RunResults(ABC):
         """
         if not self._workers.add(block.worker):
             raise DamageError(f"results of more than {_MAX_WORKERS:,} workers")
-        if not self._seconds.add(np.floor(block.completed)):
+        if not self._seconds.add(block.completed):
             raise DamageError(f"results that ended in more than {_MAX_SECONDS:,} seconds")
 
     @abstractmethod
@@ -124,7 +124,7 @@ def within_memory(path: Path, results: int) -> None:
 
 
 class _Distinct:
-    """Counts distinct whole numbers, up to ``most``; quick where they lie close together, as most do."""
+    """Counts distinct numbers, rounded down, up to ``most``; quick where they lie close together."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -133,11 +133,13 @@ class _Distinct:
 
     def add(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
         """Return whether there are no more than the most with these."""
-        self._lowest = min(self._lowest, float(numbers.min()))
-        self._highest = max(self._highest, float(numbers.max()))
+        self._lowest = min(self._lowest, float(np.floor(numbers.min())))
+        self._highest = max(self._highest, float(np.floor(numbers.max())))
         if not self._seen and self._highest - self._lowest < self._most:
             return True
-        self._seen.update(np.unique(numbers).tolist())
+        # Ids of workers may be larger than floats can hold exactly.
+        whole = np.floor(numbers) if numbers.dtype.kind == "f" else numbers
+        self._seen.update(np.unique(whole).tolist())
         return len(self._seen) <= self._most
 
 
