@@ -46,7 +46,9 @@ def main() -> None:
 
 def described(rehearse: bool) -> str:
     """Return the version, once program, changelog, tag and commit agree on it."""
-    version = re.search(r'__version__ = "(.*)"', (ROOT / "ssbench" / "__init__.py").read_text()).group(1)
+    version = re.search(
+        r'__version__ = "(.*)"', (ROOT / "ssbench" / "base" / "version.py").read_text()
+    ).group(1)
     heading = re.search(r"^\d.*", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE).group()
     tags = output("git", "tag", "--points-at", "HEAD").split()
     faults = []

@@ -45,7 +45,7 @@ http {{
 def ours(url: str, users: int, seconds: float, stamped: bool) -> Measured:
     """The client in a process of its own."""
     arguments = json.dumps([url, "GET", 0, users, seconds])
-    off = "" if stamped else "import ssbench.swift.pool as p; p.ask_for_arrivals = lambda sock: False; "
+    off = "" if stamped else "import ssbench.store.http.pool as p; p.ask_for_arrivals = lambda sock: False; "
     program = f"{off}import json, objects; print(json.dumps(objects.client(*json.loads({arguments!r}))))"
     output = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, cwd=Path(__file__).parent

@@ -32,9 +32,9 @@ import perseus
 from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution import texts
-from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import Joined, Lines
+from ssbench.cluster import texts
+from ssbench.cluster.findings import attribute
+from ssbench.cluster.joined import Joined, Lines
 from ssbench.local_swift import LocalSwift
 
 #: Requests enough that each device has some fifty reads.

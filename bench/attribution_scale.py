@@ -35,9 +35,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution.joined import OBJECT, Joined
-from ssbench.results import ResultBlock, RunDescription, RunSummary, TextColumn
-from ssbench.run_results import RunResultsWriter
+from ssbench.cluster.joined import OBJECT, Joined
+from ssbench.results.block import ResultBlock, TextColumn
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 
 SLOW, NODES, BEGAN, RATE = 17, 10, 1_795_300_893, 1000

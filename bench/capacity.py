@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from noise import correlated
 
-from ssbench.capacity.limit import Evidence
-from ssbench.capacity.search import Search
-from ssbench.capacity.sweep import knee
+from ssbench.comparison.limit import Evidence
+from ssbench.comparison.search import Search
+from ssbench.comparison.sweep import knee
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from simulated_runs import Store, reads
 
-from ssbench.archive.entry import entry_of, past_of
-from ssbench.comparison import Comparison, RunFigures, compare, figures_of
+from ssbench.comparison.compare import Comparison, compare
+from ssbench.comparison.entry import entry_of, past_of
+from ssbench.comparison.figures import RunFigures, figures_of
 from ssbench.comparison.floor import Floors
 from ssbench.comparison.sides import compare_sided, compare_sides, sided_run
-from ssbench.statistics import RunStatistics
+from ssbench.statistics.run_statistics import RunStatistics
 
 Way = Callable[[np.random.Generator, float], Comparison]
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 import numpy as np
 from error_rates import ErrorRate
 
-from ssbench.capacity.sweep import NEAR, Knee, knee
+from ssbench.comparison.sweep import NEAR, Knee, knee
 
 LOADS = (1, 2, 4, 8, 16, 32, 64)
 

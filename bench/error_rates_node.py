@@ -13,7 +13,7 @@ from error_rates import ErrorRate
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution.findings import attribute
+from ssbench.cluster.findings import attribute
 
 #: What says that somebody is slow.
 _SLOW = ("slow", "unfelt", "late")

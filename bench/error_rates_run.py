@@ -9,7 +9,7 @@ from pathlib import Path
 
 from error_rates import ErrorRate
 
-from ssbench.gates import Result
+from ssbench.document.gates import Result
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import steadiness
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from error_rates import ErrorRate
 
-from ssbench.comparison import Comparison
+from ssbench.comparison.compare import Comparison
 from ssbench.comparison.sides import compare_sides
 from ssbench.comparison.verdict import Word, verdict
 

@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from processes import Fleet
 
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.names import MARK_PREFIX
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.names import MARK_PREFIX
+from ssbench.scenario.operation_table import OPERATIONS
 
 SEGMENTS, OBJECTS, VERSIONS = 3, 4, 3
 STEPS = ["create", "post", "read", "head", "update", "delete"]

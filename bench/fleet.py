@@ -38,8 +38,8 @@ from spread import spread
 from watched import Watched
 from yardsticks import free_port
 
-from ssbench.results import LOST
-from ssbench.run_results import open_results
+from ssbench.results.block import LOST
+from ssbench.results.formats import open_results
 
 CONCURRENCY = 8
 CASES = ("all", "without", "half", "stopped")

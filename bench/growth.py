@@ -32,7 +32,7 @@ from saving import save
 from scale import Program, StandIns, peak_megabytes
 from yardsticks import free_port
 
-from ssbench.run_results import open_results
+from ssbench.results.formats import open_results
 
 WORKERS, PROCESSES = 12, 2
 #: Milliseconds.

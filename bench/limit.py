@@ -34,10 +34,10 @@ from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
 from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
-from ssbench.operations import READ, UPDATE
-from ssbench.swift.arrival import ANCILLARY_BYTES, arrived_at, ask_for_arrivals
-from ssbench.swift.http_response import parse_head
-from ssbench.swift.payload import Payload
+from ssbench.scenario.operation_table import READ, UPDATE
+from ssbench.store.http.arrival import ANCILLARY_BYTES, arrived_at, ask_for_arrivals
+from ssbench.store.http.http_response import parse_head
+from ssbench.store.http.payload import Payload
 from ssbench.worker.engine.greenlets import GreenletEngine
 
 SIZE = 4096

@@ -29,7 +29,7 @@ import gevent
 from saving import save
 from yardsticks import Measured, Nginx, require, wrk
 
-from ssbench.swift.objects import Client, ClientSettings
+from ssbench.store.swift.objects import Client, ClientSettings
 
 
 class Case(NamedTuple):

@@ -27,8 +27,10 @@ from gevent import socket as green
 from gevent.server import StreamServer
 from served import reads, served
 
-from ssbench.run_results import open_results
-from ssbench.statistics import Latencies, RunStatistics, summarize
+from ssbench.results.formats import open_results
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 from ssbench.worker.engine.due import Alarm
 
 SERVICE = 0.001

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ssbench.attribution import evidence, kinds
-from ssbench.attribution.joined import OBJECT, Joined
+from ssbench.cluster import evidence, kinds
+from ssbench.cluster.joined import OBJECT, Joined
 
 #: Entries of a run, and of a window; an entry has at least so many requests.
 ENTRIES, WINDOW, IN_ENTRY = 24, 5, 2

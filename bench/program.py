@@ -21,9 +21,10 @@ from pathlib import Path
 import numpy as np
 from yardsticks import free_port
 
-from ssbench.errors import ExitCode
-from ssbench.run_results import open_results
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.base.errors import ExitCode
+from ssbench.results.formats import open_results
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -17,14 +17,14 @@ import time
 from report import as_block, draw, scenario
 
 from ssbench.cli import logs
-from ssbench.metrics.counting import Counting
-from ssbench.metrics.gathering import Source
-from ssbench.metrics.statsd import StatsdSender
-from ssbench.results import RunSummary
-from ssbench.screen.live import LiveScreen
-from ssbench.screen.live_frame import WorkerView
-from ssbench.screen.progress import ResultCharacters
-from ssbench.screen.progress_line import ProgressLine
+from ssbench.monitoring.gathering import Source
+from ssbench.monitoring.statsd_sender import StatsdSender
+from ssbench.monitoring.sums import Counting
+from ssbench.results.description import RunSummary
+from ssbench.run.live import LiveScreen
+from ssbench.run.live_frame import WorkerView
+from ssbench.run.progress import ResultCharacters
+from ssbench.run.progress_line import ProgressLine
 
 SOURCE = Source(lambda: (2, 2))
 

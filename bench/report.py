@@ -28,8 +28,10 @@ from typing import NamedTuple
 import msgpack
 import numpy as np
 
-from ssbench.results import ResultBlock, ResultRow, Rows
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.rows import ResultRow, Rows
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))

@@ -43,7 +43,7 @@ from yardsticks import free_port
 
 from ssbench.fleet.key import read, write_new
 from ssbench.fleet.zap import Clients, ZapHandler
-from ssbench.run_results import open_results
+from ssbench.results.formats import open_results
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 PROCESSES = 3

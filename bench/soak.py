@@ -41,11 +41,11 @@ from soak_faults import CONCURRENCY, INITIAL, NETWORK_TIMEOUT, Faults, Fleet
 from watched import Watched
 
 from ssbench.local_swift import LocalSwift
-from ssbench.names import MARK_PREFIX
-from ssbench.operations import CREATE
-from ssbench.results import LOST, UNFINISHED
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.results.block import LOST, UNFINISHED
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import MARK_PREFIX
+from ssbench.scenario.operation_table import CREATE
+from ssbench.statistics.summary import summarize
 from ssbench.store import causes
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))

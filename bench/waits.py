@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_waits import Plant, pausing, statistics_of
 
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.results.formats import open_results
+from ssbench.statistics.summary import summarize
 from ssbench.statistics.wait_lengths import LENGTHS
 from ssbench.statistics.waits import sentence
 

@@ -17,12 +17,12 @@ import sys
 import time
 import tracemalloc
 
+from ssbench.scenario.chosen import population_of
+from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.popularity import Popularity, Reuse
+from ssbench.scenario.population import Population
 from ssbench.scenario.sizes import Lognormal
-from ssbench.workload.chosen import population_of
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population
 
 ROUNDS = 7
 INVENTORY = 2_000_000

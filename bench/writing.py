@@ -21,15 +21,16 @@ from pathlib import Path
 
 from report import as_block, draw, scenario
 
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
 
 RUN = """
 import resource, sys, time
 from ssbench.cli.master import main
 from ssbench.run.run import Run
-from ssbench.results import Rows
+from ssbench.results.rows import Rows
 from ssbench.run.row_maker import RowMaker
-from ssbench.run_results.writer import RunResultsWriter
+from ssbench.results.writer import RunResultsWriter
 spent = [0.0, 0.0]
 def clock():
     before = time.thread_time()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.figures.table import FIGURES, Figure
+from ssbench.document.figures import FIGURES, Figure
 
 _HEAD = """\
 Figures

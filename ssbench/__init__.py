@@ -5,26 +5,26 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "1.0.0"
+from ssbench.base.version import __version__
 
 if TYPE_CHECKING:
     from ssbench.api import RunReport, compare, load_scenario, open_results, report, run_scenario
-    from ssbench.errors import SsbenchError
+    from ssbench.base.errors import SsbenchError
     from ssbench.run.bench import Bench
     from ssbench.run.options import BenchOptions, RunOptions
     from ssbench.scenario.model import Scenario
     from ssbench.scenario.overriding import override
-    from ssbench.swift.credentials import Credentials
+    from ssbench.store.stores import Credentials
 
 #: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.
 _MODULES = {
     "Bench": "ssbench.run.bench",
     "BenchOptions": "ssbench.run.options",
-    "Credentials": "ssbench.swift.credentials",
+    "Credentials": "ssbench.store.stores",
     "RunOptions": "ssbench.run.options",
     "RunReport": "ssbench.api",
     "Scenario": "ssbench.scenario.model",
-    "SsbenchError": "ssbench.errors",
+    "SsbenchError": "ssbench.base.errors",
     "compare": "ssbench.api",
     "load_scenario": "ssbench.api",
     "override": "ssbench.scenario.overriding",
@@ -41,6 +41,7 @@ __all__ = [
     "RunReport",
     "Scenario",
     "SsbenchError",
+    "__version__",
     "compare",
     "load_scenario",
     "open_results",

@@ -11,23 +11,26 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from ssbench import comparison
-from ssbench.comparison import Comparison, RunFigures
-from ssbench.conditions import Condition, parse, subject
-from ssbench.errors import ExitCode, UsageError
-from ssbench.gates import worst
-from ssbench.results import ResultBlock, RunSummary
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.comparison.compare import Comparison
+from ssbench.comparison.compare import compare as compare_runs
+from ssbench.comparison.figures import RunFigures, figures_of
+from ssbench.document.gates import worst
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunSummary
+from ssbench.results.formats import open_results as _open
+from ssbench.results.reading import RunResults
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.run_results import RunResults
-from ssbench.run_results import open_results as _open
+from ssbench.scenario.conditions import Condition, parse, subject
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import load
-from ssbench.statistics import RunStatistics, judge, summarize
-from ssbench.statistics.thresholds import line
-from ssbench.stores import Credentials
-from ssbench.verdict import Verdict, verdict_of
+from ssbench.scenario.reading import check_data, load
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
+from ssbench.statistics.thresholds import judge, line
+from ssbench.statistics.verdict import Verdict, verdict_of
+from ssbench.store.stores import Credentials
 
 #: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.
 AnyScenario = Scenario | str | PathLike[str] | Mapping[str, object]
@@ -95,6 +98,9 @@ def load_scenario(
 ) -> Scenario:
     """Return a checked scenario; raises ScenarioError, whose text lists the first faults.
 
+    ``source`` is a file, the name of a shipped scenario, or a mapping: what a file may contain. UsageError is
+    raised for one that no file can contain.
+
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Body files
     must be in the folder of the scenario's file or in one of ``bodies``.
     """
@@ -102,7 +108,7 @@ def load_scenario(
         return source
     allowed = [Path(each) for each in bodies]
     if isinstance(source, Mapping):
-        return Scenario.from_dict(source, limited=limited, bodies=allowed)
+        return check_data(source, limited=limited, bodies=allowed)
     if not isinstance(source, str | PathLike):
         raise UsageError(f"scenario: expected a Scenario, a file, a name or a mapping, not {source!r:.80}")
     return load(str(source), limited=limited, bodies=allowed)
@@ -176,14 +182,14 @@ def compare(
 
     Verdicts need four runs a side. Raises StatFileError, and UsageError where a side has no run.
     """
-    return comparison.compare(_figures("before", before), _figures("after", after), noise)
+    return compare_runs(_figures("before", before), _figures("after", after), noise)
 
 
 def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:
     if isinstance(runs, str | PathLike | RunReport) or not runs:
         raise UsageError(f"{side}: expected a list of runs or stat files, not {runs!r:.80}")
     reports = [each if isinstance(each, RunReport) else report(each) for each in runs]
-    return [comparison.figures_of(each.statistics, each.path.name) for each in reports]
+    return [figures_of(each.statistics, each.path.name) for each in reports]
 
 
 def _condition(text: str) -> Condition:

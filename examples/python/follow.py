@@ -1,7 +1,7 @@
 """Follow a run while it goes on: a line for each block of results, and the slowest operation at the end."""
 
 import ssbench
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 
 slowest: list[float] = []
 

@@ -2,7 +2,7 @@
 
 import ssbench
 
-pytest_plugins = ["ssbench.pytest_plugin"]
+pytest_plugins = ["ssbench.local_swift.pytest_plugin"]
 
 
 def test_reads_are_fast(ssbench_swift: ssbench.Credentials) -> None:

@@ -10,14 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.base.errors import UsageError
+from ssbench.base.suggestions import did_you_mean
 from ssbench.cli.options import named_once
 from ssbench.cli.parser import completes
-from ssbench.errors import UsageError
-from ssbench.references import is_reference
-from ssbench.suggestions import did_you_mean
+from ssbench.comparison.references import is_reference
 
 if TYPE_CHECKING:
-    from ssbench.archive import Archive, Entry
+    from ssbench.comparison.archive import Archive
+    from ssbench.comparison.entry import Entry
     from ssbench.comparison.floor import Floors
 
 _log = logging.getLogger(__name__)
@@ -115,7 +116,7 @@ def folder_of_last(arguments: argparse.Namespace) -> Path | None:
 
 def open_archive(arguments: argparse.Namespace) -> Archive:
     """Open the folder that was named, or the one where runs leave their files without a name."""
-    from ssbench.archive import Archive
+    from ssbench.comparison.archive import Archive
     from ssbench.run.folders import earlier_folders, results_folder
 
     if (named := folder(arguments)) is not None:
@@ -127,7 +128,7 @@ def open_archive(arguments: argparse.Namespace) -> Archive:
 def _read(path: Path) -> Entry:
     """Make the entry of a stat file; raises StatFileError."""
     from ssbench.cli.stat_file import reading
-    from ssbench.earlier import read_entry
+    from ssbench.comparison.earlier import read_entry
 
     return read_entry(path, reading)
 
@@ -141,7 +142,7 @@ def floors(
     with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
-    from ssbench.archive.equal import floors_of
+    from ssbench.comparison.equal import floors_of
 
     archive = open_archive(arguments)
     try:

@@ -10,16 +10,18 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ssbench.base.errors import UsageError
+from ssbench.base.untrusted import TooMuchError, open_plain
+from ssbench.base.urls import parse_http_url, refuse_user_info, shown
 from ssbench.cli import auth_version
 from ssbench.cli.auth_version import AUTH_TYPES, Values
 from ssbench.cli.options import urls
 from ssbench.cli.parser import Parser
-from ssbench.errors import UsageError
-from ssbench.swift.credentials import Credentials
-from ssbench.untrusted import TooMuchError, open_plain
-from ssbench.urls import parse_http_url, refuse_user_info, shown
+
+if TYPE_CHECKING:
+    from ssbench.store.stores import Credentials
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.
 _TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
@@ -190,6 +192,8 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
     if arguments.auth_token and not common.storage_urls:
         raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
     if common.storage_urls and token:
+        from ssbench.store.stores import Credentials
+
         return Credentials(
             version="none",
             token=token,
@@ -198,7 +202,7 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
             ca_file=common.ca_file,
         )
     if cloud := auth_version.choose_cloud(given, values):
-        from ssbench.swift.cloud import from_cloud
+        from ssbench.store.swift.cloud import from_cloud
 
         return from_cloud(cloud, common)
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
@@ -238,6 +242,8 @@ def _common(
     endpoint_types = [
         source[name] for source in (given, values) for name in ("OS_ENDPOINT_TYPE", "OS_INTERFACE")
     ]
+    from ssbench.store.stores import Credentials
+
     return Credentials(
         version="cloud",
         region_name=values["OS_REGION_NAME"],

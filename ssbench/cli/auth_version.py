@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from ssbench.errors import UsageError
-from ssbench.swift.credentials import Version
+from ssbench.base.errors import UsageError
+from ssbench.store.swift.credentials import Version
 
 Values = Mapping[str, str | None]
 

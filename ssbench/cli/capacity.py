@@ -11,23 +11,24 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from ssbench import printable, products, quantities
-from ssbench.capacity import objective
-from ssbench.capacity.conclusion import Capacity, of_search, of_sweep
-from ssbench.capacity.limit import FAILS
-from ssbench.capacity.search import TOLERANCE, Search
-from ssbench.capacity.steps import Step, scenario_with
-from ssbench.capacity.sweep import limits, no_gain, too_short, why_stop
-from ssbench.capacity.variables import LARGEST, OfGroup, Sweep, Variable, Varied
+from ssbench.base import printable, quantities
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError
 from ssbench.cli import output_file, report_files, unfit, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
-from ssbench.conditions import Condition
+from ssbench.comparison import objective
+from ssbench.comparison.conclusion import Capacity, of_search, of_sweep
+from ssbench.comparison.limit import FAILS
+from ssbench.comparison.search import TOLERANCE, Search
+from ssbench.comparison.steps import Step, scenario_with
+from ssbench.comparison.sweep import limits, no_gain, too_short, why_stop
+from ssbench.comparison.variables import LARGEST, OfGroup, Sweep, Variable, Varied
 from ssbench.document.columns import plural
-from ssbench.errors import ExitCode, SsbenchError, UsageError
+from ssbench.document.gates import Result, worst, worst_result
 from ssbench.fleet import wire
-from ssbench.gates import Result, worst, worst_result
-from ssbench.products import Product
+from ssbench.reports import products
+from ssbench.reports.products import Product
 from ssbench.run import Bench, BenchOptions
+from ssbench.scenario.conditions import Condition
 
 _log = logging.getLogger(__name__)
 
@@ -78,8 +79,8 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
         steps = _Sweeping(setting, arguments.sweep)
     else:
         steps = _Finding(setting, arguments.find, arguments.find_within or TOLERANCE)
-    with setting.observer as observer, Bench(steps.bench_options()) as bench:
-        runs = Runs(setting, steps.variable, bench, observer)
+    with Bench(steps.bench_options()) as bench:
+        runs = Runs(setting, steps.variable, bench)
         why, code = "", ExitCode.OK
         forecast, began = steps.forecast(), time.monotonic()
         _log.info("%s: %s, besides initial uploads", steps.name, forecast)

@@ -9,19 +9,20 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.capacity.steps import Step, scenario_with, step_of
-from ssbench.capacity.variables import Variable, Varied
-from ssbench.errors import ExitCode, TooManyErrorsError
-from ssbench.figures.units import number
-from ssbench.results import Goal, Sink
+from ssbench.base.errors import ExitCode, TooManyErrorsError
+from ssbench.comparison.steps import Step, scenario_with, step_of
+from ssbench.comparison.variables import Variable, Varied
+from ssbench.document.units import number
+from ssbench.results.formats import open_results
+from ssbench.results.sink import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.series import Series
-from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 
 if TYPE_CHECKING:
-    from ssbench.cluster.observer import Observer
+    from ssbench.results.observation import ClusterObserver
 
 #: The messages are those of one feature.
 _log = logging.getLogger("ssbench.cli.capacity")
@@ -34,7 +35,7 @@ class Setting:
     scenario: Scenario
     bench: BenchOptions
     run: RunOptions
-    observer: AbstractContextManager[Observer | None]
+    observer: ClusterObserver | None
     sinks: Callable[[Scenario, Bench], AbstractContextManager[list[Sink]]]
     goal: Callable[[Scenario], Goal | None]
 
@@ -50,14 +51,13 @@ class EndedEarlyError(Exception):
 class Runs:
     """Carries out the steps, and keeps their figures."""
 
-    def __init__(self, setting: Setting, variable: Varied, bench: Bench, observer: Observer | None) -> None:
+    def __init__(self, setting: Setting, variable: Varied, bench: Bench) -> None:
         self.steps: list[Step] = []
         #: Whether something besides the operations of a step failed, such as its clean-up.
         self.trouble = False
         self._setting = setting
         self._variable = variable
         self._bench = bench
-        self._observer = observer
         self._series = Series(bench, setting.run, variable.value)
 
     def step(self, value: int, seconds: float | None = None) -> tuple[Step, RunStatistics]:
@@ -68,7 +68,7 @@ class Runs:
             self._bench.use_local_workers(value)
         with setting.sinks(scenario, self._bench) as sinks, _quiet(after_first=bool(self.steps)):
             outcome = self._series.run(
-                scenario, str(value), sinks=sinks, observer=self._observer, goal=setting.goal(scenario)
+                scenario, str(value), sinks=sinks, observer=setting.observer, goal=setting.goal(scenario)
             )
         self.trouble |= outcome.trouble
         if outcome.path is None:
@@ -114,7 +114,7 @@ class Runs:
 @contextmanager
 def _quiet(*, after_first: bool) -> Iterator[None]:
     """Leave out the messages of each run on its phases, as the first step had them; warnings and -v stay."""
-    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "swift", "fleet")]
+    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "store", "fleet")]
     before = [each.level for each in loggers]
     quiet = after_first and not _log.isEnabledFor(logging.DEBUG)
     try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench import printable, products
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode
 from ssbench.cli import json_output, output_file, scenario_file
 from ssbench.cli.options import add_format
-from ssbench.errors import ExitCode
-from ssbench.products import Product
+from ssbench.reports import products
+from ssbench.reports.products import Product
 
 EXAMPLE = "ssbench-master check-scenario my.yaml"
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import auth_options, json_output
 from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
-from ssbench.errors import ExitCode, UsageError
-from ssbench.gates import worst
-from ssbench.names import OWN_ACCOUNTS, account_names, container_name
+from ssbench.document.gates import worst
+from ssbench.run import terminal
+from ssbench.run.bars import Bar
 from ssbench.run.interrupts import Interrupts
-from ssbench.screen import terminal
-from ssbench.screen.bars import Bar
-from ssbench.swift.credentials import Session
+from ssbench.scenario.names import OWN_ACCOUNTS, account_names, container_name
 
 if TYPE_CHECKING:
-    from ssbench.swift.cleanup import AccountCleaner, CleanUpResult, CleanUpSettings
-    from ssbench.swift.marks import Mark
+    from ssbench.store.stores import Session
+    from ssbench.store.swift.cleanup import AccountCleaner, CleanUpResult, CleanUpSettings
+    from ssbench.store.swift.marks import Mark
 
 USAGE = "%(prog)s [option ...]"
 
@@ -125,9 +125,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
-    from ssbench.swift.auth import authenticate
-    from ssbench.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report
-    from ssbench.swift.listing import find_containers
+    from ssbench.store.swift.auth import authenticate
+    from ssbench.store.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report
+    from ssbench.store.swift.listing import find_containers
 
     json_output.check(arguments)
     credentials = credentials_file.accounts_of(arguments, os.environ)
@@ -189,7 +189,7 @@ def _clean_all(
     accounts: Sequence[_Account], settings: CleanUpSettings
 ) -> tuple[ExitCode, list[CleanUpResult]]:
     """Delete what is free in each account, one after the other, until Ctrl-C or nothing succeeds."""
-    from ssbench.swift.cleanup import CleanUpResult
+    from ssbench.store.swift.cleanup import CleanUpResult
 
     code, results = ExitCode.OK, []
     for each in accounts:
@@ -205,7 +205,7 @@ def _clean_all(
 
 
 def _clean_account(account: _Account, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
-    from ssbench.swift.cleanup import AccountCleaner
+    from ssbench.store.swift.cleanup import AccountCleaner
 
     free = account.free
     with Bar("Cleaning up", len(free) + sum(free.values())) as bar:
@@ -222,7 +222,7 @@ def _clean_account(account: _Account, settings: CleanUpSettings) -> tuple[ExitCo
 
 def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, Mark]:
     """Return the containers that runs under way use, each with one of these; say which they are."""
-    from ssbench.swift.marks import containers_in_use
+    from ssbench.store.swift.marks import containers_in_use
 
     used = containers_in_use(session, names, (settings.connect_timeout, settings.network_timeout))
     for mark in {mark.run: mark for mark in used.values()}.values():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ssbench import printable, products
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, json_output, output_file, unfit
 from ssbench.cli.options import (
     add_force,
@@ -21,15 +23,17 @@ from ssbench.cli.options import (
     share,
 )
 from ssbench.cli.parser import completes
-from ssbench.errors import ExitCode, UsageError
-from ssbench.products import Product
+from ssbench.reports import products
+from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.comparison import Comparison, RunFigures
+    from ssbench.comparison.compare import Comparison
     from ssbench.comparison.curves import RunCurves
-    from ssbench.conditions import Condition
-    from ssbench.gates import Undecided
-    from ssbench.statistics import RunStatistics
+    from ssbench.comparison.figures import RunFigures
+    from ssbench.document.gates import Undecided
+    from ssbench.results.reading import RunResults
+    from ssbench.scenario.conditions import Condition
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +111,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.verdict import verdict
+    from ssbench.document.gates import worst
 
     before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
     if arguments.sides and after:
@@ -119,9 +124,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     outputs = _outputs(arguments)
     drawn = any(format_ == "html" for format_, _ in outputs)
     curves: _Curves | None = ([], []) if drawn else None
-    comparison = _comparison(arguments, before, after, curves)
+    files = _Files()
+    comparison = _comparison(arguments, files, before, after, curves)
     if comparison is None:
-        _write_table(outputs, before, force=arguments.force)
+        _write_table(outputs, files, before, force=arguments.force)
     else:
         comparison = _judged(
             comparison, _of_runs(conditions, comparison.groups()), chosen_undecided(arguments)
@@ -130,33 +136,52 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
             _write(format_, path, comparison, curves, force=arguments.force)
-    return ExitCode.OK if comparison is None else verdict(comparison).exit_code
+    code = ExitCode.OK if comparison is None else verdict(comparison).exit_code
+    return worst([code, ExitCode.FAILED if files.damaged else ExitCode.OK])
+
+
+class _Files:
+    """The stat files that are compared."""
+
+    def __init__(self) -> None:
+        #: Whether one of them could not be read to its end.
+        self.damaged = False
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[RunResults]:
+        """Open one; raises StatFileError."""
+        from ssbench.cli.stat_file import reading
+
+        with reading(Path(name)) as results:
+            yield results
+            self.damaged |= results.damaged
 
 
 def _comparison(
     arguments: argparse.Namespace,
+    files: _Files,
     before: Sequence[str],
     after: Sequence[str],
     curves: _Curves | None,
 ) -> Comparison | None:
     """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
-    from ssbench.comparison import compare
+    from ssbench.comparison.compare import compare
 
     if after:
         one, two = curves or (None, None)
-        first, second = _read(before, one), _read(after, two)
+        first, second = _read(files, before, one), _read(files, after, two)
         configurations = [run.facts for run in (first[0], second[0])]
         floors = archives.floors(arguments, configurations, [*before, *after])
         return compare(first, second, arguments.noise, floors)
     if len(before) == 1:
-        return _sides_of(before[0], arguments, curves)
-    return _sides_of_all(before, arguments.noise) if arguments.sides else None
+        return _sides_of(files, before[0], arguments, curves)
+    return _sides_of_all(files, before, arguments.noise) if arguments.sides else None
 
 
 def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: Undecided) -> Comparison:
     """Return a comparison with its conditions, judged."""
     from ssbench.comparison.conditions import judge
-    from ssbench.gates import Result, Undecided
+    from ssbench.document.gates import Result, Undecided
 
     judged = [judge(comparison, condition) for condition in conditions]
     if undecided is Undecided.AS_FAILED:
@@ -176,11 +201,13 @@ def _refuse_for_table(arguments: argparse.Namespace) -> None:
     unfit.refuse(arguments, why, "--fail-if", "--html")
 
 
-def _write_table(outputs: Iterable[tuple[str, Path]], names: Sequence[str], *, force: bool) -> None:
+def _write_table(
+    outputs: Iterable[tuple[str, Path]], files: _Files, names: Sequence[str], *, force: bool
+) -> None:
     """Write a table of many runs."""
     for warning in _more_than_once(names):
         _log.warning("%s", warning)
-    runs = _read(names)
+    runs = _read(files, names)
     for format_, path in outputs:
         with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
             view = replace(output_file.view(out), wide=True)
@@ -217,14 +244,13 @@ def _write(format_: str, path: Path, comparison: Comparison, curves: _Curves | N
         out.writelines(products.parts(Product.COMPARISON, format_, comparison, view))
 
 
-def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) -> Comparison:
+def _sides_of(files: _Files, name: str, arguments: argparse.Namespace, curves: _Curves | None) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
-    from ssbench.cli.stat_file import reading
     from ssbench.comparison.facts import facts_of
     from ssbench.comparison.sides import compare_sides
-    from ssbench.statistics import summarize
+    from ssbench.statistics.summary import summarize
 
-    with reading(Path(name)) as results:
+    with files.opened(name) as results:
         if not results.run.sides:
             raise UsageError(
                 f"{Path(name).name}: this run has no two sides (--ab): compare needs two stat files, as in"
@@ -241,15 +267,14 @@ def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) 
     )
 
 
-def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
+def _sides_of_all(files: _Files, names: Sequence[str], noise: float) -> Comparison:
     """Compare the two sides of several runs; raises UsageError where one has none, or others."""
-    from ssbench.cli.stat_file import reading
     from ssbench.comparison.sides import compare_sided, sided_run
-    from ssbench.statistics import summarize
+    from ssbench.statistics.summary import summarize
 
     runs = []
     for name in names:
-        with reading(Path(name)) as results:
+        with files.opened(name) as results:
             try:
                 runs.append(sided_run(summarize(results), _called(name)))
             except ValueError as error:
@@ -263,7 +288,7 @@ def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
 def _conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse all; raises UsageError."""
     from ssbench.comparison.conditions import check
-    from ssbench.conditions import parse_all
+    from ssbench.scenario.conditions import parse_all
 
     conditions: list[Condition] = []
     for text in texts:
@@ -281,7 +306,7 @@ def _of_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Con
 
     Raises UsageError for one on an operation, or on a group of users, that no run has.
     """
-    from ssbench.conditions import parse
+    from ssbench.scenario.conditions import parse
 
     try:
         return [parse(each.text, relative=True, grouped=each.group in groups) for each in conditions]
@@ -289,15 +314,14 @@ def _of_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Con
         raise UsageError(f"--fail-if {error}") from None
 
 
-def _read(names: Sequence[str], curves: list[RunCurves] | None = None) -> list[RunFigures]:
+def _read(files: _Files, names: Sequence[str], curves: list[RunCurves] | None = None) -> list[RunFigures]:
     """Return the figures of stat files; only they stay in memory, and what of ``curves`` is asked for."""
-    from ssbench.cli.stat_file import reading
-    from ssbench.comparison import figures_of
-    from ssbench.statistics import summarize
+    from ssbench.comparison.figures import figures_of
+    from ssbench.statistics.summary import summarize
 
     runs = []
     for name in names:
-        with reading(Path(name)) as results:
+        with files.opened(name) as results:
             statistics = summarize(results, over_time=curves is not None)
             runs.append(figures_of(statistics, _called(name)))
         if curves is not None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.parser import COMPLETES
-from ssbench.errors import ExitCode, UsageError
 
 EXAMPLE = "ssbench-master completion bash > ~/.local/share/bash-completion/completions/ssbench-master"
 
@@ -78,8 +78,8 @@ def words(kind: str) -> list[str]:
 
 def _labels() -> list[str]:
     """Return the labels that the index of the folder of results has; a shell waits for them."""
-    from ssbench.archive.archive import INDEX
     from ssbench.cli import archives
+    from ssbench.comparison.archive import INDEX
     from ssbench.run.folders import results_folder
 
     found: list[str] = []
@@ -101,10 +101,9 @@ def script(shell: str, *, worker: bool = False) -> str:
     """Return the script for a shell, made of the parser itself, so that it never misses an option."""
     import shtab
 
-    from ssbench.cli import master
-    from ssbench.cli import worker as worker_program
+    from ssbench.cli import master, worker_options
 
-    parser = worker_program.parser() if worker else master.parser(list(master.COMMANDS))
+    parser = worker_options.parser() if worker else master.parser(list(master.COMMANDS))
     helps = _helps_of_authentication()
     for action in _actions(parser):
         if action.help == argparse.SUPPRESS:

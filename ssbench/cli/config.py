@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Literal
 
+from ssbench.base.errors import ExitCode
+from ssbench.base.record import Head, Record
+from ssbench.base.suggestions import did_you_mean
 from ssbench.cli import json_output, settings
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.parser import Parser
-from ssbench.errors import ExitCode
-from ssbench.record import Head, Record
-from ssbench.suggestions import did_you_mean
 
 EXAMPLE = "ssbench-master config run-scenario --all"
 

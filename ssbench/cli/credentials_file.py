@@ -16,13 +16,16 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ssbench.base.errors import UsageError
+from ssbench.base.suggestions import did_you_mean
+from ssbench.base.untrusted import TooMuchError, read_small
 from ssbench.cli import auth_options
-from ssbench.errors import UsageError
 from ssbench.scenario import text as scenario_text
-from ssbench.suggestions import did_you_mean
-from ssbench.swift.credentials import SECRET_VARIABLES, Credentials
-from ssbench.untrusted import TooMuchError, read_small
+
+if TYPE_CHECKING:
+    from ssbench.store.stores import Credentials
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +59,8 @@ def accounts_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> li
     """
     if arguments.credentials is None:
         return []
+    from ssbench.store.stores import SECRET_VARIABLES
+
     if arguments.auth_storage_urls or arguments.auth_token:
         raise UsageError("--credentials names the accounts: leave out -S/--storage-url and -T/--token")
     path = arguments.credentials

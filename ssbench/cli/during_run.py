@@ -13,15 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.counting import Counting
-from ssbench.run_results import open_results
-from ssbench.run_results.reading import DamageError
-from ssbench.statistics import summarize
+from ssbench.results.formats import open_results
+from ssbench.results.reading import DamageError
+from ssbench.statistics.following import Counting
+from ssbench.statistics.summary import summarize
 
 if TYPE_CHECKING:
-    from ssbench.results import ResultBlock, RunSummary
-    from ssbench.statistics import RunStatistics
-    from ssbench.web.sink import SoFar
+    from ssbench.results.block import ResultBlock
+    from ssbench.results.description import RunSummary
+    from ssbench.results.sink import SoFar
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 

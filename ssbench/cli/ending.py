@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ssbench.errors import SsbenchError, UsageError
+from ssbench.base.errors import SsbenchError, UsageError
 
 #: The exit code, once it is known.
 _known: list[int] = []
@@ -34,7 +34,7 @@ def short_of_memory() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        from ssbench import memory
+        from ssbench.base import memory
 
         text = memory.shortage(error)
         if text is None or isinstance(error, SsbenchError):

@@ -7,9 +7,9 @@ import logging
 import sys
 from pathlib import Path
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
 from ssbench.cli.options import add_force, add_output, add_renamed
-from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ EXAMPLE = "ssbench-master export FILE.stat.gz --output results.csv"
 
 DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
 
-#: The keys of :data:`ssbench.export.WRITERS`.
+#: The keys of :data:`ssbench.results.export.WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")
 
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     from ssbench.cli.stat_file import reading
-    from ssbench.export import WRITERS
+    from ssbench.results.export import WRITERS
 
     arguments.stats_file = archives.stat_file(arguments)
     output: Path = arguments.output

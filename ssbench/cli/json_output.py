@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import printable
+from ssbench.base import printable
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force
 
 if TYPE_CHECKING:
-    from ssbench.record import Head
+    from ssbench.base.record import Head
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def write(arguments: argparse.Namespace, made: Head | Iterable[str]) -> None:
     """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError."""
     if arguments.json is None:
         return
-    from ssbench.record import Head, parts
+    from ssbench.base.record import Head, parts
 
     file, done = arguments.json, output_file.say_written
     with output_file.writing(file, force=arguments.force, clean=printable.in_json, done=done) as out:

@@ -6,8 +6,8 @@ import argparse
 import logging
 from pathlib import Path
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli.options import parsed
-from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli import json_output, zmq_options
-from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 
@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     The exit code says whether all that connected have exited.
     """
+    from ssbench.base.memory import refuse_too_little
     from ssbench.fleet.shutdown import MOST_NAMED, Shutdown
     from ssbench.fleet.sockets import MasterSockets
-    from ssbench.memory import refuse_too_little
 
     json_output.check(arguments)
     address = zmq_options.address(arguments, _DEFAULT_IP)

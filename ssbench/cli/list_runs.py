@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from ssbench import printable, products
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, json_output, output_file
 from ssbench.cli.options import add_format, positive_int
 from ssbench.cli.parser import completes
-from ssbench.errors import ExitCode
-from ssbench.products import Product
+from ssbench.reports import products
+from ssbench.reports.products import Product
 
 EXAMPLE = "ssbench-master list --results-dir ~/runs --label before-upgrade"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ssbench.base.option import Group
 from ssbench.cli import option_table
 from ssbench.cli.options import (
     positive_int,
@@ -15,7 +16,6 @@ from ssbench.cli.options import (
     warm_up,
     whole_seconds_or_0,
 )
-from ssbench.option import Group
 from ssbench.run.options import RunOptions
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from ssbench.screen import terminal
+from ssbench.run import terminal
 
 
 class _Handler(logging.Handler):

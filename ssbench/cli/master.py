@@ -9,13 +9,14 @@ from argparse import SUPPRESS, Namespace, _SubParsersAction
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 
-from ssbench import __version__, interruption
+from ssbench.base import interruption
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError
+from ssbench.base.suggestions import did_you_mean
+from ssbench.base.version import __version__
 from ssbench.cli import ending
 from ssbench.cli.parser import Parser
-from ssbench.errors import ExitCode, SsbenchError, UsageError
-from ssbench.suggestions import did_you_mean
 
-#: Sub-command -> what the help says of it. A module of :mod:`ssbench.cli` has its DESCRIPTION, EXAMPLE,
+#: Sub-command -> what the help says of it. A module has its DESCRIPTION, EXAMPLE,
 #: add_arguments and run. Only the module of the sub-command that is asked for is imported, and what takes
 #: long to import (numpy, ZeroMQ, gevent) only by ``run``; what only some calls need by these.
 COMMANDS = {
@@ -37,8 +38,13 @@ COMMANDS = {
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
 
-#: Modules with another name than their sub-command.
-_MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
+#: Modules that are not ``ssbench.cli.NAME`` with the name of their sub-command.
+_MODULES = {
+    "run-scenario": "ssbench.cli.run_scenario_options",
+    "list": "ssbench.cli.list_runs",
+    "attribute": "ssbench.cluster.attribute",
+    "local-swift": "ssbench.local_swift.command",
+}
 
 #: Sub-commands that work where a file with settings is wrong.
 _NO_SETTINGS = ("config", "completion", "schema", "keygen")
@@ -67,8 +73,8 @@ _USUAL = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
 _MORE = {
     "run-scenario": set(ExitCode),
     "prepare": {ExitCode.FAILED, ExitCode.CLUSTER, ExitCode.WORKERS},
-    "report-scenario": {ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
-    "compare": {ExitCode.THRESHOLD, ExitCode.UNDECIDED},
+    "report-scenario": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
+    "compare": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
     "kill-workers": {ExitCode.FAILED},
     "local-swift": {ExitCode.CLUSTER},
@@ -92,7 +98,7 @@ def parser(argv: Sequence[str]) -> Parser:
         if name not in argv:
             commands.add_parser(name, help=summary)
             continue
-        module = importlib.import_module(f"ssbench.cli.{_MODULES.get(name, name.replace('-', '_'))}")
+        module = importlib.import_module(_MODULES.get(name) or f"ssbench.cli.{name.replace('-', '_')}")
         command = commands.add_parser(
             name,
             usage=getattr(module, "USAGE", None),
@@ -113,11 +119,11 @@ def parser(argv: Sequence[str]) -> Parser:
 
 def parsers() -> Mapping[str, Parser]:
     """Return the parsers of the sub-commands that have settings, and that of ssbench-worker as ``worker``."""
-    from ssbench.cli import worker
+    from ssbench.cli import worker_options
 
     names = [name for name in COMMANDS if name not in _NO_SETTINGS]
     made = sub_parsers(parser(names))
-    return {**{name: made[name] for name in names}, "worker": worker.parser()}
+    return {**{name: made[name] for name in names}, "worker": worker_options.parser()}
 
 
 def sub_parsers(made: Parser) -> Mapping[str, Parser]:
@@ -188,7 +194,7 @@ def _main(argv: list[str]) -> int:
         with ending.short_of_memory():
             return _carry_out(arguments)
     except SsbenchError as error:
-        from ssbench.screen import terminal
+        from ssbench.run import terminal
 
         terminal.write_line(f"ssbench-master: error: {error}")
         return error.exit_code
@@ -220,10 +226,6 @@ def _carry_out(arguments: Namespace) -> int:
     return code
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 _LINES = """\
 ssbench {version}, a benchmark for OpenStack Swift
 Try it:     ssbench-master run-scenario -f very_small --local-swift --workers 2
@@ -242,3 +244,7 @@ def _first_screen(version: str, commands: Iterable[str]) -> str:
         "Commands:   " + ", ".join(commands), 80, subsequent_indent=" " * 12, break_on_hyphens=False
     )
     return _LINES.format(version=version) + "\n".join(wrapped) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

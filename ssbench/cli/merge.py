@@ -7,11 +7,11 @@ import logging
 import sys
 from pathlib import Path
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
 from ssbench.cli.loading import loading
 from ssbench.cli.options import add_force
 from ssbench.cli.parser import completes
-from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises StatFileError, and UsageError where the runs do not fit."""
     with loading():
-        from ssbench.run_results.several import SeveralResults
+        from ssbench.results.several import SeveralResults
 
     paths = [Path(each) for each in archives.resolve(arguments, map(str, arguments.files))]
     output: Path = arguments.output

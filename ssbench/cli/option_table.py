@@ -1,4 +1,4 @@
-"""Arguments of the command line for the options of :mod:`ssbench.option`, and records from their values."""
+"""Arguments of the command line for options (:mod:`ssbench.base.option`), and records from their values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Container
 from typing import Any
 
+from ssbench.base.option import Group, Row, Unit, table
 from ssbench.cli import options
 from ssbench.cli.parser import completes
-from ssbench.option import Group, Row, Unit, table
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
 

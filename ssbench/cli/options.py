@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ssbench import products, quantities
-from ssbench.errors import UsageError
-from ssbench.gates import Undecided
-from ssbench.products import Product
+from ssbench.base import quantities
+from ssbench.base.errors import UsageError
+from ssbench.document.gates import Undecided
+from ssbench.reports import products
+from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.conditions import Condition
+    from ssbench.scenario.conditions import Condition
 
 _Value = TypeVar("_Value")
 
@@ -142,7 +143,7 @@ def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
 
 def _condition(text: str) -> Condition:
     """Parse a condition of ``--fail-if``."""
-    from ssbench import conditions  # here, because it brings the tables of operations and of figures
+    from ssbench.scenario import conditions  # here, because it brings the tables of operations and of figures
 
     return conditions.parse(text, grouped=True)
 

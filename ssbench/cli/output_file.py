@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from ssbench import colour, interruption, printable
-from ssbench.errors import UsageError
-from ssbench.screen import terminal
+from ssbench.base import colour, interruption, printable
+from ssbench.base.errors import UsageError
+from ssbench.run import terminal
 
 if TYPE_CHECKING:
-    from ssbench.document import View
+    from ssbench.document.elements import View
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def _standard_output(clean: Callable[[str], str]) -> Iterator[TextIO]:
 def view(out: TextIO, *, verbose: bool = False) -> View:
     """Return what a document is written for: a terminal has its columns, all else the usual 80."""
     # Here, because --help does without.
-    from ssbench.document import View
+    from ssbench.document.elements import View
 
     return fitted(View(verbose=verbose), out)
 
@@ -152,7 +152,7 @@ def writing(
 ) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
-    ``clean`` makes texts printable: :func:`ssbench.printable.in_json` does so without a loss.
+    ``clean`` makes texts printable: :func:`ssbench.base.printable.in_json` does so without a loss.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
     as :func:`check` does, and when it cannot be written. Where its reader is gone, the context ends there.

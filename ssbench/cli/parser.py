@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ssbench.errors import ExitCode
-from ssbench.printable import printable, shown
-from ssbench.suggestions import did_you_mean
+from ssbench.base.errors import ExitCode
+from ssbench.base.printable import printable, shown
+from ssbench.base.suggestions import did_you_mean
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
 COMPLETES = "completes"

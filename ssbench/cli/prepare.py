@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.base.errors import ExitCode
+from ssbench.base.option import Group
 from ssbench.cli import auth_options, option_table, scenario_file, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import positive_int
-from ssbench.errors import ExitCode
-from ssbench.option import Group
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
 

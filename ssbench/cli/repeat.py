@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ssbench import interruption, products
+from ssbench.base import interruption
+from ssbench.base.errors import ExitCode, StatFileError
 from ssbench.cli import thresholds
 from ssbench.cli.output_file import attempt, view
-from ssbench.comparison import RunFigures, figures_of
+from ssbench.comparison.figures import RunFigures, figures_of
 from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
-from ssbench.document import View
-from ssbench.errors import ExitCode, StatFileError
-from ssbench.gates import worst
-from ssbench.products import Product
+from ssbench.document.elements import View
+from ssbench.document.gates import worst
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.results.formats import open_results
 from ssbench.run import RunOutcome
-from ssbench.run_results import open_results
-from ssbench.statistics import RunStatistics, summarize
-from ssbench.verdict import Verdict, verdict_of
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
+from ssbench.statistics.verdict import Verdict, verdict_of
 
 _log = logging.getLogger(__name__)
 

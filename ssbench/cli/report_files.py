@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ssbench import printable, products
+from ssbench.base import printable
+from ssbench.base.errors import UsageError
 from ssbench.cli import output_file
-from ssbench.errors import UsageError
+from ssbench.reports import products
 
 if TYPE_CHECKING:
-    from ssbench.reports import ReportOptions
-    from ssbench.statistics import RunStatistics
+    from ssbench.reports.options import ReportOptions
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class ReportFiles:
 
 
 def _write(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
-    from ssbench.reports import parts
+    from ssbench.reports.writing import parts
 
     out.writelines(parts(name, statistics, options))
 

@@ -15,19 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
-from ssbench import printable
+from ssbench.base import printable
+from ssbench.base.errors import StatFileError
 from ssbench.cli import output_file
 from ssbench.cli.report_files import ReportFiles
-from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, write_report
+from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged
-from ssbench.screen import terminal
-from ssbench.screen.channel import Channel
-from ssbench.verdict import Verdict
+from ssbench.reports.writing import write_report
+from ssbench.run import terminal
+from ssbench.run.channel import Channel
+from ssbench.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
-    from ssbench.reports import ReportOptions
-    from ssbench.statistics import RunStatistics
+    from ssbench.reports.options import ReportOptions
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ def fitting(
     if name != _DEFAULT or command is None or columns is None:
         return name, ""
     from ssbench.document.columns import width
-    from ssbench.reports import write_report
+    from ssbench.reports.writing import write_report
 
     table = io.StringIO()
     write_report("table", statistics, options, table)

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssbench.base.errors import ExitCode
+from ssbench.base.profiling import Profiling
 from ssbench.cli import archives, invocation, output_file, report_files
 from ssbench.cli.loading import loading
 from ssbench.cli.options import (
@@ -25,11 +27,10 @@ from ssbench.cli.options import (
     chosen_undecided,
 )
 from ssbench.cli.parser import completes
-from ssbench.errors import ExitCode
-from ssbench.profiling import Profiling
+from ssbench.run import terminal
 
 if TYPE_CHECKING:
-    from ssbench.statistics import RunStatistics
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -83,11 +84,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.cli import thresholds
         from ssbench.cli.report_printer import fitting
         from ssbench.cli.stat_file import reading_all
-        from ssbench.gates import worst
-        from ssbench.reports import ReportOptions, groups_for, write_report
+        from ssbench.document.gates import worst
+        from ssbench.reports.options import ReportOptions
         from ssbench.reports.verdict import judged
-        from ssbench.screen import terminal
-        from ssbench.statistics import summarize
+        from ssbench.reports.writing import groups_for, write_report
+        from ssbench.statistics.summary import summarize
 
     named = arguments.file or arguments.stats_file
     paths = archives.stat_files(arguments)

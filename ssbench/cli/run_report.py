@@ -11,19 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import products
+from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, invocation, report_files, sides, thresholds
 from ssbench.cli.loading import loading
 from ssbench.cli.options import chosen_percentiles, chosen_report
-from ssbench.errors import ExitCode
-from ssbench.gates import worst
+from ssbench.document.gates import worst
+from ssbench.reports import products
 from ssbench.run import RunOutcome
 
 if TYPE_CHECKING:
     from ssbench.cli.during_run import DuringRun
     from ssbench.cli.report_printer import ReportPrinter
-    from ssbench.results import Sink
-    from ssbench.web.sink import SoFar
+    from ssbench.results.sink import Sink, SoFar
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +45,8 @@ class RunReport:
             with loading():
                 from ssbench.cli.during_run import DuringRun
                 from ssbench.cli.report_printer import ReportPrinter
-                from ssbench.reports import ReportOptions, groups_for
+                from ssbench.reports.options import ReportOptions
+                from ssbench.reports.writing import groups_for
 
                 for name_, _ in self._files.wanted:
                     products.find(products.Product.RUN, name_)

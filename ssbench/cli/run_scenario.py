@@ -10,54 +10,54 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__, interruption, products
+from ssbench.base import interruption
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.quantities import duration
+from ssbench.base.version import __version__
 from ssbench.cli import (
     archives,
     auth_options,
     credentials_file,
-    metrics_options,
+    leaves,
     option_table,
     scenario_file,
     settings,
     sides,
     unfit,
-    web_options,
     zmq_options,
 )
 from ssbench.cli.options import AUTOMATIC, chosen_undecided
 from ssbench.cli.output_file import attempt, standard_output
 from ssbench.cli.run_report import RunReport
-from ssbench.errors import ExitCode, UsageError
+from ssbench.document.gates import worst
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
-from ssbench.gates import worst
-from ssbench.quantities import duration
-from ssbench.results import Goal, Sink
+from ssbench.reports import products
+from ssbench.results.sink import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.moment import refuse_past
 from ssbench.run.options import ExistingIn
+from ssbench.run.progress import ResultCharacters
+from ssbench.run.progress_line import ProgressLine
 from ssbench.run.stats_path import new_in
 from ssbench.scenario.finding import shipped
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
 from ssbench.scenario.portions import portion_of
 from ssbench.scenario.reading import load
-from ssbench.screen.progress import ResultCharacters
-from ssbench.screen.progress_line import ProgressLine
 from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
     from ssbench.cli import repeat, turns
-    from ssbench.cluster.observer import Observer
+    from ssbench.run.companions import Companions
     from ssbench.run.series import Series
-    from ssbench.web.sink import LivePage
 
 _log = logging.getLogger(__name__)
 
@@ -83,12 +83,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         sides.comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
     )
     with (
-        _observer(arguments) as observer,
         Bench(_bench_options(arguments, plans)) as bench,
-        metrics_options.sinks(arguments, own, bench) as metrics,
-        web_options.live_page(arguments) as page,
+        leaves.companions(arguments) as companions,
+        companions.open_sinks(own, bench) as shown,
     ):
-        shown = [*metrics, *([page.sink(bench.so_far)] if page else [])]
         if repetition:
             from ssbench.cli import turns
 
@@ -97,7 +95,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                     plan.scenario,
                     what,
                     sinks=[*_progress(plan.arguments, plan.scenario, bench), *shown],
-                    observer=observer,
+                    observer=companions.observer,
                     goal=_goal(plan.arguments, plan.scenario),
                     # What one seed draws would be the same for all runs, and so seem to be known.
                     seed_offset=number - 1,
@@ -111,7 +109,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 options,
                 sinks=[*_progress(arguments, own, bench), *shown, *report.sinks(bench.so_far)],
                 on_measured=report.print,
-                observer=observer,
+                observer=companions.observer,
                 goal=_goal(arguments, scenario),
             )
             code = report.finish(outcome)
@@ -184,7 +182,7 @@ def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
     """Where the objects are that exist already; None where the run makes its own."""
     if not arguments.existing and arguments.existing_list is None:
         return None
-    from ssbench.capacity.variables import Variable
+    from ssbench.comparison.variables import Variable
 
     what = "--existing has its own objects, and writes none"
     if arguments.noop:  # also where only a variable says so: its user expects that nothing is sent
@@ -240,15 +238,15 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     capacity.prepare(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
-    with interruption.held(), web_options.live_page(arguments) as page:
+    with interruption.held(), leaves.companions(arguments) as companions:
         return capacity.run(
             arguments,
             Setting(
                 scenario,
                 _bench_options(arguments),
                 _run_options(arguments),
-                _observer(arguments),
-                partial(_sinks, arguments, page),
+                companions.observer,
+                partial(_sinks, arguments, companions),
                 partial(_goal, arguments),
             ),
         )
@@ -271,31 +269,13 @@ def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
     return Until(arguments.until)
 
 
-def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
-    """What watches the cluster, where that was asked for."""
-    if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
-        return nullcontext()
-    # Only here: it brings an HTTP client, which a run without it does without.
-    from ssbench.cluster import ring
-    from ssbench.cluster.observer import Observer
-
-    urls = [url for several in arguments.recon for url in several]
-    if arguments.recon_ring:
-        urls += ring.servers(arguments.recon_ring)
-    return Observer(urls, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen)
-
-
 @contextmanager
 def _sinks(
-    arguments: argparse.Namespace, page: LivePage | None, scenario: Scenario, bench: Bench
+    arguments: argparse.Namespace, companions: Companions, scenario: Scenario, bench: Bench
 ) -> Iterator[list[Sink]]:
     """Yield the sinks of the results of a run, besides the stat file."""
-    with metrics_options.sinks(arguments, scenario, bench) as metrics:
-        yield [
-            *_progress(arguments, scenario, bench),
-            *metrics,
-            *([page.sink(bench.so_far)] if page else []),
-        ]
+    with companions.open_sinks(scenario, bench) as shown:
+        yield [*_progress(arguments, scenario, bench), *shown]
 
 
 def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
@@ -303,7 +283,7 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
         case "line":
             return [ProgressLine(scenario, bench.workers)]
         case "live":
-            from ssbench.screen.live import LiveScreen
+            from ssbench.run.live import LiveScreen
 
             return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":

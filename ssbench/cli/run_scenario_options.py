@@ -10,17 +10,16 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ssbench import conditions
-from ssbench.capacity import variables
+from ssbench.base.errors import ExitCode
+from ssbench.base.option import Group
 from ssbench.cli import (
     archives,
     auth_options,
+    leaves,
     load_options,
-    metrics_options,
     option_table,
     report_files,
     scenario_file,
-    web_options,
     zmq_options,
 )
 from ssbench.cli.loading import loading
@@ -31,16 +30,13 @@ from ssbench.cli.options import (
     add_report,
     add_undecided,
     parsed,
-    port,
     positive_int,
-    seconds,
     share,
-    urls,
 )
 from ssbench.cli.parser import completes
-from ssbench.errors import ExitCode
-from ssbench.option import Group
+from ssbench.comparison import variables
 from ssbench.run.options import RunOptions
+from ssbench.scenario import conditions
 
 USAGE = "%(prog)s -f FILE [option ...]"
 
@@ -87,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_capacity(parser)
     option_table.add_request_arguments(parser)
     _add_results(parser)
-    _add_cluster(parser)
-    metrics_options.add_arguments(parser)
+    leaves.add_arguments(leaves.CLUSTER, parser)
+    leaves.add_arguments(leaves.METRICS, parser)
     _add_fleet(parser)
     auth_options.add_arguments(parser)
 
@@ -138,7 +134,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_fail_if(group)
     add_undecided(group)
     report_files.add_arguments(group)
-    web_options.add_arguments(group)
+    leaves.add_arguments(leaves.WEB, group)
     shown = group.add_mutually_exclusive_group()
     shown.add_argument(
         "--progress",
@@ -159,49 +155,6 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
     )
-
-
-def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "cluster",
-        "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
-    )
-    group.add_argument(
-        "--recon",
-        metavar="URL",
-        type=urls,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
-        " may also be one argument, with spaces between them",
-    )
-    group.add_argument(
-        "--recon-ring",
-        metavar="DIR",
-        type=Path,
-        help="take the servers from the ring files in this folder (needs: pip install swift eventlet)",
-    )
-    group.add_argument(
-        "--recon-interval",
-        metavar="SECONDS",
-        type=_recon_interval,
-        default=5.0,
-        help="seconds from one sample to the next, 0.5 or more (default: %(default)g)",
-    )
-    group.add_argument(
-        "--statsd-listen",
-        metavar="PORT",
-        type=port,
-        help="UDP port at which to receive what Swift sends to a statsd server (default: none)",
-    )
-
-
-def _recon_interval(text: str) -> float:
-    interval: float = seconds(text)
-    if interval < 0.5:
-        raise argparse.ArgumentTypeError(f"{text!r} is not 0.5 s or more")
-    return interval
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli.output_file import standard_output
-from ssbench.errors import ExitCode
-from ssbench.schemas import KINDS
+from ssbench.reports.schemas import KINDS
 
 EXAMPLE = "ssbench-master schema report > report-schema.json"
 
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print it."""
-    from ssbench.record import schema_text
-    from ssbench.schemas import find
+    from ssbench.base.record import schema_text
+    from ssbench.reports.schemas import find
 
     if arguments.kind is None:
         width = max(map(len, KINDS))

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssbench.base.errors import UsageError
+from ssbench.base.suggestions import did_you_mean
+from ssbench.base.untrusted import TooMuchError, read_small
 from ssbench.cli.parser import Parser, Preset
-from ssbench.errors import UsageError
-from ssbench.suggestions import did_you_mean
-from ssbench.untrusted import TooMuchError, read_small
 
 _log = logging.getLogger(__name__)
 

@@ -11,19 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ssbench import products
+from ssbench.base.errors import StatFileError, UsageError
+from ssbench.base.untrusted import TooMuchError, read_small
+from ssbench.base.urls import parse_http_url, refuse_user_info, shown
 from ssbench.cli import auth_options, unfit
 from ssbench.cli.output_file import view
-from ssbench.errors import StatFileError, UsageError
-from ssbench.products import Product
+from ssbench.reports import products
+from ssbench.reports.products import Product
 from ssbench.run.options import Side
-from ssbench.stores import Credentials
-from ssbench.untrusted import TooMuchError, read_small
-from ssbench.urls import parse_http_url, refuse_user_info, shown
+from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
-    from ssbench.comparison import Comparison
-    from ssbench.statistics import RunStatistics
+    from ssbench.comparison.compare import Comparison
+    from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -134,8 +134,8 @@ def compare(arguments: argparse.Namespace, paths: Sequence[Path], statistics: Ru
 
 def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
-    from ssbench.run_results import open_results
-    from ssbench.statistics import summarize
+    from ssbench.results.formats import open_results
+    from ssbench.statistics.summary import summarize
 
     write = products.find(Product.COMPARISON, "text")
     load()

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ssbench.run_results import RunResults, open_results
-from ssbench.screen.bars import ReadingBar
+from ssbench.results.formats import open_results
+from ssbench.results.reading import RunResults
+from ssbench.run.bars import ReadingBar
 from ssbench.statistics.facts import Results
 
 
@@ -29,6 +30,6 @@ def reading_all(paths: Sequence[Path]) -> Iterator[Results]:
         with reading(paths[0]) as results:
             yield results
     else:
-        from ssbench.run_results.several import SeveralResults
+        from ssbench.results.several import SeveralResults
 
         yield SeveralResults(paths)

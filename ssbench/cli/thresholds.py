@@ -6,15 +6,15 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ssbench.conditions import Condition, parse, unknown_subject
-from ssbench.errors import ExitCode, UsageError
-from ssbench.gates import worst
-from ssbench.screen import terminal
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.document.gates import worst
+from ssbench.run import terminal
+from ssbench.scenario.conditions import Condition, parse, unknown_subject
 
 if TYPE_CHECKING:
     from ssbench.run import RunOutcome
-    from ssbench.statistics import RunStatistics
-    from ssbench.verdict import Verdict
+    from ssbench.statistics.run_statistics import RunStatistics
+    from ssbench.statistics.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 

@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from ssbench import products
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import load_options, option_table, repeat, unfit
 from ssbench.cli.invocation import program
 from ssbench.cli.options import label
 from ssbench.cli.parser import Parser
 from ssbench.cli.repeat import Reduction, Repetition
-from ssbench.comparison import RunFigures, compare, figures_of
-from ssbench.document import View
-from ssbench.errors import ExitCode, UsageError
-from ssbench.products import Product
+from ssbench.comparison.compare import compare
+from ssbench.comparison.figures import RunFigures, figures_of
+from ssbench.document.elements import View
+from ssbench.reports import products
+from ssbench.reports.products import Product
 from ssbench.run import Bench, RunOptions, RunOutcome
 from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario

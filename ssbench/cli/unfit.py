@@ -9,7 +9,7 @@ import argparse
 import logging
 import re
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.options import port
-from ssbench.errors import UsageError
 from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 
 if TYPE_CHECKING:

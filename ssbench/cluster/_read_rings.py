@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ssbench.untrusted import limit_this_process
+from ssbench.base.untrusted import limit_this_process
 
 #: Bytes of addresses and seconds of CPU: the rings of a cluster of thousands of devices take a small part.
 _MEMORY = 512 * 1024 * 1024

@@ -1,7 +1,7 @@
 """The process that watches a cluster: ``python -m ssbench.cluster._watch``, started by :mod:`.observer`.
 
 It reads a :class:`Task` as one line of JSON from its standard input. It writes an
-:class:`~ssbench.cluster.observation.Observation` in the same way when it has seen the cluster before the run,
+:class:`~ssbench.results.observation.Observation` in the same way when it has seen the cluster before the run,
 and after the next line a second one, of the whole run. It ends with its input, and so with its parent.
 """
 
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from ssbench.at_once import at_once
-from ssbench.cluster.observation import Observation, Proxy, Record
+from ssbench.base.at_once import at_once
 from ssbench.cluster.sampler import MOST_THREADS, Sampler, ask_info, make_pool
 from ssbench.cluster.statsd import MAX_DATAGRAM, Aggregator
+from ssbench.results.observation import Observation, Proxy, Record
 
 #: Seconds that servers have to answer before and after the run; who takes longer is left out.
 BEFORE_SECONDS = 4.0

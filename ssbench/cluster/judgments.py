@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ssbench.cluster.observation import Disk, Observation, Server, State
-from ssbench.figures.units import count, share
-from ssbench.quantities import duration
+from ssbench.base.quantities import duration
+from ssbench.document.units import count, share
+from ssbench.results.observation import Disk, Observation, Server, State
 
 #: A device is full beyond this share, and replication is late when its last pass ended so long ago (seconds).
 FULL = 0.9

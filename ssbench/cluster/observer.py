@@ -15,13 +15,13 @@ from typing import IO
 
 import msgspec
 
-from ssbench import children, interruption
+from ssbench.base import children, interruption
+from ssbench.base.errors import UsageError
+from ssbench.base.urls import parse_http_url, refuse_user_info, shown
 from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
 from ssbench.cluster.judgments import judge, sentences
-from ssbench.cluster.observation import Observation
-from ssbench.errors import UsageError
-from ssbench.stores import SECRET_VARIABLES
-from ssbench.urls import parse_http_url, refuse_user_info, shown
+from ssbench.results.observation import Observation
+from ssbench.store.stores import SECRET_VARIABLES
 
 _log = logging.getLogger(__name__)
 
@@ -110,9 +110,13 @@ class Observer:
             self._say(self._last)
         return self._last
 
+    def find_warnings(self, observation: Observation) -> list[str]:
+        """Return sentences on what makes the results doubtful."""
+        return sentences(judge(observation), warnings=True)
+
     def _say(self, observation: Observation) -> None:
         """Log what is to be warned of and was not said before."""
-        for sentence in sentences(judge(observation), warnings=True):
+        for sentence in self.find_warnings(observation):
             if sentence not in self._said:
                 self._said.add(sentence)
                 _log.warning("%s", sentence)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ssbench.cluster.observation import Disk, Proxy, State
+from ssbench.results.observation import Disk, Proxy, State
 
 #: What is asked in each round, and what is asked besides before and after the run.
 EACH_ROUND = ("load", "async", "sockstat", "diskusage")

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ssbench import children
-from ssbench.errors import UsageError
+from ssbench.base import children
+from ssbench.base.errors import UsageError
 
 _PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
 _NAME = re.compile(r"(account|container|object)(?:-(\d{1,9}))?\.ring\.gz")

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import urllib3
 
 from ssbench.cluster import recon
-from ssbench.cluster.observation import MAX_SAMPLED, Proxy, Server, State
+from ssbench.results.observation import MAX_SAMPLED, Proxy, Server, State
 
 #: Seconds for a connection, for the next bytes of an answer, and for all that a server is asked in a round.
 _CONNECT_SECONDS = 2.0

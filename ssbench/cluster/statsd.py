@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from ssbench.cluster.observation import MAX_NUMBERS, Interval, Metric, Statsd
+from ssbench.results.observation import MAX_NUMBERS, Interval, Metric, Statsd
 
 #: Names that are kept; a Swift of a thousand devices sends some two thousand.
 MAX_NAMES = 4000

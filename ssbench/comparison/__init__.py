@@ -4,18 +4,3 @@
 runs, :func:`compare_sides` the two sides of one run. :mod:`ssbench.comparison.document` makes a document of
 what was found, :mod:`ssbench.comparison.formats` CSV and JSON.
 """
-
-from ssbench.comparison.change import Change
-from ssbench.comparison.compare import Comparison, Row, compare
-from ssbench.comparison.figures import FIGURES, RunFigures, Sample, figures_of
-
-__all__ = [
-    "FIGURES",
-    "Change",
-    "Comparison",
-    "Row",
-    "RunFigures",
-    "Sample",
-    "compare",
-    "figures_of",
-]

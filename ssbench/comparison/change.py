@@ -19,7 +19,7 @@ from statistics import fmean, variance
 
 from ssbench.comparison.figures import Sample
 from ssbench.comparison.order import Order
-from ssbench.figures import COMPARED, Figure
+from ssbench.document.figures import COMPARED, Figure
 from ssbench.statistics.confidence import t_quantile, t_tail, welch
 
 #: Runs a side that allow a word.
@@ -101,8 +101,8 @@ class Change:
     """The change of a figure from before to after, as a share of before; of shares, their difference.
 
     ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is one of the figure's
-    (:attr:`~ssbench.figures.Figure.words`) or "no difference shown", and None where what was measured allows
-    no word.
+    (:attr:`~ssbench.document.figures.Figure.words`) or "no difference shown", and None where what was
+    measured allows no word.
     ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
     of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
     error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` is whether what

@@ -13,8 +13,8 @@ from ssbench.comparison.family import FAILURES, HEADS, Place, is_measured, judge
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having, named
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
-from ssbench.figures.units import extent
-from ssbench.gates import Result, Undecided
+from ssbench.document.gates import Result, Undecided
+from ssbench.document.units import extent
 from ssbench.statistics.confidence import MIN_SECONDS
 
 

@@ -11,10 +11,9 @@ import math
 from ssbench.comparison.change import ENOUGH_RUNS, Change
 from ssbench.comparison.compare import Comparison, Judged
 from ssbench.comparison.figures import FIGURES
-from ssbench.conditions import Condition
-from ssbench.figures import Unit
-from ssbench.figures.units import change, count
-from ssbench.gates import Result
+from ssbench.document.gates import Result
+from ssbench.document.units import Unit, change, count
+from ssbench.scenario.conditions import Condition
 
 #: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
 _ERRORS = 3.24

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from ssbench.document import Chart, Curve
 from ssbench.document.colours import SLATE
+from ssbench.document.elements import Chart, Curve
 from ssbench.reports import curves
-from ssbench.statistics import RunStatistics
+from ssbench.statistics.run_statistics import RunStatistics
 
 #: Runs of a side that are drawn; the table is of all.
 MOST_DRAWN = 8

@@ -12,7 +12,8 @@ from ssbench.comparison.curves import RunCurves, charts
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import NOT_KNOWN, cells
 from ssbench.comparison.verdict import verdict
-from ssbench.document import (
+from ssbench.document.columns import plural
+from ssbench.document.elements import (
     Cell,
     Column,
     Detail,
@@ -30,10 +31,8 @@ from ssbench.document import (
     Warnings,
     without,
 )
-from ssbench.document.columns import plural
-from ssbench.figures import DASH
-from ssbench.figures.units import change as in_percent
-from ssbench.figures.units import extent
+from ssbench.document.units import DASH, extent
+from ssbench.document.units import change as in_percent
 
 _COLUMNS = (
     Column("operation", is_number=False),

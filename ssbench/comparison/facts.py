@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from ssbench.scenario.model import CRUD, Scenario, SizeClass
-from ssbench.statistics import RunStatistics
+from ssbench.statistics.run_statistics import RunStatistics
 
 #: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
 _SCENARIO = {

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ssbench.statistics import Figures
 from ssbench.statistics.by_second import is_run
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson
+from ssbench.statistics.figures import Figures
 
 _SURE = 0.975
 

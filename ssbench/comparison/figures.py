@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from ssbench.comparison.facts import facts_of
 from ssbench.comparison.failures import half_width
-from ssbench.figures import COMPARED, Figure, Range
-from ssbench.statistics import Line, RunStatistics
-from ssbench.statistics.sections import Section
-from ssbench.verdict.reasons import of_delivery
+from ssbench.document.figures import COMPARED, Figure, Range
+from ssbench.statistics.reasons import of_delivery
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Line, Section
 
 #: (operation, size class): "ALL" is all operations, None all classes. Those of a group of users have its name
 #: before them, as in conditions: "backup.READ", "backup.ALL".

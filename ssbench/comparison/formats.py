@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from ssbench import __version__, record
+from ssbench.base import record
+from ssbench.base.measures import Moment
+from ssbench.base.printable import cell
+from ssbench.base.version import __version__
 from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.figures import RunFigures, Sample
 from ssbench.comparison.verdict import Verdict, verdict
-from ssbench.document import View
-from ssbench.gates import Result
-from ssbench.measures import Moment
-from ssbench.printable import cell
+from ssbench.document.elements import View
+from ssbench.document.gates import Result
 from ssbench.reports.junit import Case, document
-from ssbench.verdict import Outcome
+from ssbench.statistics.verdict import Outcome
 
 
 def as_csv(comparison: Comparison, _view: View | None = None) -> str:

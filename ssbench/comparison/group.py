@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
-from ssbench.document import Column, Document, Note, Table, View, Warnings, without
-from ssbench.figures import Figure, needed
-from ssbench.figures.units import change, extent
+from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, without
+from ssbench.document.figures import Figure, needed
+from ssbench.document.units import change, extent
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their

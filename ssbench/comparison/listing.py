@@ -8,9 +8,8 @@ from statistics import fmean, stdev
 
 from ssbench.comparison.figures import FIGURES, RunFigures
 from ssbench.comparison.texts import NOT_KNOWN
-from ssbench.document import Column, Document, Note, Table, View
-from ssbench.figures import DASH
-from ssbench.figures.units import extent
+from ssbench.document.elements import Column, Document, Note, Table, View
+from ssbench.document.units import DASH, extent
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}

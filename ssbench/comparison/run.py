@@ -9,10 +9,10 @@ from msgspec import structs
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.document import changes, conclusion
 from ssbench.comparison.sides import compare_sides
-from ssbench.document import Document, Section
+from ssbench.document.elements import Document, Section
 from ssbench.reports import run
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import RunStatistics
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 def document(statistics: RunStatistics, options: ReportOptions) -> Document:

@@ -26,9 +26,10 @@ from ssbench.comparison.family import FAILURES, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, only_classes_of
 from ssbench.comparison.floor import PLACEMENT, Floors, is_ratio, placement, with_floor_of_sides
 from ssbench.comparison.order import order_of
-from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
-from ssbench.statistics.figures import merge_figures
+from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunPart, RunStatistics
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

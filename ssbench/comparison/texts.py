@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ssbench.comparison.change import Change
-from ssbench.figures import DASH, Figure, needed, units
+from ssbench.document import units
+from ssbench.document.figures import Figure, needed
+from ssbench.document.units import DASH
 
 #: What a dash in a table means.
 NOT_KNOWN = (

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ssbench.base.errors import ExitCode
 from ssbench.comparison.change import ENOUGH_RUNS, OF_SHARES, Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.family import FAILURES, is_measured
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import signed
-from ssbench.document import Tone
 from ssbench.document.columns import plural
-from ssbench.errors import ExitCode
-from ssbench.figures.units import change as in_percent
-from ssbench.figures.units import extent, percent
-from ssbench.gates import Result, exit_code
+from ssbench.document.elements import Tone
+from ssbench.document.gates import Result, exit_code
+from ssbench.document.units import change as in_percent
+from ssbench.document.units import extent, percent
 from ssbench.reports.verdict import tone_of
-from ssbench.verdict import Outcome
+from ssbench.statistics.verdict import Outcome
 
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
 FINE_ENOUGH = 0.10

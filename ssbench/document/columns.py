@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from ssbench.figures import needed
+from ssbench.document.figures import needed
 
 #: Columns that no line exceeds where more are not known to be there.
 WIDTH = 80

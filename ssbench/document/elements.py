@@ -1,7 +1,8 @@
 """The elements of documents: records without any layout.
 
 All texts are plain, and may come from files and other hosts: renderers escape them. Numbers are texts
-already, written by the units of their figures (:mod:`ssbench.figures`), so that all renderers show the same.
+already, written by the units of their figures (:mod:`ssbench.document.figures`), so that all renderers show
+the same.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from zmq.utils import z85
 
-from ssbench.errors import KeyFileError
-from ssbench.untrusted import read_small
+from ssbench.base.errors import KeyFileError
+from ssbench.base.untrusted import read_small
 
 #: A list of thousands of workers.
 _MAX_BYTES = 1_000_000

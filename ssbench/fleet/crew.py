@@ -18,7 +18,7 @@ from ssbench.fleet.plausible import Bounds, is_plain
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.fleet.wire import Rare, Result, RunParameters, Spent
 from ssbench.fleet.worker_state import Batch, Task, WorkerState
-from ssbench.results import INVALID
+from ssbench.results.block import INVALID
 from ssbench.store.timing import longest_job
 
 #: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.

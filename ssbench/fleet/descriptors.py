@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 
 #: Most workers that a master keeps; strangers can pretend to be any number.
 MOST_WORKERS = 4096

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import zmq
 
-from ssbench.errors import ProtocolError, WireError
+from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
 from ssbench.fleet.crew import Arrival, Crew
 from ssbench.fleet.dispatch import Dispatcher

@@ -18,9 +18,9 @@ from pathlib import Path
 import zmq
 from zmq.utils import z85
 
-from ssbench.errors import KeyFileError
+from ssbench.base.errors import KeyFileError
+from ssbench.base.untrusted import read_small
 from ssbench.fleet import allowed
-from ssbench.untrusted import read_small
 
 FORMAT = "ssbench fleet key 1"
 WORKER_FORMAT = "ssbench worker key 1"

@@ -19,7 +19,7 @@ Results socket (worker PUSH, master PULL): a message is one msgpack frame, one o
 :data:`~ssbench.fleet.wire.FromWorker`: an array whose first element is its kind.
 
 Decoding checks every type and range in C, so that an invalid message raises a
-:class:`~ssbench.errors.WireError` and nothing else.
+:class:`~ssbench.base.errors.WireError` and nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import struct
 
 import msgspec
 
-from ssbench.errors import ProtocolError, WireError
+from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet.wire import PROTOCOL, FromWorker, JobBatch, Notice, RunParameters
 
 _encoder = msgspec.msgpack.Encoder()

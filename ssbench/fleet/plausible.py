@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssbench.figures.units import seconds
+from ssbench.document.units import seconds
 from ssbench.fleet.wire import LOST_AFTER, Rare, Result
 from ssbench.fleet.worker_state import Batch, Task
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.operation_table import OPERATIONS
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
 _LATENCY_SECONDS = 1.0

@@ -10,12 +10,12 @@ from typing import Literal
 
 import zmq
 
-from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.base.errors import ExitCode, ProtocolError, WireError
+from ssbench.base.measures import Count
+from ssbench.base.record import Head
 from ssbench.fleet import packing, wire
 from ssbench.fleet.descriptors import MOST_WORKERS
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.measures import Count
-from ssbench.record import Head
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from types import TracebackType
 
 import zmq
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.fleet import accept_control
 from ssbench.fleet.addresses import BindAddress, endpoint
 from ssbench.fleet.descriptors import Descriptors

@@ -7,7 +7,7 @@ come :class:`Heartbeat`, :class:`Results`, :class:`Handback` and :class:`Goodbye
 :mod:`ssbench.fleet.packing` makes bytes of them.
 
 All structures are arrays, not maps, and all numbers small ints: container and object names are
-derived (:mod:`ssbench.names`).
+derived (:mod:`ssbench.scenario.names`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ssbench.body_files import BodyFiles
-from ssbench.host import Reading
-from ssbench.operation import MOST_STEPS, Settings
+from ssbench.base.host import Reading
+from ssbench.scenario.body_files import BodyFiles
+from ssbench.scenario.operation import MOST_STEPS, Settings
 from ssbench.store.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
@@ -104,9 +104,9 @@ class RunParameters(Struct, array_like=True, frozen=True):
     sample. ``zeros`` is the share of bodies that is zeros, ``files`` are what bodies are of in place of
     random bytes. ``object_names`` is the template of names of objects, None for the usual one. With several
     ``accounts`` the number of a job's container says which of them it is in
-    (:func:`ssbench.names.in_account`). ``metadata`` is how many items of metadata uploads have, and the bytes
-    of each. A share of jobs has ``new_connections``, which is drawn by the ``seed``; with ``tls_resume`` such
-    a connection continues an earlier TLS session.
+    (:func:`ssbench.scenario.names.in_account`). ``metadata`` is how many items of metadata uploads have, and
+    the bytes of each. A share of jobs has ``new_connections``, which is drawn by the ``seed``; with
+    ``tls_resume`` such a connection continues an earlier TLS session.
     """
 
     run_id: Count

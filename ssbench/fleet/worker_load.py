@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ssbench.base.host import Reading
 from ssbench.fleet.wire import LAG_BUCKETS, lag_limit
-from ssbench.host import Reading
 
 #: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
 _LEAST_APART = 0.5

@@ -13,7 +13,7 @@ from contextlib import suppress
 import zmq
 from zmq.utils import z85
 
-from ssbench.errors import KeyFileError
+from ssbench.base.errors import KeyFileError
 from ssbench.fleet.key import FleetKey
 
 _ENDPOINT = "inproc://zeromq.zap.01"

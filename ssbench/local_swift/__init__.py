@@ -16,7 +16,22 @@ other service, and they end with the process that started them, however that end
 eventlet, whose patching does not go with gevent's.
 """
 
-from ssbench.local_swift.cluster import LocalSwift
-from ssbench.local_swift.layout import Layout
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ssbench.local_swift.cluster import LocalSwift
+    from ssbench.local_swift.layout import Layout
 
 __all__ = ["Layout", "LocalSwift"]
+
+# Imported when asked for: the help of the sub-command does without.
+_MODULES = {"Layout": "layout", "LocalSwift": "cluster"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

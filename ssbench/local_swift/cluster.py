@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import importlib.metadata
+import logging
 import os
 import random
 import socket
@@ -14,14 +15,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from ssbench import interruption
-from ssbench.errors import ClusterError, UsageError
+from ssbench.base import interruption
+from ssbench.base.errors import ClusterError, UsageError
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import Configuration, Options, tempauth
 from ssbench.local_swift.layout import LISTINGS, WHERE, Layout, Policy, Slow, set_mounted, write_slow
 from ssbench.local_swift.processes import PortTakenError, ServerProcess
+
+if TYPE_CHECKING:
+    from ssbench.store.stores import Credentials
+
+_log = logging.getLogger(__name__)
 
 #: Below Linux's range of ephemeral ports, so that no outgoing connection sits on one.
 _PORTS = range(20_000, 32_768)
@@ -129,6 +135,20 @@ class LocalSwift:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def restart_ended(self) -> None:
+        """Start those of its servers again that have ended."""
+        for server in self.servers:
+            if server.pid is None:
+                _log.warning("The local Swift's %s server has ended; starting it again", server.name)
+                server.restart()
+
+    def credentials(self, *, all_accounts: bool = False) -> Credentials:
+        """Return those of :attr:`user`, or of :attr:`admin`, who may use ``all_accounts``."""
+        from ssbench.store.stores import Credentials  # noqa: PLC0415 - only runs ask for them
+
+        user, key = (self.admin, self.admin_key) if all_accounts else (self.user, self.key)
+        return Credentials(version="1.0", auth_url=self.auth_url, user=user, key=key)
 
     @property
     def port(self) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.local_swift.layout import LISTINGS, Layout, Policy, set_mounted, write_slow
 
 #: Options of one paste section, by name.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 
 LISTINGS = "listings"  # the process of the account and the container server
 PROXY = "proxy"

@@ -9,9 +9,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from ssbench import children, interruption
-from ssbench.errors import ClusterError
-from ssbench.quantities import duration
+from ssbench.base import children, interruption
+from ssbench.base.errors import ClusterError
+from ssbench.base.quantities import duration
 
 #: Seconds that a server may take until it listens; 2 are usual on an idle machine.
 START_TIMEOUT = 60.0

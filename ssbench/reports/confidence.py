@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from ssbench.document import Element, Note, Section, Table, columns_of
-from ssbench.figures.units import change, extent, megabytes, milliseconds, number, seconds
+from ssbench.document.elements import Element, Note, Section, Table, columns_of
+from ssbench.document.units import change, extent, megabytes, milliseconds, number, seconds
 from ssbench.reports.key_figures import heads, lines_of, name_of, times_of
-from ssbench.statistics import Course, Interval, Line, RunStatistics, Steadiness
-from ssbench.statistics.confidence import MIN_SECONDS
+from ssbench.statistics.confidence import MIN_SECONDS, Interval
 from ssbench.statistics.due import Censored
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Line
+from ssbench.statistics.steadiness import Course, Steadiness
 
 _RANKS = (50, 90, 95, 99, 99.9)
 _NO_INTERVAL = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"

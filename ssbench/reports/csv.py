@@ -10,11 +10,13 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 
-from ssbench.figures import COUNTED
-from ssbench.printable import cell
+from ssbench.base.printable import cell
+from ssbench.document.figures import COUNTED
 from ssbench.reports.key_figures import rank, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import Latencies, RunPart, RunStatistics, Section
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunPart, RunStatistics
+from ssbench.statistics.sections import Section
 
 Value = str | float
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssbench.document import Curve
 from ssbench.document.colours import COLOURS, SLATE
-from ssbench.figures import MIN_BEYOND
-from ssbench.operations import OPERATIONS
-from ssbench.statistics import Latencies, OverTime, RunStatistics
+from ssbench.document.elements import Curve
+from ssbench.document.figures import MIN_BEYOND
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.over_time import OverTime
+from ssbench.statistics.run_statistics import RunStatistics
 
 _MILLISECOND = 1e-3
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from ssbench import __version__, record
-from ssbench.gates import Result
-from ssbench.operations import OPERATIONS
+from ssbench.base import record
+from ssbench.base.version import __version__
+from ssbench.document.gates import Result
 from ssbench.reports import json_records as records
 from ssbench.reports import members
 from ssbench.reports.json_over_time import Seconds, over_time_of
@@ -21,20 +21,17 @@ from ssbench.reports.json_run import run_of
 from ssbench.reports.key_figures import rank
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged
-from ssbench.results import NO_WORKER, WorkerFacts
-from ssbench.statistics import (
-    Cause,
-    Figures,
-    Groups,
-    Latencies,
-    Member,
-    RunPart,
-    RunStatistics,
-    Slowest,
-)
+from ssbench.results.description import WorkerFacts
+from ssbench.results.schema import NO_WORKER
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.causes import Cause
 from ssbench.statistics.due import Censored
-from ssbench.statistics.figures import intervals, rates, without_seconds
-from ssbench.verdict import Verdict
+from ssbench.statistics.figures import Figures, intervals, rates, without_seconds
+from ssbench.statistics.groups import Groups
+from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.members import Member
+from ssbench.statistics.run_statistics import RunPart, RunStatistics
+from ssbench.statistics.verdict import Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from ssbench.operations import OPERATIONS
-from ssbench.record import taken
+from ssbench.base.record import taken
 from ssbench.reports import json_records as records
-from ssbench.statistics import OverTime, RunStatistics
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.over_time import OverTime
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 def over_time_of(over_time: OverTime | None) -> records.OverTime | None:

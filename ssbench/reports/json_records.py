@@ -2,9 +2,9 @@
 
 A field that may be missing in a run, or in a stat file of an older version, is null then. Parts that are
 records of the statistics, of the scenario, of the verdict or of the stat file are these records themselves.
-A field without a value in :mod:`ssbench.reports.json` is that of the same name in what its record is made of
-(:func:`ssbench.record.taken`). What is here is made for the report: with percentiles of the ranks that were
-asked for, with names instead of codes. What was run is in :mod:`ssbench.reports.json_run`.
+A field without a value in :mod:`.json` is that of the same name in what its record is made of
+(:func:`ssbench.base.record.taken`). What is here is made for the report: with percentiles of the ranks that
+were asked for, with names instead of codes. What was run is in :mod:`.json_run`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, defstruct
 
-from ssbench.cluster.observation import Observation
-from ssbench.figures import COUNTED
-from ssbench.measures import (
+from ssbench.base.measures import (
     Bytes,
     Count,
     Moment,
@@ -30,12 +28,21 @@ from ssbench.measures import (
     Seconds,
     Share,
 )
-from ssbench.record import Record
+from ssbench.base.record import Record
+from ssbench.document.figures import COUNTED
 from ssbench.reports.json_run import Run
-from ssbench.results import Gap, HostFacts, LoadSample, MasterFacts
+from ssbench.results.description import Gap, HostFacts, LoadSample, MasterFacts
+from ssbench.results.observation import Observation
 from ssbench.scenario.model import Stage
-from ssbench.statistics import Course, Interval, Part, Spread, Wait, WindowTotals
-from ssbench.verdict import Load, Outcome, Reason
+from ssbench.statistics.asked import Load
+from ssbench.statistics.attempts import Part
+from ssbench.statistics.confidence import Interval
+from ssbench.statistics.reasons import Reason
+from ssbench.statistics.run_statistics import Spread
+from ssbench.statistics.steadiness import Course
+from ssbench.statistics.verdict import Outcome
+from ssbench.statistics.waits import Wait
+from ssbench.statistics.window_totals import WindowTotals
 
 #: The version of the format.
 VERSION = 1

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from ssbench import record
-from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
-from ssbench.naming import USUAL
-from ssbench.operation import without_secrets
-from ssbench.record import Record
+from ssbench.base import record
+from ssbench.base.measures import Bytes, Count, Moment, PerSecond, Seconds
+from ssbench.base.record import Record
 from ssbench.scenario import model
 from ssbench.scenario.forecast import Forecast, forecast
-from ssbench.statistics import RunStatistics
+from ssbench.scenario.object_names import USUAL
+from ssbench.scenario.operation import without_secrets
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 class SizeClass(Record, frozen=True, kw_only=True):

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ssbench.errors import ExitCode
-from ssbench.printable import printable
+from ssbench.base.errors import ExitCode
+from ssbench.base.printable import printable
 from ssbench.reports.key_figures import utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, rates, verdict
-from ssbench.statistics import RunStatistics
-from ssbench.verdict import Kind, Verdict
+from ssbench.statistics.reasons import Kind
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.verdict import Verdict
 
 #: What XML 1.0 cannot hold, besides control characters, which are replaced anyway.
 _NOT_XML = re.compile("[\ufffe\uffff]")

@@ -11,24 +11,29 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from ssbench.document import Element, Item, Items, Note, Table, columns_of
-from ssbench.figures import COUNTED
-from ssbench.figures.units import AT_LEAST, count, duration, megabytes, milliseconds, number, percent, seconds
-from ssbench.operation import On
-from ssbench.operations import OPERATIONS
-from ssbench.results import Gap, HostFacts, RunDescription
-from ssbench.statistics import (
-    Course,
-    EachSecond,
-    Generator,
-    Latencies,
-    Line,
-    RunStatistics,
-    Section,
-    Slowest,
-    Stall,
+from ssbench.document.elements import Element, Item, Items, Note, Table, columns_of
+from ssbench.document.figures import COUNTED
+from ssbench.document.units import (
+    AT_LEAST,
+    count,
+    duration,
+    megabytes,
+    milliseconds,
+    number,
+    percent,
+    seconds,
 )
+from ssbench.results.description import Gap, HostFacts, RunDescription
+from ssbench.scenario.operation import On
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.due import Censored, known
+from ssbench.statistics.generator import Generator
+from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Line, Section
+from ssbench.statistics.stalls import Stall
+from ssbench.statistics.steadiness import Course
+from ssbench.statistics.timeline import EachSecond
 
 #: The percentiles of each latency; 100 is the maximum.
 RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.document import Element, Note, Table, columns_of
 from ssbench.document.columns import plural
-from ssbench.figures.units import count, duration, milliseconds, percent, run_length, share
-from ssbench.operations import OPERATIONS
+from ssbench.document.elements import Element, Note, Table, columns_of
+from ssbench.document.units import count, duration, milliseconds, percent, run_length, share
 from ssbench.reports.key_figures import RANKS, heads, percentiles
 from ssbench.scenario.model import Group, Scenario
-from ssbench.statistics import RunStatistics
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.asked import delivered_of, mix_of
 from ssbench.statistics.due import LATE
-from ssbench.verdict.asked import delivered_of, mix_of
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 def asked(statistics: RunStatistics) -> Iterator[Note]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from ssbench.document import Column, Detail, Element, Note, Table, columns_of
 from ssbench.document.columns import unbroken
-from ssbench.figures.units import count, duration, milliseconds
+from ssbench.document.elements import Column, Detail, Element, Note, Table, columns_of
+from ssbench.document.units import count, duration, milliseconds
 from ssbench.reports import run_tables
 from ssbench.reports.key_figures import name_of
-from ssbench.statistics import Member, RunStatistics, Section
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.members import Member
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Section
 
 #: Of more than these a table has the slowest and the fastest.
 _MOST = 12

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from ssbench.operations import OPERATIONS
-from ssbench.printable import printable
+from ssbench.base.printable import printable
 from ssbench.reports.key_figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
-from ssbench.statistics import Latencies, RunStatistics, Section
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 

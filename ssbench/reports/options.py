@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ssbench.conditions import Condition
-from ssbench.document import View
-from ssbench.gates import Undecided
-from ssbench.statistics import RunStatistics
+from ssbench.document.elements import View
+from ssbench.document.gates import Undecided
+from ssbench.scenario.conditions import Condition
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 @dataclass(frozen=True, slots=True)

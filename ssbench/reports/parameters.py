@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from ssbench.document import Element, Lines, Table, columns_of
-from ssbench.figures.units import count, given
+from ssbench.document.elements import Element, Lines, Table, columns_of
+from ssbench.document.units import count, given
 from ssbench.reports import load
 from ssbench.reports.key_figures import utc
-from ssbench.results import EXISTING, OBJECT_TAG, STORE_CLOCK
-from ssbench.statistics import RunStatistics
+from ssbench.results.description import EXISTING, OBJECT_TAG, STORE_CLOCK
+from ssbench.statistics.run_statistics import RunStatistics
 
 #: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
 _MOST_TEXT = 20_000

@@ -6,24 +6,27 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ssbench.document import Detail, Document, Element, Tile, Tiles, Tone, Verdict, Warnings, section_of
-from ssbench.figures import FIGURES
-from ssbench.figures.limits import BUSY_CPU
-from ssbench.figures.units import number, percent, seconds
-from ssbench.reports import (
-    cluster,
-    load,
-    members,
-    parameters,
-    run_charts,
-    run_facts,
-    run_tables,
-    time_line,
+from ssbench.document.elements import (
+    Detail,
+    Document,
+    Element,
+    Tile,
+    Tiles,
+    Tone,
+    Verdict,
+    Warnings,
+    section_of,
 )
+from ssbench.document.figures import FIGURES
+from ssbench.document.limits import BUSY_CPU
+from ssbench.document.units import number, percent, seconds
+from ssbench.reports import load, members, parameters, run_charts, run_facts, run_tables, time_line
+from ssbench.reports.beside import cluster_report
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import verdict
-from ssbench.statistics import RunStatistics, waits
-from ssbench.verdict.asked import asked_of, delivered_of
+from ssbench.statistics import waits
+from ssbench.statistics.asked import asked_of, delivered_of
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 def document(
@@ -58,7 +61,7 @@ def document(
         *section_of("Workers", run_tables.workers(statistics), Detail.VERBOSE),
         *section_of("Sites", run_tables.sites(statistics), Detail.VERBOSE),
         *section_of("Storage URLs", run_tables.storage_urls(statistics), Detail.VERBOSE),
-        *section_of("Cluster", cluster.elements(statistics), page),
+        *section_of("Cluster", cluster_report().elements(statistics), page),
         *section_of("Parameters", parameters.elements(statistics), page),
     ]
     return Document(statistics.run.scenario.name, elements, found, run_facts.facts(statistics))

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from ssbench.document import Chart, Curve
 from ssbench.document.colours import GREY
-from ssbench.figures import MIN_BEYOND
+from ssbench.document.elements import Chart, Curve
+from ssbench.document.figures import MIN_BEYOND
 from ssbench.reports.curves import DASHES, by_percentile, colour_of, latency_unit, name_of
-from ssbench.statistics import Latencies, RunStatistics
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunStatistics
 
 _MILLISECOND = 1e-3
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssbench.document import Cell, Column, Element, Item, Items, Table, columns_of, without
 from ssbench.document.columns import plural
-from ssbench.figures.units import count, milliseconds, percent, run_length, seconds
-from ssbench.operations import OPERATIONS
+from ssbench.document.elements import Cell, Column, Element, Item, Items, Table, columns_of, without
+from ssbench.document.units import count, milliseconds, percent, run_length, seconds
 from ssbench.reports import load
 from ssbench.reports.key_figures import object_path, utc
-from ssbench.results import NO_WORKER
-from ssbench.statistics import Cause, RunStatistics, Slowest, waits
+from ssbench.results.schema import NO_WORKER
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics import waits
+from ssbench.statistics.causes import Cause
+from ssbench.statistics.latencies import Slowest
+from ssbench.statistics.run_statistics import RunStatistics
 
 #: The columns of the table of errors.
 _COLUMNS = (

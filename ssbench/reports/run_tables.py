@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ssbench.document import (
+from ssbench.document.columns import plural, too_few, unbroken
+from ssbench.document.elements import (
     Cell,
     Column,
     Detail,
@@ -20,17 +21,18 @@ from ssbench.document import (
     columns_of,
     section_of,
 )
-from ssbench.document.columns import plural, too_few, unbroken
-from ssbench.figures import COUNTED, FIGURES
-from ssbench.figures.units import AT_LEAST, DASH, count, megabytes, milliseconds, number, percent, seconds
+from ssbench.document.figures import COUNTED, FIGURES
+from ssbench.document.units import AT_LEAST, DASH, count, megabytes, milliseconds, number, percent, seconds
 from ssbench.reports.key_figures import bounded, name_of
 from ssbench.reports.verdict import delivered
-from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Interval, Line, RunPart, RunStatistics
+from ssbench.results.schema import NO_WORKER
+from ssbench.statistics.asked import loads_by_group
 from ssbench.statistics.attempts import Part, Parts
+from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Censored, known
-from ssbench.statistics.figures import rates
-from ssbench.verdict.asked import loads_by_group
+from ssbench.statistics.figures import Figures, rates
+from ssbench.statistics.run_statistics import RunPart, RunStatistics
+from ssbench.statistics.sections import Line
 
 _LATENCIES = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 _FIGURES = ("ops", "ops/s", "MB/s", "errors", *_LATENCIES)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ssbench.document import Document, Element, Note, Section, section_of
+from ssbench.document import units
 from ssbench.document.columns import plural
-from ssbench.figures import units
+from ssbench.document.elements import Document, Element, Note, Section, section_of
 from ssbench.reports import confidence, key_figures, load, run_facts, run_tables
+from ssbench.reports.beside import cluster_report
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.owner import why_replaced
-from ssbench.statistics import RunStatistics, waits
+from ssbench.statistics import waits
+from ssbench.statistics.run_statistics import RunStatistics
 
 #: Options of run-scenario that change what counts as a failure, and their defaults.
 _REQUEST_OPTIONS = {"request_timeout": None, "retries": 10, "retry_404": 0}
@@ -46,11 +48,8 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
             *section_of("Request options", map(Note, _request_options(statistics.run.options))),
             *section_of("Notes", map(Note, _notes(statistics))),
         ]
-        if statistics.cluster is not None:
-            from ssbench.reports import cluster  # noqa: PLC0415 - few runs observe it
-
-            if found := cluster.section(statistics.cluster):
-                elements.append(found)
+        if statistics.cluster is not None and (found := cluster_report().section(statistics.cluster)):
+            elements.append(found)
     elements += further(statistics, options).elements
     elements += section_of("Warnings", map(Note, run_facts.warnings_of(statistics)))
     return Document("", elements, untitled=True)

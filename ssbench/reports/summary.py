@@ -6,19 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ssbench.document import Bars, Document, Element, Note, Verdict, Warnings
+from ssbench.base.errors import ExitCode
 from ssbench.document.columns import clock, cut, plural, unbroken, width
-from ssbench.errors import ExitCode
-from ssbench.figures import DASH, FIGURES
-from ssbench.figures.units import count, duration, number, run_length, seconds
-from ssbench.operations import OPERATIONS
+from ssbench.document.elements import Bars, Document, Element, Note, Verdict, Warnings
+from ssbench.document.figures import FIGURES
+from ssbench.document.units import DASH, count, duration, number, run_length, seconds
 from ssbench.reports import load, members, run_facts, run_tables
 from ssbench.reports.key_figures import bounded, name_of, object_path
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title, tone_of
-from ssbench.statistics import Cause, Line, RunStatistics, Section
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.causes import Cause
+from ssbench.statistics.reasons import Kind
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Line, Section
 from ssbench.statistics.waits import sentence
-from ssbench.verdict import Kind
 
 #: More size classes, causes and warnings than these are counted.
 _MOST_CLASSES = 6

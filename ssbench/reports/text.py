@@ -5,13 +5,13 @@ The summary comes last, so that it is what remains on the screen.
 
 from __future__ import annotations
 
+from ssbench.base.printable import shown
 from ssbench.document.renderers import text
-from ssbench.printable import shown
 from ssbench.reports import old_table
 from ssbench.reports import sections as of_sections
 from ssbench.reports import summary as of_summary
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import RunStatistics
+from ssbench.statistics.run_statistics import RunStatistics
 
 
 def table(statistics: RunStatistics, options: ReportOptions) -> str:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from ssbench.document import Chart, Curve, Heat
 from ssbench.document.colours import BLACK, GREY, INK, RED, SLATE
-from ssbench.figures import needed
-from ssbench.operations import OPERATIONS
-from ssbench.reports import cluster
+from ssbench.document.elements import Chart, Curve, Heat
+from ssbench.document.figures import needed
+from ssbench.reports.beside import cluster_report
 from ssbench.reports.curves import DASHES, colour_of, latency_unit, middles, name_of
-from ssbench.statistics import OverTime, RunStatistics, Series
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.over_time import OverTime, Series
+from ssbench.statistics.run_statistics import RunStatistics
 
 _MEGABYTE = 1e6
 _MILLISECOND = 1e-3
@@ -52,7 +53,7 @@ def charts(statistics: RunStatistics) -> Iterator[Chart]:
         busy = Curve("in flight", middles(found), found.under_way, SLATE, width=1.8)
         shown.append(Chart("Users", "operations in flight", [busy, *_asked(statistics, found)]))
     shown += _generator(statistics)
-    shown += cluster.charts(statistics)
+    shown += cluster_report().charts(statistics)
     marks = _marks(statistics)
     shown[0] = replace(shown[0], note=note)
     yield from (replace(each, shaded=shaded, marks=marks) for each in shown)

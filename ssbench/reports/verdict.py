@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench import verdict as verdicts
-from ssbench.document import Tone, Verdict
 from ssbench.document.columns import plural
-from ssbench.figures.units import AT_LEAST, count, duration, megabytes, number, percent, run_length, share
+from ssbench.document.elements import Tone, Verdict
+from ssbench.document.units import AT_LEAST, count, duration, megabytes, number, percent, run_length, share
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import RunStatistics, Section
+from ssbench.statistics import verdict as verdicts
+from ssbench.statistics.asked import Load
 from ssbench.statistics.due import Censored
-from ssbench.verdict import Load, Outcome
+from ssbench.statistics.reasons import retried
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Section
+from ssbench.statistics.verdict import Outcome
 
 #: An operation whose share of all is this near to what was asked for is as asked.
 _SAME_MIX = 0.02
@@ -77,7 +80,7 @@ def delivered(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[st
     yield from _beside(asked, done, kept)
     failed = statistics.warmed_up_failed
     yield plural(total.failed, "error") + (f" and {count(failed)} in the warm-up" if failed else "")
-    again, requests = verdicts.retried(statistics)
+    again, requests = retried(statistics)
     if again:
         yield f"{share(again, requests)} of requests sent again"
 

@@ -139,7 +139,7 @@ class ResultBlock:
 
     Each field of :data:`~ssbench.results.schema.FIELDS` is an attribute: a numpy array, or for texts a
     sequence of texts and None. Columns that were not given have the field's default. Container and
-    object are numbers from which names are derived (:mod:`ssbench.names`), or texts in formats that
+    object are numbers from which names are derived (:mod:`ssbench.scenario.names`), or texts in formats that
     keep texts.
 
     ``failures`` is keyed by row; ``failed`` is True where a failure has a cause.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ssbench.cluster.observation import Observation
-from ssbench.measures import Count, Moment, Seconds, Share
-from ssbench.names import container_name, object_prefix, tagged
-from ssbench.naming import name_of
+from ssbench.base.measures import Count, Moment, Seconds, Share
+from ssbench.results.observation import Observation
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import container_name, object_prefix, tagged
+from ssbench.scenario.object_names import name_of
 
 #: The option of a run under which the tag of its objects' names is kept.
 OBJECT_TAG = "object_tag"

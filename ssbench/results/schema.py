@@ -14,15 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operation import MOST_STEPS
-
-if TYPE_CHECKING:
-    from ssbench.results.block import ResultBlock
+from ssbench.scenario.operation import MOST_STEPS
 
 #: A latency that was not measured, a moment that is not known.
 NOT_MEASURED = float("nan")
@@ -52,6 +49,13 @@ class Kind(Enum):
     FAILURES = "failures"  # a Failure for a few of the results
 
 
+class Columns(Protocol):
+    """Results as columns of equal length, as a :class:`~ssbench.results.block.ResultBlock` has them."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the column of a field."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a result.
@@ -75,34 +79,34 @@ class Field:
     packed: str = ""
     in_row: bool = False
     default: float | None = 0
-    derive: Callable[[ResultBlock], npt.NDArray[Any]] | None = None
+    derive: Callable[[Columns], npt.NDArray[Any]] | None = None
     text_number: int = 0
 
 
-def _sent(block: ResultBlock) -> npt.NDArray[np.float64]:
+def _sent(block: Columns) -> npt.NDArray[np.float64]:
     """Return when successes were sent, which end with their last byte; NaN for failures."""
     return np.asarray(block.completed - block.last_byte)
 
 
-def _usual_status(block: ResultBlock) -> npt.NDArray[np.int64]:
+def _usual_status(block: Columns) -> npt.NDArray[np.int64]:
     """Return the status of a success, by the operation. Stat files depend on it: it never changes."""
     return np.asarray(np.array((201, 200, 201, 204, 200))[np.minimum(block.operation, 4)])
 
 
-def _started(block: ResultBlock) -> npt.NDArray[np.float64]:
+def _started(block: Columns) -> npt.NDArray[np.float64]:
     return np.asarray(block.started)
 
 
-def _tries(block: ResultBlock) -> npt.NDArray[np.int64]:
+def _tries(block: Columns) -> npt.NDArray[np.int64]:
     return np.asarray(block.retries + 1)
 
 
-def _only_attempt(block: ResultBlock) -> npt.NDArray[np.float64]:
+def _only_attempt(block: Columns) -> npt.NDArray[np.float64]:
     """Return what the last attempt took where it was the only one."""
     return np.asarray(np.maximum(block.last_byte - block.connecting - block.pausing, 0.0))
 
 
-def _connected(block: ResultBlock) -> npt.NDArray[np.int64]:
+def _connected(block: Columns) -> npt.NDArray[np.int64]:
     """Return 1 for operations that took time to connect: most of those made one connection.
 
     Whole nanoseconds count, which are what is stored: what is written and what is read derive the same.
@@ -110,7 +114,7 @@ def _connected(block: ResultBlock) -> npt.NDArray[np.int64]:
     return np.asarray(np.rint(block.connecting * 1e9) > 0, np.int64)
 
 
-def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
+def _size(block: Columns) -> npt.NDArray[np.int64]:
     return np.asarray(block.size)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
+
+#: Returns what is known of the run in progress: its stat file, and what is in no stat file before its end.
+SoFar = Callable[[], tuple[Path, RunSummary] | None]
 
 
 class Sink(Protocol):

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import zmq
 
-from ssbench.errors import KeyFileError, UsageError
+from ssbench.base.errors import KeyFileError, UsageError
+from ssbench.base.memory import refuse_too_little
 from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.memory import refuse_too_little
-from ssbench.names import account_names
-from ssbench.results import Goal, RunSummary, Sink
+from ssbench.results.description import RunSummary
+from ssbench.results.sink import Goal, Sink
 from ssbench.run.existing import find
 from ssbench.run.folders import socket_folder
 from ssbench.run.interrupts import Interrupts
+from ssbench.run.live_frame import WorkerView
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
 from ssbench.run.moment import refuse_past
 from ssbench.run.options import BenchOptions, RunOptions
@@ -35,15 +37,14 @@ from ssbench.run.run import Run
 from ssbench.run.sides import evened, refuse
 from ssbench.run.stats_path import reserve
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import account_names
 from ssbench.scenario.portions import portion_of
-from ssbench.screen.live_frame import WorkerView
-from ssbench.stores import Credentials
-from ssbench.workload.existing import refuse_writes
+from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
-    from ssbench.cluster.observer import Observer
-    from ssbench.local_swift import LocalSwift
+    from ssbench.results.observation import ClusterObserver
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,19 @@ _MOST_USERS = 10_000_000
 
 #: So many keys are named.
 _NAMED = 10
+
+#: The module that has the store of ``local_swift``.
+_LOCAL_SWIFT = "ssbench.local_swift"
+
+
+class TrialStore(AbstractContextManager[object], Protocol):
+    """A store that runs are made against, started on this machine for them; a context manager."""
+
+    def restart_ended(self) -> None:
+        """Start those of its servers again that have ended."""
+
+    def credentials(self, *, all_accounts: bool) -> Credentials:
+        """Return credentials of a user, or of one who may use ``all_accounts``."""
 
 
 class Bench:
@@ -75,7 +89,7 @@ class Bench:
         self._fleet: Fleet | None = None
         self._local: LocalWorkers | None = None
         self._concurrency = 0
-        self._swift: LocalSwift | None = None
+        self._trial_store: TrialStore | None = None
         self._tokens: TokenSource | None = None
         #: The names of the accounts for which one token is.
         self._accounts: list[str] = []
@@ -120,7 +134,7 @@ class Bench:
         *,
         sinks: Sequence[Sink] = (),
         on_measured: Callable[[RunOutcome], None] | None = None,
-        observer: Observer | None = None,
+        observer: ClusterObserver | None = None,
         goal: Goal | None = None,
     ) -> RunOutcome:
         """Carry out a scenario and return how it went.
@@ -340,7 +354,9 @@ class Bench:
     # -- Swift --------------------------------------------------------------------------------
 
     def _token_source(self, scenario: Scenario) -> TokenSource:
-        credentials = self._local_swift(scenario) if self.options.local_swift else self.options.credentials
+        credentials = (
+            self._start_trial_store(scenario) if self.options.local_swift else self.options.credentials
+        )
         further = self.options.further_credentials
         names = []
         if scenario.accounts > 1 and not further:
@@ -351,21 +367,16 @@ class Bench:
             self._tokens, self._accounts = TokenSource([credentials, *further], names), names
         return self._tokens
 
-    def _local_swift(self, scenario: Scenario) -> Credentials:
-        swift = self._swift
-        if swift is None:
-            # Only here: most people have a Swift, and it takes its time.
-            from ssbench.local_swift import LocalSwift  # noqa: PLC0415
-
+    def _start_trial_store(self, scenario: Scenario) -> Credentials:
+        if self._trial_store is None:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
             _log.info("Starting a Swift on this machine")
-            swift = self._swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
-        for server in swift.servers:
-            if server.pid is None:
-                _log.warning("The local Swift's %s server has ended; starting it again", server.name)
-                server.restart()
-        user, key = (swift.user, swift.key) if scenario.accounts == 1 else (swift.admin, swift.admin_key)
-        return Credentials(version="1.0", auth_url=swift.auth_url, user=user, key=key)
+            # By its name: a run does without what most people do not need, and this takes its time.
+            made: TrialStore = importlib.import_module(_LOCAL_SWIFT).LocalSwift(policies=list(policies))
+            self._stack.enter_context(made)
+            self._trial_store = made
+        self._trial_store.restart_ended()
+        return self._trial_store.credentials(all_accounts=scenario.accounts > 1)
 
 
 def _read_keys_again(sockets: MasterSockets) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.errors import SsbenchError, TooManyErrorsError
-from ssbench.results import Goal, RunSummary, Sink
+from ssbench.base.errors import SsbenchError, TooManyErrorsError
+from ssbench.results.description import RunSummary
+from ssbench.results.sink import Goal, Sink
 from ssbench.run.listings import Listings
 from ssbench.run.load_course import LoadCourse
 from ssbench.run.loop import Loop

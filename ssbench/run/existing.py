@@ -6,15 +6,15 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from ssbench.errors import ClusterError, UsageError
-from ssbench.names import LONGEST_CONTAINER, LONGEST_NAME, may_be_container
+from ssbench.base.errors import ClusterError, UsageError
+from ssbench.base.untrusted import TooMuchError, read_lines
+from ssbench.run.bars import Bar
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.existing_objects import Existing
 from ssbench.scenario.model import Scenario
-from ssbench.screen.bars import Bar
-from ssbench.stores import STORE
-from ssbench.untrusted import TooMuchError, read_lines
-from ssbench.workload.existing import Existing
+from ssbench.scenario.names import LONGEST_CONTAINER, LONGEST_NAME, may_be_container
+from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 

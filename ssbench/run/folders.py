@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 
-from ssbench import interruption
-from ssbench.errors import UsageError
+from ssbench.base import interruption
+from ssbench.base.errors import UsageError
 
 _log = logging.getLogger(__name__)
 

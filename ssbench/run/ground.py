@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ssbench.errors import ClusterError
-from ssbench.names import tagged
+from ssbench.base.errors import ClusterError
 from ssbench.run import prepared
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
@@ -17,9 +16,10 @@ from ssbench.run.places import apart as places_apart
 from ssbench.run.preparation import make_containers, upload_initial_objects
 from ssbench.run.requirements import refuse_missing, refuse_other_host, resumes_in_vain, sign_reads
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.existing_objects import Existing
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import tagged
 from ssbench.store.contract import Signed
-from ssbench.workload.existing import Existing
 
 
 class Ground:

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from time import monotonic
 
-from ssbench import host
+from ssbench.base import host
+from ssbench.base.host import Reading
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.host import Reading
-from ssbench.results import HostFacts
+from ssbench.results.description import HostFacts
 
 #: Readings nearer to each other (seconds) say little.
 _LEAST_APART = 0.5

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 
-from ssbench import interruption
+from ssbench.base import interruption
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Interrupts:
     With ``reloads`` SIGHUP calls ``reload`` instead while the terminal is there, where there never was one,
     and where SIGHUP was ignored.
 
-    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.interruption.check` raises
+    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.base.interruption.check` raises
     KeyboardInterrupt, so that every context on the way is left. In a program that uses ssbench as a library,
     and is not within :meth:`busy`, what it had for SIGINT before is called instead. The third signal ends the
     process on the spot.

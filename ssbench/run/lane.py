@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ssbench.errors import ClusterError, WorkerError
+from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.fleet.crew import Arrival, Crew
 from ssbench.fleet.history import History, tried
 from ssbench.fleet.pace import Pace
@@ -19,7 +19,7 @@ from ssbench.fleet.phase import Phase, give_back
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import Task
-from ssbench.results import LOST, UNFINISHED
+from ssbench.results.block import LOST, UNFINISHED
 from ssbench.run import texts
 from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
-from ssbench.errors import ClusterError, WorkerError
+from ssbench.base.errors import ClusterError, WorkerError
+from ssbench.run.bars import Bar
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions, Side
 from ssbench.run.part import Part
@@ -17,7 +18,6 @@ from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 from ssbench.run.places import Place, apart
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.screen.bars import Bar
 
 _log = logging.getLogger(__name__)
 

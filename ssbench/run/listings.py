@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task
-from ssbench.operation import LISTING_LIMIT, Effect
-from ssbench.operations import LIST, LIST_ACCOUNT, OPERATIONS
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.operation import LISTING_LIMIT, Effect
+from ssbench.scenario.operation_table import LIST, LIST_ACCOUNT, OPERATIONS
 
 _ADDING = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
 _REMOVING = frozenset(row.code for row in OPERATIONS if row.effect is Effect.REMOVES)

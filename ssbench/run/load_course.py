@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import LoadSample, ResultBlock, RunSummary
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import LoadSample, RunSummary
 
 #: Seconds of a sample at first. With more samples than :data:`MOST` each two become one.
 _FIRST = 1.0

@@ -19,10 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ssbench import children
-from ssbench.errors import UsageError
+from ssbench.base import children
+from ssbench.base.errors import UsageError
 from ssbench.run.folders import own_folder, temporary
-from ssbench.stores import SECRET_VARIABLES
+from ssbench.store.stores import SECRET_VARIABLES
 
 if TYPE_CHECKING:
     from ssbench.fleet.roster import Roster

@@ -17,19 +17,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
-from ssbench import interruption
-from ssbench.errors import WorkerError
+from ssbench.base import interruption
+from ssbench.base.errors import WorkerError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase
 from ssbench.fleet.standstill import Standstill
-from ssbench.run import texts
+from ssbench.run import terminal, texts
 from ssbench.run.lane import TICK, Lane
 from ssbench.run.load_course import MasterLoad
 from ssbench.run.news import News
 from ssbench.run.tokens import TokenRenewal
-from ssbench.screen import terminal
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from ssbench.errors import UsageError
-from ssbench.quantities import duration
+from ssbench.base.errors import UsageError
+from ssbench.base.quantities import duration
 
 #: A time of day that is further back than this is that of tomorrow.
 _PAST = timedelta(hours=12)

@@ -10,18 +10,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ssbench import option
-from ssbench.errors import UsageError
-from ssbench.figures.units import given
+from ssbench.base import option
+from ssbench.base.errors import UsageError
+from ssbench.base.option import Group, Option, Unit
+from ssbench.document.gates import Undecided
+from ssbench.document.units import given
 from ssbench.fleet.addresses import BindAddress
-from ssbench.gates import Undecided
-from ssbench.names import LONGEST_CONTAINER, may_be_container
-from ssbench.option import Group, Option, Unit
 from ssbench.run import moment
 from ssbench.scenario import portions
+from ssbench.scenario.names import LONGEST_CONTAINER, may_be_container
 from ssbench.scenario.portions import Portion
 from ssbench.store.request_options import RequestOptions, parse_addresses
-from ssbench.stores import Credentials
+from ssbench.store.stores import Credentials
 
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
 LEAST_ENDED = 100
@@ -342,7 +342,7 @@ def recorded(
     store's.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results import EXISTING, OBJECT_TAG, STORE_CLOCK  # noqa: PLC0415
+    from ssbench.results.description import EXISTING, OBJECT_TAG, STORE_CLOCK  # noqa: PLC0415
 
     return {
         **option.recorded(run.requests),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssbench.errors import ExitCode, SsbenchError
-from ssbench.gates import worst
-from ssbench.results import RunSummary
+from ssbench.base.errors import ExitCode, SsbenchError
+from ssbench.document.gates import worst
+from ssbench.results.description import RunSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,6 @@ class RunOutcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code where no conditions, rates and groups are judged (:mod:`ssbench.verdict`)."""
+        """The exit code where no conditions, rates and groups are judged (:mod:`ssbench.statistics`)."""
         nothing_ended = self.path is not None and not self.count
         return worst([ExitCode.FAILED if self.errors or nothing_ended else ExitCode.OK, self.ending_code])

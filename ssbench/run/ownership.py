@@ -21,21 +21,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ssbench.at_once import at_once
-from ssbench.names import tagged
-from ssbench.naming import name_of
-from ssbench.operation import Effect
-from ssbench.operations import OPERATIONS
+from ssbench.base.at_once import at_once
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.places import Place
 from ssbench.run.request_thread import NoAnswerError, RequestThread, unexpected
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import tagged
+from ssbench.scenario.object_names import name_of
+from ssbench.scenario.operation import Effect
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.scenario.owner import owner_of
 
 if TYPE_CHECKING:
-    from ssbench.swift.marks import Mark, Marks
+    from ssbench.store.swift.marks import Mark, Marks
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Ownership:
         trans_id_extra: str | None,
     ) -> None:
         # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-        from ssbench.swift.marks import Mark, this_process, under_way  # noqa: PLC0415
+        from ssbench.store.swift.marks import Mark, this_process, under_way  # noqa: PLC0415
 
         self._scenario = scenario
         self._places = places
@@ -168,7 +168,7 @@ class Ownership:
         It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
         ``kept`` objects do.
         """
-        from ssbench.swift.marks import under_way  # noqa: PLC0415 - as above
+        from ssbench.store.swift.marks import under_way  # noqa: PLC0415 - as above
 
         under_way.discard(self._mark.run)
         if self._marked:
@@ -245,7 +245,7 @@ class Ownership:
     # -- in the thread ------------------------------------------------------------------------
 
     def _stores(self) -> list[Marks]:
-        from ssbench.swift.marks import Marks  # noqa: PLC0415 - as above
+        from ssbench.store.swift.marks import Marks  # noqa: PLC0415 - as above
 
         requests, sessions = self._options.requests, self._tokens.sessions
         timeouts = requests.connect_timeout, requests.network_timeout
@@ -266,8 +266,8 @@ class Ownership:
         self._written_at = time.monotonic()
 
     def _put_and_look(self) -> tuple[bool, list[Mark]]:
-        from ssbench.swift.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
-        from ssbench.swift.marks import denied  # noqa: PLC0415
+        from ssbench.store.http.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
+        from ssbench.store.swift.marks import denied  # noqa: PLC0415
 
         try:
             self._put()
@@ -283,7 +283,7 @@ class Ownership:
         return list({mark.run: mark for own in marks for mark in own}.values())
 
     def _renew(self) -> None:
-        from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
+        from ssbench.store.http.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
 
         if self._marked and time.monotonic() - self._written_at >= RENEWED_EVERY / 2:
             try:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import Account, RunParameters
-from ssbench.operation import Settings
-from ssbench.operations import OPERATIONS
 from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.scenario.owner import owner_of
 
 if TYPE_CHECKING:
-    from ssbench.stores import Session
+    from ssbench.store.stores import Session
 
 
 def run_parameters(

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop, Pace, StagedPace
-from ssbench.names import object_prefix
-from ssbench.results import GroupFacts, StageFacts
+from ssbench.results.description import GroupFacts, StageFacts
 from ssbench.run.options import Side
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.places import Place, place_of, places_of
 from ssbench.run.sides import half, prefixes
 from ssbench.scenario.arrivals import Arrivals, due_by_stage, seed_of_group
+from ssbench.scenario.chosen import population_of
+from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario
-from ssbench.workload.chosen import population_of
-from ssbench.workload.draws import Workload
+from ssbench.scenario.names import object_prefix
 
 
 class Part:

@@ -15,15 +15,16 @@ from itertools import islice
 from ssbench.fleet.pace import LEAD
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import OPERATIONS, REMOVE
-from ssbench.results import LOST, Sink
+from ssbench.results.block import LOST
+from ssbench.results.sink import Sink
+from ssbench.run.bars import Bar
 from ssbench.run.listings import Listings
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import Addresses, RowMaker
 from ssbench.scenario.model import Stage
+from ssbench.scenario.operation_table import OPERATIONS, REMOVE
 from ssbench.scenario.owner import owner_name
-from ssbench.screen.bars import Bar
-from ssbench.workload.population import Population
+from ssbench.scenario.population import Population
 
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.

@@ -7,7 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from ssbench.results import Mark, ResultBlock
+from ssbench.results.block import ResultBlock
+from ssbench.results.schema import Mark
 from ssbench.scenario.model import Stage
 
 #: When an operation was due is known to this many seconds: the clocks of worker and master differ by a number

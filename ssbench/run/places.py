@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ssbench.names import container_name
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.stores import Session
+from ssbench.scenario.names import container_name
+from ssbench.store.stores import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from ssbench.errors import ClusterError
+from ssbench.base.errors import ClusterError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
-from ssbench.names import versioned_container
-from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING
+from ssbench.run.bars import Amount, Bar
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.parameters import accounts_of
@@ -21,13 +20,14 @@ from ssbench.run.phases import InitialUploads
 from ssbench.run.places import Place, apart
 from ssbench.run.prepared import Found
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.draws import Workload
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import versioned_container
+from ssbench.scenario.operation_table import OPERATIONS, UPLOAD_IF_MISSING
 from ssbench.scenario.owner import why_replaced
-from ssbench.screen.bars import Amount, Bar
-from ssbench.stores import STORE
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population
+from ssbench.scenario.population import Population
+from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Initial objects that are prepared once for many runs: what is there of them, and whether that is right.
 
 Their sizes follow from the scenario and not from the seed of a run
-(:class:`~ssbench.workload.draws.Workload`), so that all runs know them. What is there already is found by
+(:class:`~ssbench.scenario.draws.Workload`), so that all runs know them. What is there already is found by
 listing containers, 10,000 objects a request; only that is looked at one by one, and the others are uploaded
 without a look.
 """
@@ -16,19 +16,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from ssbench.errors import ClusterError
+from ssbench.base.errors import ClusterError
 from ssbench.fleet.worker_state import Task
-from ssbench.names import in_account
-from ssbench.naming import numbered
-from ssbench.operations import CHECK, CREATE, UPLOAD_IF_MISSING
+from ssbench.run.bars import Bar
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.phases import Check
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.screen.bars import Bar
-from ssbench.stores import STORE
+from ssbench.scenario.names import in_account
+from ssbench.scenario.object_names import numbered
+from ssbench.scenario.operation_table import CHECK, CREATE, UPLOAD_IF_MISSING
+from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ssbench import interruption
-from ssbench.errors import SsbenchError
+from ssbench.base import interruption
+from ssbench.base.errors import SsbenchError
 from ssbench.run.loop import Loop
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class RequestThread:
         ``heed``: an interruption of the run ends it.
         """
         # Only here, because it imports python-swiftclient, which takes long and a no-op run does not need.
-        from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415
+        from ssbench.store.http.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415
 
         answers: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, Exception]] = queue.SimpleQueue()
 

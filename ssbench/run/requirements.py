@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from ssbench.errors import UsageError
-from ssbench.operation import Operation
-from ssbench.operations import OPERATIONS
+from ssbench.base.errors import UsageError
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.scenario.owner import owner_of
 from ssbench.store.contract import Signed
+from ssbench.store.http.metadata import Shape, beyond_limits, posted, posting
 from ssbench.store.request_options import parse_addresses
-from ssbench.stores import STORE
-from ssbench.swift.metadata import Shape, beyond_limits, posted, posting
+from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 
 from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.names import in_account
-from ssbench.operation import Effect
-from ssbench.operations import LIST, LIST_ACCOUNT, OPERATIONS
-from ssbench.results import (
-    NO_WORKER,
-    NOT_MEASURED,
-    STEPS,
-    UNKNOWN,
-    Failure,
-    Mark,
-    ResultBlock,
-    ResultRow,
-    Rows,
-)
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.rows import ResultRow, Rows
+from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Mark
 from ssbench.run.listings import Listings
+from ssbench.scenario.names import in_account
+from ssbench.scenario.operation import Effect
+from ssbench.scenario.operation_table import LIST, LIST_ACCOUNT, OPERATIONS
 
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)

@@ -10,13 +10,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.errors import ClusterError, SsbenchError, WorkerError
+from ssbench.base.errors import ClusterError, SsbenchError, WorkerError
+from ssbench.base.profiling import Profiling
+from ssbench.base.quantities import duration
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
-from ssbench.names import run_mark
-from ssbench.profiling import Profiling
-from ssbench.quantities import duration
-from ssbench.results import Goal, RunSummary, Sink
+from ssbench.results.description import RunSummary
+from ssbench.results.sink import Goal, Sink
+from ssbench.results.writer import RunResultsWriter
 from ssbench.run import start_at, texts
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
@@ -33,15 +34,14 @@ from ssbench.run.places import renewals_of
 from ssbench.run.run_workers import RunWorkers, wait_for_workers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenSource
-from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.arrivals import seed_of_group
+from ssbench.scenario.existing_objects import Existing
 from ssbench.scenario.model import Scenario
-from ssbench.stores import STORE
-from ssbench.workload.existing import Existing
+from ssbench.scenario.names import run_mark
+from ssbench.store.stores import STORE
 
 if TYPE_CHECKING:
-    from ssbench.cluster.observation import Observation
-    from ssbench.cluster.observer import Observer
+    from ssbench.results.observation import ClusterObserver, Observation
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Run:
         local_workers: LocalWorkers | None,
         tokens: TokenSource | None,
         advice: str,
-        observer: Observer | None = None,
+        observer: ClusterObserver | None = None,
         goal: Goal | None = None,
         existing: Existing | None = None,
         prepares: bool = False,
@@ -370,7 +370,10 @@ class Run:
 
     def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
-        self._news.add(late_warnings(observation))
+        of_cluster: Sequence[str] = ()
+        if self._observer is not None and observation is not None:
+            of_cluster = self._observer.find_warnings(observation)
+        self._news.add(late_warnings(of_cluster))
         unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
         for text in texts.unreached(unreached):
             self._news.warn(text)

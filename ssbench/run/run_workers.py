@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from ssbench.errors import WorkerError
+from ssbench.base.errors import WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run import texts
 from ssbench.run.lane import SAY_SECONDS, TICK
+from ssbench.run.live_frame import WorkerView
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
-from ssbench.screen.live_frame import WorkerView
 
 
 class RunWorkers:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.results import Goal, Sink
+from ssbench.results.sink import Goal, Sink
 from ssbench.run.bench import Bench
 from ssbench.run.options import RunOptions
 from ssbench.run.outcome import RunOutcome
@@ -18,7 +18,7 @@ from ssbench.run.stats_path import check_unused, labelled
 from ssbench.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from ssbench.cluster.observer import Observer
+    from ssbench.results.observation import ClusterObserver
 
 
 class Series:
@@ -50,7 +50,7 @@ class Series:
         *,
         sinks: Sequence[Sink] = (),
         on_measured: Callable[[RunOutcome], None] | None = None,
-        observer: Observer | None = None,
+        observer: ClusterObserver | None = None,
         goal: Goal | None = None,
         seed_offset: int = 0,
     ) -> RunOutcome:

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ssbench.errors import UsageError
-from ssbench.operations import OPERATIONS
-from ssbench.results import StageFacts
+from ssbench.base.errors import UsageError
+from ssbench.results.description import StageFacts
 from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.operation_table import OPERATIONS
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,9 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from ssbench.results import ResultBlock, RunSummary, Sink
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunSummary
+from ssbench.results.sink import Sink
 
 _log = logging.getLogger(__name__)
 

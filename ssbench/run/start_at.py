@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from ssbench.figures import units
+from ssbench.document import units
 from ssbench.run.lane import TICK
 from ssbench.run.loop import Loop
 from ssbench.run.moment import spell

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ssbench import interruption
-from ssbench.errors import StatFileError
+from ssbench.base import interruption
+from ssbench.base.errors import StatFileError
 from ssbench.run.folders import results_folder
 from ssbench.scenario.model import Scenario
 

@@ -12,21 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ssbench import __version__
-from ssbench.cluster.judgments import judge, sentences
-from ssbench.errors import SsbenchError
+from ssbench.base.errors import SsbenchError
+from ssbench.base.version import __version__
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import Gap, HostFacts, MasterFacts, RunDescription, RunSummary, WorkerFacts
+from ssbench.results.description import Gap, HostFacts, MasterFacts, RunDescription, RunSummary, WorkerFacts
+from ssbench.run import terminal
 from ssbench.run.load_course import LoadCourse, MasterLoad
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.part import Part
 from ssbench.run.sides import prefixes, together
 from ssbench.scenario.model import Scenario
-from ssbench.screen import terminal
 
 if TYPE_CHECKING:
-    from ssbench.cluster.observation import Observation
+    from ssbench.results.observation import Observation
 
 
 def describe(
@@ -71,13 +70,10 @@ def describe(
     )
 
 
-def late_warnings(observation: Observation | None) -> list[str]:
+def late_warnings(of_cluster: Iterable[str]) -> list[str]:
     """Return the warnings that only the report has; on the screen they would repeat what is there."""
     loss = terminal.loss()
-    return [
-        *([] if loss is None else [loss]),
-        *([] if observation is None else sentences(judge(observation), warnings=True)),
-    ]
+    return [*([] if loss is None else [loss]), *of_cluster]
 
 
 def so_far(

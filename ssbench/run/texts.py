@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ssbench.base.quantities import duration
 from ssbench.fleet import events
 from ssbench.fleet.descriptors import MOST_WORKERS
 from ssbench.fleet.roster import NotReady
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result, worker_name
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.quantities import duration
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
 #: workers that are not ready, that a line names.

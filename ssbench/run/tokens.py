@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.at_once import at_once
-from ssbench.errors import SsbenchError
+from ssbench.base.at_once import at_once
+from ssbench.base.errors import SsbenchError
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task
-from ssbench.stores import STORE
-from ssbench.swift.credentials import Credentials, Session, in_account
-from ssbench.swift.renewal import INTERVAL, pause_after, send_again
+from ssbench.store.stores import STORE, Credentials, Session
+from ssbench.store.swift.credentials import in_account
+from ssbench.store.swift.renewal import INTERVAL, pause_after, send_again
 
 #: How many of several credentials are used to authenticate at once.
 _AT_ONCE = 10
@@ -38,7 +38,7 @@ class TokenSource:
 
     There is an account for each of the credentials; or one for each of the ``names``, all reached with the
     token that one of the credentials, a reseller admin's, gets. Raises what
-    :func:`ssbench.swift.auth.authenticate` raises, and UsageError where an account cannot be named.
+    :func:`ssbench.store.swift.auth.authenticate` raises, and UsageError where an account cannot be named.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TokenSource:
         authenticate: Callable[[Credentials], Session] | None = None,
     ) -> None:
         # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
-        from ssbench.swift.auth import warn_of_proxy  # noqa: PLC0415
+        from ssbench.store.swift.auth import warn_of_proxy  # noqa: PLC0415
 
         self._credentials = credentials
         self._authenticate = authenticate = authenticate or STORE.authenticate

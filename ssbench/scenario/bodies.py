@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ssbench import quantities
-from ssbench.body_files import BodyFiles, find, refuse_outside
+from ssbench.base import quantities
 from ssbench.document.columns import plural
-from ssbench.rule import Rule
+from ssbench.scenario.body_files import BodyFiles, find, refuse_outside
+from ssbench.scenario.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ssbench.rule import Rule, is_number
+from ssbench.scenario.rule import Rule, is_number
 
 
 class Connections(Struct, frozen=True):

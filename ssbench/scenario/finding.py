@@ -7,8 +7,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from ssbench import suggestions
-from ssbench.errors import ScenarioError
+from ssbench.base import suggestions
+from ssbench.base.errors import ScenarioError
 
 #: Maximum size of a scenario file in bytes; a larger file is not a scenario.
 MAX_FILE_BYTES = 1_000_000
@@ -22,7 +22,9 @@ def text_of(path_or_name: str) -> str:
         if not path.exists() or path.is_dir():
             found = shipped_file(path_or_name)
         if found is None:
-            raise ScenarioError(f"{path_or_name}: {_not_found(path_or_name)}")
+            folder = path.is_dir()
+            why = "it is a folder; expected a scenario file" if folder else _not_found(path_or_name)
+            raise ScenarioError(f"{path_or_name}: {why}")
         with found.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:

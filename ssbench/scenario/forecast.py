@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.measures import Count, Seconds, Share
-from ssbench.names import container_name
-from ssbench.operation import Effect, Settings
-from ssbench.operations import OPERATIONS
-from ssbench.record import Record
+from ssbench.base.measures import Count, Seconds, Share
+from ssbench.base.record import Record
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.names import container_name
+from ssbench.scenario.operation import Effect, Settings
+from ssbench.scenario.operation_table import OPERATIONS
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
 SECONDS_A_REQUEST = 0.02

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ssbench.operation import Settings
-from ssbench.operations import OPERATIONS
-from ssbench.rule import Rule, brief
+from ssbench.base.suggestions import did_you_mean
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import places
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
+from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.rule import Rule, brief
 from ssbench.scenario.rules import GROUP_RULES, INITIAL, SHARE
 from ssbench.scenario.text import KeyPath, spell
-from ssbench.suggestions import did_you_mean
 
 #: Keys of a group that have a structure of their own.
 _STRUCTURES = ("sizes", "initial_files", "stages")

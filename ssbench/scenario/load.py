@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ssbench.errors import UsageError
-from ssbench.rule import MAX_NUMBER
+from ssbench.base.errors import UsageError
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.places import PER_CONTAINER
+from ssbench.scenario.rule import MAX_NUMBER
 from ssbench.scenario.text import KeyPath
 
 #: Most groups of users in a scenario.

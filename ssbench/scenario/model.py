@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-from ssbench.measures import PerhapsSeconds
-from ssbench.names import OWN_ACCOUNTS
-from ssbench.operation import Header, Operation, Settings
+from ssbench.base.measures import PerhapsSeconds
 from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.connections import Connections
+from ssbench.scenario.names import OWN_ACCOUNTS
+from ssbench.scenario.operation import Header, Operation, Settings
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 
@@ -154,11 +152,11 @@ class Scenario:
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
     are for what was read before. ``body`` is what is in bodies (None: random bytes), ``metadata``
     what uploads have besides. ``connections`` are those of requests (None: kept ones). ``object_names`` is
-    the template of names of objects (:mod:`ssbench.naming`; None: the usual one).
+    the template of names of objects (:mod:`ssbench.scenario.object_names`; None: the usual one).
     Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
     for each; none is used any more after the shorter time.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
-    (:mod:`ssbench.conditions`) under which a run fails.
+    (:mod:`ssbench.scenario.conditions`) under which a run fails.
 
     The containers are in each of ``accounts``. Where these are reached with the token of a reseller admin,
     their names end in ``account_base`` and a number.
@@ -201,22 +199,6 @@ class Scenario:
     metadata: Metadata | None = None
     connections: Connections | None = None
 
-    @classmethod
-    def from_dict(
-        cls, data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()
-    ) -> Scenario:
-        """Return the checked scenario of what a file may contain.
-
-        One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Body files
-        must be in the current folder or in one of ``bodies``.
-
-        Raises ScenarioError, whose text lists the first faults, and UsageError for what no file can contain.
-        """
-        # Here, because the checks make scenarios.
-        from ssbench.scenario.reading import check_data  # noqa: PLC0415
-
-        return check_data(data, limited=limited, bodies=bodies)
-
     @property
     def parts(self) -> tuple[Scenario, ...]:
         """What each group does, as a scenario without groups; of a scenario without groups, itself."""
@@ -246,7 +228,7 @@ class Scenario:
 
     @property
     def container_numbers(self) -> int:
-        """How many numbers the containers of all accounts have; see :func:`ssbench.names.in_account`."""
+        """How many numbers the containers of all accounts have; see :func:`~.names.in_account`."""
         return self.container_count * self.accounts
 
     @property

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ssbench.conditions import parse, unknown_subject
-from ssbench.errors import UsageError
-from ssbench.rule import brief
+from ssbench.base.errors import UsageError
 from ssbench.scenario import load as scenario_load
+from ssbench.scenario.conditions import parse, unknown_subject
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.rule import brief
 from ssbench.scenario.rules import SCENARIO_RULES
 from ssbench.scenario.text import spell
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ssbench.names import object_prefix
-from ssbench.naming import what_is_wrong
 from ssbench.scenario.model import Group, SizeClass
+from ssbench.scenario.names import object_prefix
+from ssbench.scenario.object_names import what_is_wrong
 
 #: The key in place of container_count.
 PER_CONTAINER = "objects_per_container"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ssbench.rule import Rule, brief, is_number
+from ssbench.scenario.rule import Rule, brief, is_number
 
 Kind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
 

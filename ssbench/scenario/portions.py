@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 
 #: A fleet of more masters is a mistake.

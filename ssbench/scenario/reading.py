@@ -12,18 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssbench.conditions import parse, unknown_subject
-from ssbench.errors import ScenarioError, UsageError
-from ssbench.operation import Settings, without_secrets
-from ssbench.operations import OPERATIONS
-from ssbench.rule import MAX_BYTES, Rule, brief
+from ssbench.base.errors import ScenarioError, UsageError
+from ssbench.base.suggestions import did_you_mean
 from ssbench.scenario import load as scenario_load
-from ssbench.scenario import operations, places, rules, sizes
+from ssbench.scenario import operation_settings, places, rules, sizes
 from ssbench.scenario import text as scenario_text
 from ssbench.scenario.bodies import with_files
+from ssbench.scenario.conditions import parse, unknown_subject
 from ssbench.scenario.finding import text_of
 from ssbench.scenario.groups import GroupEntry, GroupReader, together
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
+from ssbench.scenario.operation import Settings, without_secrets
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario.rules import (
     CLASS_RULES,
     INITIAL,
@@ -34,7 +35,6 @@ from ssbench.scenario.rules import (
 )
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.text import Document, Fault, KeyPath, spell
-from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +74,11 @@ def check(text: str, path_or_name: str, *, limited: bool = False, bodies: Sequen
 
 
 def check_data(data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
-    """Check what a file may contain; see :meth:`Scenario.from_dict`."""
+    """Return the checked scenario of what a file may contain; messages begin with ``scenario``.
+
+    Body files must be in the current folder or in one of ``bodies``. Raises ScenarioError, whose text lists
+    the first faults, and UsageError for what no file can contain. See :func:`load`.
+    """
     try:
         text = json.dumps(dict(data))
     except (TypeError, ValueError) as error:
@@ -99,7 +103,7 @@ class _Checker:
             self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
             return None
         # First: weights and conditions name the operations that it defines.
-        settings = operations.read(data.get("operations"), self._values, self._fault)
+        settings = operation_settings.read(data.get("operations"), self._values, self._fault)
         structures = ("sizes", "initial_files", "operations", "stages", "groups")
         values = self._values(data, (), SCENARIO_RULES, structures=structures)
         reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
@@ -110,7 +114,9 @@ class _Checker:
         initial = self._initial_files(data, classes)
         reader.check_sizes(groups, classes, initial)
         default_profile = self._profile(values, ())
-        values["operations"] = operations.with_headers(settings, "read", values.pop("get_headers", ()))
+        values["operations"] = operation_settings.with_headers(
+            settings, "read", values.pop("get_headers", ())
+        )
         used = [
             entry
             for entry in classes
@@ -167,7 +173,7 @@ class _Checker:
         profiles += [(group.profile, (*settings, *group.operations)) for group in groups]
         for profile, known in profiles:
             weights = profile if isinstance(profile, dict) else {}
-            for wrong in operations.contradictions(weights, known):
+            for wrong in operation_settings.contradictions(weights, known):
                 self._fault((), f"profile: {wrong}")
         for entry in [each for each in used if each.get("size_min") == 0]:
             own = [entry.get("crud_profile", default_profile)]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ssbench import conditions, quantities
-from ssbench.naming import OBJECT_NAMES
-from ssbench.operations import OPERATIONS
-from ssbench.rule import (
+from ssbench.base import quantities
+from ssbench.base.suggestions import did_you_mean
+from ssbench.scenario import conditions
+from ssbench.scenario.bodies import BODY, METADATA
+from ssbench.scenario.connections import CONNECTIONS
+from ssbench.scenario.model import CRUD, CRUD_AND_LIST
+from ssbench.scenario.object_names import OBJECT_NAMES
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.popularity import POPULARITY, REUSE
+from ssbench.scenario.rule import (
     HEADERS,
     LABEL,
     MAX_NUMBER,
@@ -20,11 +26,6 @@ from ssbench.rule import (
     is_number,
     whole,
 )
-from ssbench.scenario.bodies import BODY, METADATA
-from ssbench.scenario.connections import CONNECTIONS
-from ssbench.scenario.model import CRUD, CRUD_AND_LIST
-from ssbench.scenario.popularity import POPULARITY, REUSE
-from ssbench.suggestions import did_you_mean
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000

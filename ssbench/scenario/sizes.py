@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ssbench import quantities
-from ssbench.figures import units
-from ssbench.rule import MAX_BYTES, brief, is_number, sizes
-from ssbench.untrusted import TooMuchError, read_small
+from ssbench.base import quantities
+from ssbench.base.untrusted import TooMuchError, read_small
+from ssbench.document import units
+from ssbench.scenario.rule import MAX_BYTES, brief, is_number, sizes
 
 #: The kinds of distributions, which are keys of ``size``.
 KINDS = ("fixed", "uniform", "lognormal", "histogram", "file")

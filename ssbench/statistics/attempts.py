@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.measures import Count, Seconds
-from ssbench.results import ResultBlock
+from ssbench.base.measures import Count, Seconds
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies, merge
 from ssbench.statistics.latency_collector import LatencyCollector
 from ssbench.statistics.tally import add_up, grown

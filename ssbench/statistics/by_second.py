@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks, share_ranks
 from ssbench.statistics.steps import without_step
 from ssbench.statistics.tally import numbered, starts_of, tally, whole

@@ -13,8 +13,8 @@ import math
 import msgspec
 import numpy as np
 
-from ssbench.conditions import Condition
-from ssbench.figures import Unit
+from ssbench.document.units import Unit
+from ssbench.scenario.conditions import Condition
 from ssbench.statistics.confidence import MIN_SECONDS, Interval, beta_share, ratio_interval, share_ranks
 from ssbench.statistics.due import Censored
 from ssbench.statistics.latencies import Latencies

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock, join
+from ssbench.results.block import LOST, ResultBlock, join
+from ssbench.results.schema import FIELDS, NO_WORKER, Kind, Mark
 from ssbench.statistics.causes import Cause, CauseCollector
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.groups import Groups

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.measures import PerhapsNumber
+from ssbench.base.measures import PerhapsNumber
 
 Series = npt.NDArray[np.float64]
 

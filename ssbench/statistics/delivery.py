@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from ssbench.results import RunDescription, StageFacts
+from ssbench.results.description import RunDescription, StageFacts
 from ssbench.scenario.arrivals import last_due
 from ssbench.scenario.model import Stage
 from ssbench.statistics.confidence import climb

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies, measured, merge
 from ssbench.statistics.latency_collector import LatencyCollector

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from ssbench.results import ResultBlock, RunDescription, RunSummary
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription, RunSummary
 
 
 class RunFacts(Protocol):

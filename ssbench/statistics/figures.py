@@ -9,7 +9,7 @@ from itertools import zip_longest
 import msgspec
 from msgspec.structs import replace
 
-from ssbench.results import sum_counters
+from ssbench.results.counters import sum_counters
 from ssbench.statistics.attempts import Parts, sum_of
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.confidence import Interval

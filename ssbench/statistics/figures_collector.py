@@ -12,7 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import STEPS, Mark, ResultBlock, counted_rows, sum_counters
+from ssbench.results.block import ResultBlock
+from ssbench.results.counters import counted_rows, sum_counters
+from ssbench.results.schema import STEPS, Mark
 from ssbench.statistics.attempts import PartsCollector, TimesCollector
 from ssbench.statistics.by_second import BySecondCollector
 from ssbench.statistics.due import DueCollector

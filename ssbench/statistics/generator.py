@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ssbench.figures.limits import BUSY_CPU
-from ssbench.figures.units import count, duration, milliseconds, percent, seconds, share
-from ssbench.results import Gap, HostFacts, LoadSample, MasterFacts, RunSummary, WorkerFacts
+from ssbench.document.limits import BUSY_CPU
+from ssbench.document.units import count, duration, milliseconds, percent, seconds, share
+from ssbench.results.description import Gap, HostFacts, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95

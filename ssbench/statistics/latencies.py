@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.figures import MIN_BEYOND, by_rule
-from ssbench.results import Mark, ResultBlock
+from ssbench.document.figures import MIN_BEYOND, by_rule
+from ssbench.results.block import ResultBlock
+from ssbench.results.schema import Mark
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.tally import order_of
@@ -92,7 +93,7 @@ class Latencies(msgspec.Struct, frozen=True):
     by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
-        """Return the percentile by the rule of :func:`~ssbench.figures.by_rule`; 0 < rank <= 100.
+        """Return the percentile by the rule of :func:`~ssbench.document.figures.by_rule`; 0 < rank <= 100.
 
         The slowest are left out, as many as ``without`` says; ``endless`` is how many infinite ones are
         added.

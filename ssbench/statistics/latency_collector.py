@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies, Slowest, merge, plain_by_group, slowest
 from ssbench.statistics.tally import grown, taken
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import LOST, ResultBlock
+from ssbench.results.block import LOST, ResultBlock
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.timeline import Window

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.tally import tally
 
 #: More objects of an operation and size class than this are not counted: they are many.

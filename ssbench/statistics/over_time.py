@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.figures import needed
-from ssbench.results import ResultBlock
+from ssbench.document.figures import needed
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import measured
 
 #: More bins than this are never kept.

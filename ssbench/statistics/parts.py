@@ -12,7 +12,7 @@ from functools import partial
 
 from msgspec import structs
 
-from ssbench.results import StageFacts
+from ssbench.results.description import StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collect import Collector

@@ -5,7 +5,7 @@
   earliest start of a success), a start being a completion less the last-byte latency.
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
-- Percentiles: see :func:`ssbench.figures.by_rule`.
+- Percentiles: see :func:`ssbench.document.figures.by_rule`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from ssbench.cluster.observation import Observation
-from ssbench.operation import Operation
-from ssbench.operations import OPERATIONS
-from ssbench.results import UNFINISHED, RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.block import UNFINISHED
+from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.observation import Observation
 from ssbench.scenario.model import Stage
+from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.delivery import Delivery

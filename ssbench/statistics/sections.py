@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ssbench.operation import Operation
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.figures import Figures, intervals, merge_figures, rates, without_seconds
 from ssbench.statistics.timeline import Window

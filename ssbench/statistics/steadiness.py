@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from ssbench.figures.units import extent, number, seconds
-from ssbench.measures import PerhapsShare, Seconds
-from ssbench.results import ResultBlock
+from ssbench.base.measures import PerhapsShare, Seconds
+from ssbench.document.units import extent, number, seconds
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
 from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
 from ssbench.statistics.figures import Figures

@@ -13,7 +13,7 @@ import math
 import msgspec
 import numpy as np
 
-from ssbench.measures import Offset, PerSecond
+from ssbench.base.measures import Offset, PerSecond
 from ssbench.statistics.confidence import Series, autocorrelation
 
 #: A series is taken in no more parts than this, so that an hour costs as much as four minutes.

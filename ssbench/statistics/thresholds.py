@@ -1,4 +1,4 @@
-"""Conditions (:mod:`ssbench.conditions`) against the numbers of a run."""
+"""Conditions (:mod:`ssbench.scenario.conditions`) against the numbers of a run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from ssbench.conditions import Condition, parse
-from ssbench.figures import Unit
-from ssbench.gates import Result
+from ssbench.document.gates import Result
+from ssbench.document.units import Unit
+from ssbench.scenario.conditions import Condition, parse
 from ssbench.statistics.certainty import certainty
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.sections import Line, Section
@@ -25,7 +25,7 @@ class Judgment(msgspec.Struct, frozen=True):
     does a condition of a scenario that a later version of ssbench has written and this one cannot read.
     ``most`` is more than ``value`` where this is a lower bound. ``count`` is how many results there are, and
     ``enough`` how many would decide, where it is undecided and these can be estimated. ``few`` is whether
-    they are fewer than reports show the figure of (:attr:`~ssbench.figures.Figure.needs`).
+    they are fewer than reports show the figure of (:attr:`~ssbench.document.figures.Figure.needs`).
     """
 
     condition: Condition

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.measures import Moment, Offset, Seconds
-from ssbench.results import ResultBlock
+from ssbench.base.measures import Moment, Offset, Seconds
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.stalls import Gaps, Stall
 from ssbench.statistics.tally import tally

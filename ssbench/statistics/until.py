@@ -13,8 +13,10 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.figures.units import count, extent, run_length
-from ssbench.results import Mark, ResultBlock, RunSummary
+from ssbench.document.units import count, extent, run_length
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunSummary
+from ssbench.results.schema import Mark
 from ssbench.statistics.confidence import Interval, Series, mean_interval
 from ssbench.statistics.tally import tally
 

@@ -25,10 +25,10 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from ssbench import quantities
-from ssbench.measures import Count, Seconds
-from ssbench.operation import Operation
-from ssbench.operations import OPERATIONS
+from ssbench.base import quantities
+from ssbench.base.measures import Count, Seconds
+from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import Latencies, merge
 from ssbench.statistics.wait_lengths import LENGTHS, Length

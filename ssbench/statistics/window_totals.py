@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.measures import Bytes, Count, Seconds
+from ssbench.base.measures import Bytes, Count, Seconds
 from ssbench.statistics.tally import add_up, grown
 from ssbench.statistics.timeline import Window
 

@@ -1,1 +1,1 @@
-"""What ssbench expects of a store; :mod:`ssbench.swift` is the first one, :mod:`ssbench.stores` chooses."""
+"""What ssbench expects of a store (:mod:`.contract`), and the stores that there are (:mod:`.stores`)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 
-from ssbench.errors import SsbenchError
+from ssbench.base.errors import SsbenchError
 
 NAME_RESOLUTION = "name resolution"
 CONNECT_REFUSED = "connect refused"

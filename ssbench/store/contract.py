@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from ssbench.operation import Header
+from ssbench.scenario.operation import Header
 
 #: What was spent on a request before its credentials were refused: (retries, when the first attempt began,
 #: when the last one ended, whether it may have been done). Moments are of the monotonic clock, None where

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ssbench.option import Option, Unit
+from ssbench.base.option import Option, Unit
 
 Time = Annotated[float, Meta(gt=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ssbench.fleet.wire import Job, RunParameters
-from ssbench.operations import OPERATIONS
-from ssbench.swift.objects import Client
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.store.swift.objects import Client
 
 #: Operations that only ssbench itself sends, and that are no part of a benchmark.
 _OWN = frozenset(row.code for row in OPERATIONS if not row.drawn)

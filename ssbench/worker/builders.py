@@ -1,4 +1,4 @@
-"""What each operation asks of the store: a function for each row of :mod:`ssbench.operations`.
+"""What each operation asks of the store: a function for each row of :mod:`ssbench.scenario.operation_table`.
 
 It is a function of a job (:class:`Target`), makes one request or several through the run's client, and
 returns how the job ended. :data:`BUILDERS` holds those of operations that are more than one plain request;
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.naming import name_of
-from ssbench.operation import PART_LENGTH, Header, On, Operation, Settings
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.object_names import name_of
+from ssbench.scenario.operation import PART_LENGTH, Header, On, Operation, Settings
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.metadata import Shape, fields, posted
+from ssbench.store.http.metadata import Shape, fields, posted
 
 if TYPE_CHECKING:
-    from ssbench.swift.connection import Connection
-    from ssbench.swift.objects import Client
+    from ssbench.store.http.connection import Connection
+    from ssbench.store.swift.objects import Client
 
 NO_SETTINGS = Settings("")
 

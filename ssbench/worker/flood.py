@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from ssbench.errors import WireError
+from ssbench.base.errors import WireError
 
 _log = logging.getLogger(__name__)
 

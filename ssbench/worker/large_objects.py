@@ -6,10 +6,10 @@ import random
 
 from msgspec import json, structs
 
-from ssbench.operation import READS
+from ssbench.scenario.operation import READS
 from ssbench.store.causes import WRONG_ETAG
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.etags import md5
+from ssbench.store.http.etags import md5
 from ssbench.worker.builders import Target, builds
 from ssbench.worker.sequences import ACCEPTS_JSON, LARGEST_VERDICT, Temporary
 

@@ -14,18 +14,18 @@ from msgspec import Struct, structs
 
 import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
-from ssbench.errors import SsbenchError, WireError
+from ssbench.base.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Account, Job, JobBatch, Rare, Result, RunParameters, Spent
-from ssbench.names import container_name, in_account, object_stem
-from ssbench.naming import name_of
-from ssbench.operation import Effect, On, Operation, Settings
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.names import container_name, in_account, object_stem
+from ssbench.scenario.object_names import name_of
+from ssbench.scenario.operation import Effect, On, Operation, Settings
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.contract import Outcome
-from ssbench.swift.connection import Connection
-from ssbench.swift.metadata import Shape, posted, posting
-from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.pool import Pool
-from ssbench.swift.target import quoted
+from ssbench.store.http.connection import Connection
+from ssbench.store.http.metadata import Shape, posted, posting
+from ssbench.store.http.pool import Pool
+from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.swift.target import quoted
 from ssbench.worker.apart import Apart
 from ssbench.worker.builders import NO_SETTINGS, Target, ask, builder, send
 

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import gevent
 from msgspec import MsgspecError, json, structs
 
-from ssbench.operation import LISTING_LIMIT, Effect
-from ssbench.operations import OPERATIONS
+from ssbench.scenario.operation import LISTING_LIMIT, Effect
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.causes import UNANSWERED, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
 from ssbench.worker.builders import NO_SETTINGS, Target, builder, builds

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import Job, Rare, Result
-from ssbench.swift.connection import Connection
-from ssbench.swift.payload import PIECE_BYTES
+from ssbench.store.http.connection import Connection
+from ssbench.store.http.payload import PIECE_BYTES
 from ssbench.worker.apart import Apart
 from ssbench.worker.requests import LONGEST_TEXT, Run
 

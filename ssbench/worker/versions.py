@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from msgspec import json, structs
 
-from ssbench.names import versioned_container
+from ssbench.scenario.names import versioned_container
 from ssbench.store.causes import NOT_VERSIONED, WRONG_LISTING
 from ssbench.store.contract import Outcome, Request
 from ssbench.worker.builders import Target, builds

@@ -26,13 +26,13 @@ import gevent.event
 import zmq
 from msgspec.structs import replace
 
-from ssbench import __version__
-from ssbench.errors import ExitCode, ProtocolError, UsageError, WireError
+from ssbench.base.errors import ExitCode, ProtocolError, UsageError, WireError
+from ssbench.base.host import read as read_host
+from ssbench.base.version import __version__
 from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
-from ssbench.host import read as read_host
 from ssbench.worker.connections import Connections
 from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine

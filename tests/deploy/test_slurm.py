@@ -17,7 +17,7 @@ from deploy_tools import DEPLOY, environment, need
 from processes import Fleet, free_ports
 from runs import alive, outcome, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 _PACKAGES = "apt-get install slurmctld slurmd slurm-client munge"
 

@@ -15,7 +15,7 @@ from deploy_tools import DEPLOY, environment, need
 from processes import Fleet, free_ports
 from runs import outcome, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 #: Two names of this host.
 HOSTS = "127.0.0.1,127.0.0.2"

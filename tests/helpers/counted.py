@@ -6,17 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from result_rows import block
 
-from ssbench.results import (
-    NOT_MEASURED,
-    UNKNOWN,
-    Failure,
-    ResultBlock,
-    ResultRow,
-    RunDescription,
-    RunSummary,
-)
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.rows import ResultRow
+from ssbench.results.schema import NOT_MEASURED, UNKNOWN
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 SCENARIO = Scenario(

@@ -9,11 +9,12 @@ import pytest
 from collector import taking
 from result_rows import block, row
 
-from ssbench.metrics import courier
-from ssbench.metrics.counting import Counting
-from ssbench.metrics.courier import Courier
-from ssbench.metrics.gathering import Source
-from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
+from ssbench.monitoring import courier
+from ssbench.monitoring.courier import Courier
+from ssbench.monitoring.gathering import Source
+from ssbench.monitoring.sums import Counting
+from ssbench.results.block import Failure
+from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 SCENARIO = Scenario("night", (SizeClass("small", 1, 1, 1, (1, 1, 0, 0)),), user_count=4, run_seconds=9.0)

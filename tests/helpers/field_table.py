@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ssbench.results import FIELDS, Kind
+from ssbench.results.schema import FIELDS, Kind
 
 _HEAD = """\
 .. csv-table::

@@ -7,7 +7,7 @@ from typing import Any
 import gevent
 
 from ssbench.store.contract import Outcome
-from ssbench.swift.objects import Client
+from ssbench.store.swift.objects import Client
 
 
 class FreshClient(Client):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from result_rows import CLUSTER, block
 
-from ssbench.results import LOST, Failure, WorkerFacts
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
+from ssbench.results.block import LOST, Failure
+from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 
 NAN = float("nan")

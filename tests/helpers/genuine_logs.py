@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ssbench.cli.master import main
-from ssbench.operations import CREATE, READ
-from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary, TextColumn
-from ssbench.run_results import RunResultsWriter
+from ssbench.results.block import Failure, ResultBlock, TextColumn
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.operation_table import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 RUN = RunDescription(

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.attribution.joined import Device, Joined
-from ssbench.operations import CREATE, READ
+from ssbench.cluster.joined import Device, Joined
+from ssbench.scenario.operation_table import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 

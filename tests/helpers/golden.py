@@ -23,31 +23,29 @@ from genuine_runs import genuine
 from result_rows import block, row
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
-from ssbench import reports
-from ssbench.attribution import json_record
-from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import Joined
-from ssbench.attribution.json_record import Attributed
-from ssbench.operations import CREATE, DELETE, READ, UPDATE
-from ssbench.reports import ReportOptions
-from ssbench.reports.changes import as_json
-from ssbench.results import (
-    LOST,
-    NOT_MEASURED,
-    Failure,
+from ssbench.cluster import json_record
+from ssbench.cluster.changes_report import as_json
+from ssbench.cluster.findings import attribute
+from ssbench.cluster.joined import Joined
+from ssbench.cluster.json_record import Attributed
+from ssbench.reports import writing as reports
+from ssbench.reports.options import ReportOptions
+from ssbench.results.block import LOST, Failure, ResultBlock
+from ssbench.results.description import (
     Gap,
     GroupFacts,
     MasterFacts,
-    ResultBlock,
     RunDescription,
     RunSummary,
     StageFacts,
     WorkerFacts,
 )
+from ssbench.results.schema import NOT_MEASURED
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
-from ssbench.statistics import RunStatistics, make_statistics
+from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPDATE
 from ssbench.statistics.facts import OwnFacts
-from ssbench.statistics.summary import collector_of
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import collector_of, make_statistics
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 #: Early, so that of moments too the digits are kept that matter.

@@ -22,11 +22,11 @@ from urllib.parse import unquote
 
 from fault_server import FaultServer, Reply, Request
 
-from ssbench.export import write_json_lines
-from ssbench.names import MARK_PREFIX
-from ssbench.operations import OPERATIONS
-from ssbench.results import LOST, UNFINISHED
-from ssbench.run_results import open_results
+from ssbench.results.block import LOST, UNFINISHED
+from ssbench.results.export import write_json_lines
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import MARK_PREFIX
+from ssbench.scenario.operation_table import OPERATIONS
 
 #: How far apart (seconds) a time of the store and one of the run may be although they are the same: what the
 #: clocks of worker and master are compared by takes the way of a message.

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
-from ssbench.attribution.ranks import Floats, Places
+from ssbench.cluster.joined import OBJECT, Device, Joined, Lines, Operations, Process
+from ssbench.cluster.ranks import Floats, Places
 
 
 def successes(

@@ -8,7 +8,8 @@ from typing import Any
 
 import jsonschema
 
-from ssbench import record, schemas
+from ssbench.base import record
+from ssbench.reports import schemas
 
 
 def valid(text: str, kind: str) -> dict[str, Any]:

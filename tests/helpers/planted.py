@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 
 from result_rows import block
 
-from ssbench.reports import ReportOptions, text
-from ssbench.results import NOT_MEASURED, Failure, ResultRow, RunDescription, RunSummary
+from ssbench.reports import text
+from ssbench.reports.options import ReportOptions
+from ssbench.results.block import Failure
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.rows import ResultRow
+from ssbench.results.schema import NOT_MEASURED
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Collector, RunStatistics, make_statistics
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import make_statistics
 
 START = 1_700_000_000.0
 CLASSES = ("small", "big")

@@ -15,11 +15,15 @@ from itertools import accumulate
 import numpy as np
 from planted import CLASSES, READ, START, Facts
 
-from ssbench.results import NOT_MEASURED, ResultBlock, RunDescription, RunSummary, StageFacts
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription, RunSummary, StageFacts
+from ssbench.results.schema import NOT_MEASURED
 from ssbench.run.placement import Placement
 from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics import Collector, RunStatistics, make_statistics
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import make_statistics
 
 #: When an operation is sent -> when it ends, both in seconds since the start.
 Store = Callable[[float], float]

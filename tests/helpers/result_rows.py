@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ssbench.cluster.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
-from ssbench.results import Failure, Kind, ResultBlock, ResultRow, Rows
-from ssbench.results.schema import row_fields
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
+from ssbench.results.rows import ResultRow, Rows
+from ssbench.results.schema import Kind, row_fields
 
 #: What rows have behind the usual fields.
 ALSO = ("retries",)

@@ -18,11 +18,12 @@ from pathlib import Path
 import yaml
 from fault_server import FaultServer, Reply, Request
 
-from ssbench.errors import StatFileError
-from ssbench.names import MARK_PREFIX
-from ssbench.operations import OPERATIONS
-from ssbench.results import UNFINISHED, ResultBlock
-from ssbench.run_results import RunSummary, open_results
+from ssbench.base.errors import StatFileError
+from ssbench.results.block import UNFINISHED, ResultBlock
+from ssbench.results.description import RunSummary
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import MARK_PREFIX
+from ssbench.scenario.operation_table import OPERATIONS
 
 #: A result of a run, but for failures, in a row of characters: however long it took.
 ENDED = r"[._oO*|^@]"

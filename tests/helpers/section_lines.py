@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.document import Document, Section, View
+from ssbench.document.elements import Document, Section, View
 from ssbench.document.renderers import text
 
 

@@ -1,4 +1,4 @@
-"""A simulated cluster: columns as :class:`ssbench.attribution.join.Join` would make them, with a cause.
+"""A simulated cluster: columns as :class:`ssbench.cluster.join.Join` would make them, with a cause.
 
 Rings are those of swift-ring-builder (:mod:`rings`). A read takes the time of one replica, or of the data
 fragments of an erasure code. A write waits for all replicas before the data is sent, and again at its end
@@ -15,10 +15,10 @@ import numpy as np
 from joined_runs import joined_run, successes
 from rings import ring
 
-from ssbench.attribution.changes import Changes, compare
-from ssbench.attribution.joined import OBJECT, UPDATE, Device, Joined, Lines, Process
-from ssbench.operations import CREATE, DELETE, READ
-from ssbench.operations import UPDATE as OVERWRITE
+from ssbench.cluster.changes import Changes, compare
+from ssbench.cluster.joined import OBJECT, UPDATE, Device, Joined, Lines, Process
+from ssbench.scenario.operation_table import CREATE, DELETE, READ
+from ssbench.scenario.operation_table import UPDATE as OVERWRITE
 
 #: The part of a server's time of a write that passes before the data has arrived.
 _ARRIVAL = 0.6

@@ -10,11 +10,15 @@ import noise
 import numpy as np
 from planted import START, WEIGHTS, Facts
 
-from ssbench.conditions import parse
-from ssbench.gates import Result
-from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
+from ssbench.document.gates import Result
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.scenario.conditions import parse
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Collector, RunStatistics, judge, make_statistics
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import make_statistics
+from ssbench.statistics.thresholds import judge
 
 MEDIAN = 0.01
 #: Standard deviation of the logarithm of each latency, and the share of operations that fail.

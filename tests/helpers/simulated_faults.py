@@ -20,15 +20,15 @@ from ssbench.fleet import packing, wire
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Brief, Job, Result, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import OPERATIONS
-from ssbench.results import LOST
+from ssbench.results.block import LOST
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
+from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.population import Population
 
 #: As in ssbench.worker: when a worker is no longer sure, how often it looks, how long it keeps results.
 _SURE, _CHECK, _GATHER = LOST_AFTER - 0.5, 0.2, 0.004

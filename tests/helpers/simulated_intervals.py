@@ -9,7 +9,7 @@ from statistics import NormalDist
 import noise
 import numpy as np
 
-from ssbench.results import ResultBlock
+from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import mean_interval
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_collector import LatencyCollector

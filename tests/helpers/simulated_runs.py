@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import noise
 import numpy as np
 
-from ssbench.results import Failure, ResultBlock, RunDescription
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import RunStatistics, make_statistics
-from ssbench.statistics.summary import collector_of
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import collector_of, make_statistics
 
 SCENARIO = Scenario("simulated", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20)
 MIXED = Scenario(

@@ -7,7 +7,7 @@ import numpy as np
 from planted_load import Store, play
 
 from ssbench.scenario.model import Stage
-from ssbench.statistics import Stall
+from ssbench.statistics.stalls import Stall
 
 SECONDS, EVERY, BEGINS, LASTS = 60, 10.0, 4.0, 1.0
 

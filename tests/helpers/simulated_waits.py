@@ -9,9 +9,11 @@ import numpy.typing as npt
 from planted_load import play
 from result_rows import block
 
-from ssbench.results import RunDescription, RunSummary
+from ssbench.results.description import RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics import Collector, RunStatistics, make_statistics
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import make_statistics
 
 Floats = npt.NDArray[np.float64]
 START = 1_700_000_000.0

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import gevent
 
-from ssbench.swift.connection import Connection
-from ssbench.swift.payload import Payload
-from ssbench.swift.shared import Shared, discarding_flags
+from ssbench.store.http.connection import Connection
+from ssbench.store.http.payload import Payload
+from ssbench.store.http.shared import Shared, discarding_flags
 
 
 @dataclass

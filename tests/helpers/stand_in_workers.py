@@ -15,7 +15,7 @@ from typing import cast
 
 import zmq
 
-from ssbench import __version__
+from ssbench.base.version import __version__
 from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.sockets import has_message, set_worker_options

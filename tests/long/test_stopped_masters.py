@@ -10,7 +10,7 @@ import pytest
 from processes import CHARACTERS, Fleet
 from runs import outcome, store, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 OPERATIONS = 10_000
 

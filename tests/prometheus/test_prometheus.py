@@ -22,10 +22,11 @@ from processes import free_ports
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.metrics.counting import Counting
-from ssbench.metrics.gathering import Source
-from ssbench.metrics.prometheus import PrometheusExporter, pushing
-from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
+from ssbench.monitoring.gathering import Source
+from ssbench.monitoring.prometheus import PrometheusExporter, pushing
+from ssbench.monitoring.sums import Counting
+from ssbench.results.block import Failure
+from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 DOC = Path(__file__).parents[2] / "doc"

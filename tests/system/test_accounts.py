@@ -15,11 +15,11 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import Store, write_scenario
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
-from ssbench.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.results.formats import open_results
+from ssbench.statistics.summary import summarize
 
 USERS = ("a:x", "b:x", "c:x")
 

@@ -11,10 +11,10 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import TOKEN, Store, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.results import join
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.base.errors import ExitCode
+from ssbench.results.block import join
+from ssbench.results.formats import open_results
+from ssbench.statistics.summary import summarize
 
 
 class Signed(Store):

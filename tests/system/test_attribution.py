@@ -19,8 +19,8 @@ from processes import Fleet
 from runs import TOKEN, Store, write_scenario
 
 from ssbench.local_swift import LocalSwift
-from ssbench.names import run_mark
-from ssbench.run_results import open_results
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import run_mark
 
 
 @pytest.mark.parametrize("options", [[], ["--no-trans-id-extra"]])

@@ -14,17 +14,18 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import INITIAL, TOKEN, After, Store, children, outcome, worker_pids, write_scenario
 
-from ssbench.cluster.observation import Observation
+from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
-from ssbench.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results import UNFINISHED, RunDescription
+from ssbench.results.block import UNFINISHED
+from ssbench.results.description import RunDescription
+from ssbench.results.formats import open_results
+from ssbench.results.observation import Observation
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load
 from ssbench.store.request_options import RequestOptions
-from ssbench.swift.credentials import Credentials
+from ssbench.store.swift.credentials import Credentials
 
 #: Creates and reads only, so that no operation has to wait for another one.
 GROWS = {"crud_profile": [1, 1, 0, 0]}

@@ -8,7 +8,7 @@ from pathlib import Path
 from processes import Fleet
 from runs import outcome, store, wait_for_results_of, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 
 def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_path: Path) -> None:

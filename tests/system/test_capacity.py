@@ -16,7 +16,7 @@ from json_records import valid
 from processes import Fleet
 from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.run import Bench, BenchOptions, RunOptions
 from ssbench.scenario.reading import load
 

@@ -15,8 +15,8 @@ from fault_server import Certificates, FaultServer, Reply, Request, black_hole
 from processes import Fleet, Program, free_ports
 from runs import ENDED, TOKEN, Store, is_object, outcome, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.run_results import open_results
+from ssbench.base.errors import ExitCode
+from ssbench.results.formats import open_results
 
 _TX = "tx{:021x}-0065f0aa00"
 

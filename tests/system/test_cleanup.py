@@ -24,12 +24,12 @@ from relay import Relay
 from runs import wait_until
 from stand_in_account import CONFLICT, GONE, StandInAccount
 
-from ssbench.errors import ClusterError
-from ssbench.names import container_name, container_pattern
-from ssbench.swift import cleanup
-from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
-from ssbench.swift.credentials import Session
-from ssbench.swift.listing import find_containers
+from ssbench.base.errors import ClusterError
+from ssbench.scenario.names import container_name, container_pattern
+from ssbench.store.swift import cleanup
+from ssbench.store.swift.cleanup import AccountCleaner, CleanUpSettings
+from ssbench.store.swift.credentials import Session
+from ssbench.store.swift.listing import find_containers
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 
@@ -351,7 +351,7 @@ def test_what_cannot_be_deleted_is_named_and_the_rest_is(fault_server, stand_in)
 
 def test_a_cluster_that_goes_away_ends_it_soon(fault_server, stand_in, monkeypatch):
     monkeypatch.setattr(cleanup, "_TOO_MANY", 5)
-    monkeypatch.setattr("ssbench.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
     stand_in.hold({f"ssbench_{number:06d}": [f"o{i}" for i in range(50)] for number in range(500)})
     answer = stand_in.answer
     deletes = 0
@@ -388,7 +388,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     stand_in.answer = expire
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssbench.swift.renewal.INTERVAL", 0)
+        patch.setattr("ssbench.store.swift.renewal.INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)
@@ -428,7 +428,7 @@ JSON = (("Content-Type", "application/json; charset=utf-8"),)
     ],
 )
 def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypatch):
-    monkeypatch.setattr("ssbench.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
     fault_server.default = reply
     session = Session((fault_server.url,), "token")
     patience = 0.3 if reply.stall else 60
@@ -437,7 +437,7 @@ def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypa
 
 
 def test_a_container_that_cannot_be_listed(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr("ssbench.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
     stand_in.hold({"ssbench_000000": ["o"]})
     answer = stand_in.answer
     stand_in.answer = lambda request, path, query: (

@@ -18,13 +18,13 @@ from fault_server import FaultServer, Reply
 from processes import Fleet, free_ports
 from runs import ENDED, children, store, wait_until, write_scenario
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import master
 from ssbench.cluster import ring
 from ssbench.cluster.judgments import Judgment, Kind, judge
-from ssbench.cluster.observation import Observation
-from ssbench.errors import ExitCode, UsageError
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.run_results import open_results
+from ssbench.results.formats import open_results
+from ssbench.results.observation import Observation
 
 LAYOUT = Layout(replicas=3, devices=4, object_servers=3, access_logs=True)
 

@@ -12,11 +12,11 @@ import pytest
 from fault_server import Reply, black_hole
 from processes import free_ports
 
-from ssbench.errors import ClusterError
-from ssbench.names import container_name
-from ssbench.swift import containers
-from ssbench.swift.auth import Credentials, Session, authenticate
-from ssbench.swift.containers import ensure_containers
+from ssbench.base.errors import ClusterError
+from ssbench.scenario.names import container_name
+from ssbench.store.swift import containers
+from ssbench.store.swift.auth import Credentials, Session, authenticate
+from ssbench.store.swift.containers import ensure_containers
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import swiftclient
 import yaml
 from processes import Fleet
 
-from ssbench.errors import ClusterError, ExitCode
+from ssbench.base.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
 from ssbench.run.existing import find
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.reading import load
-from ssbench.swift.credentials import Credentials
+from ssbench.store.swift.credentials import Credentials
 
 #: Names that nobody would derive, with sizes.
 OBJECTS = {"plain": 2000, "ä b%20?#/../c": 300, "a//b": 700, "empty": 0}

@@ -39,13 +39,13 @@ from runs import (
     write_scenario,
 )
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.key import read as read_key
 from ssbench.local_swift import LocalSwift
-from ssbench.results import UNFINISHED
-from ssbench.run_results import open_results
+from ssbench.results.block import UNFINISHED
+from ssbench.results.formats import open_results
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"

@@ -37,10 +37,10 @@ from runs import (
 )
 from stand_in_workers import StandInWorkers
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
-from ssbench.operations import REMOVE
+from ssbench.scenario.operation_table import REMOVE
 
 
 def next_message(results: zmq.Socket[bytes]) -> wire.FromWorker:
@@ -551,7 +551,7 @@ def test_a_second_interrupt_at_the_worst_moment_loses_no_result(fleet: Fleet, tm
     (tmp_path / "sitecustomize.py").write_text(
         """
 import itertools, signal
-from ssbench.workload.population import Population
+from ssbench.scenario.population import Population
 finished, calls = Population.finished, itertools.count()
 
 def interrupted(*arguments, **named):

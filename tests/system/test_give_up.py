@@ -16,7 +16,7 @@ from processes import Fleet, Program, free_ports
 from runs import INITIAL, TOKEN, Store, is_object, outcome, results_so_far, store, wait_until, write_scenario
 from stand_in_account import StandInAccount
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 

@@ -15,13 +15,13 @@ from fault_server import Reply, Request
 from processes import Fleet
 from runs import is_object, store
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
-from ssbench.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.results import join
-from ssbench.run_results import open_results
+from ssbench.results.block import join
+from ssbench.results.formats import open_results
 from ssbench.scenario.reading import load
-from ssbench.statistics import summarize
+from ssbench.statistics.summary import summarize
 
 #: The store answers requests for the objects of the slow group after so many seconds, others at once.
 SLOW = 0.25

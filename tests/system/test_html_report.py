@@ -9,9 +9,9 @@ from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
 
 from ssbench.cli.master import main
-from ssbench.document import Document, Table, View, columns_of
+from ssbench.document.elements import Document, Table, View, columns_of
 from ssbench.document.renderers import html
-from ssbench.results import LoadSample
+from ssbench.results.description import LoadSample
 
 #: What stands out of the screen to the right, and texts whose colour is like the ground's.
 LOOK = """

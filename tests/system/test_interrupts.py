@@ -13,7 +13,7 @@ from fault_server import Reply, Request
 from processes import Fleet, Program
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
-from ssbench.results import UNFINISHED
+from ssbench.results.block import UNFINISHED
 
 CREATES = {"crud_profile": [1, 0, 0, 0]}
 

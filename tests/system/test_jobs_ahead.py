@@ -10,9 +10,9 @@ from processes import Fleet
 from relay import Relay
 from runs import outcome, store, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.results import UNFINISHED
-from ssbench.run_results import open_results
+from ssbench.base.errors import ExitCode
+from ssbench.results.block import UNFINISHED
+from ssbench.results.formats import open_results
 
 #: Seconds of a message to a worker; a turn takes two of them.
 WAY = 0.2

@@ -17,7 +17,7 @@ from processes import Fleet, free_ports
 from relay import DOWN, Relay
 from runs import ENDED, INITIAL, TOKEN, outcome, store, wait_for_results_of, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
 
 

@@ -15,11 +15,11 @@ import pytest
 import requests
 from keystone_server import Keystone
 
-from ssbench.errors import AuthenticationError, ClusterError
+from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
-from ssbench.swift.auth import authenticate
-from ssbench.swift.containers import ensure_containers
-from ssbench.swift.credentials import Credentials
+from ssbench.store.swift.auth import authenticate
+from ssbench.store.swift.containers import ensure_containers
+from ssbench.store.swift.credentials import Credentials
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("keystone") is None or importlib.util.find_spec("keystonemiddleware") is None,

@@ -12,7 +12,7 @@ import requests
 import yaml
 from processes import Fleet
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.processes import ServerProcess
 

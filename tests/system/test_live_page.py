@@ -11,7 +11,7 @@ from chromium import BROWSER, DRIVER, chromium
 from processes import Fleet
 from runs import write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 #: The text of the page.
 TEXT = "return document.querySelector('main').innerText"

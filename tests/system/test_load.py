@@ -1,6 +1,7 @@
 """Short real runs in an open loop and in stages.
 
-Bounds are those that a loaded machine cannot break; tests/unit/test_planted_load.py has the exact ones.
+Bounds are those that a loaded machine cannot break; tests/unit/reports/test_load_planted.py has the
+exact ones.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from fault_server import Reply, Request
 from processes import Fleet
 from runs import Store, store, write_scenario
 
+from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
-from ssbench.errors import ExitCode
-from ssbench.results import Mark, ResultBlock, RunSummary, join
-from ssbench.run_results import open_results
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.results.block import ResultBlock, join
+from ssbench.results.description import RunSummary
+from ssbench.results.formats import open_results
+from ssbench.results.schema import Mark
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 
 
 def stalling(rule: Store, begins: float, ends: float, every: float) -> None:

@@ -20,9 +20,9 @@ import pytest
 import requests
 import swiftclient
 
-from ssbench.cli import local_swift
-from ssbench.errors import ClusterError, UsageError
+from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster, processes
+from ssbench.local_swift import command as local_swift_command
 
 
 def wait_until(condition, timeout=60.0):
@@ -337,7 +337,7 @@ def command():
     """Run the sub-command as a program."""
     program = (
         "import sys, argparse, logging\n"
-        "from ssbench.cli import local_swift\n"
+        "from ssbench.local_swift import command as local_swift\n"
         "logging.basicConfig(level=logging.INFO, format='%(levelname)s:%(message)s')\n"
         "parser = argparse.ArgumentParser()\n"
         "local_swift.add_arguments(parser)\n"
@@ -419,7 +419,7 @@ def test_a_larger_one_by_hand_for_a_time(command, tmp_path):
 
 def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
     parser = argparse.ArgumentParser()
-    local_swift.add_arguments(parser)
+    local_swift_command.add_arguments(parser)
     arguments = parser.parse_args(["--directory", str(tmp_path)])
     original = LocalSwift.__enter__
 
@@ -430,4 +430,4 @@ def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
 
     monkeypatch.setattr(LocalSwift, "__enter__", enter_and_lose_one)
     with pytest.raises(ClusterError, match="listings server ended by itself"):
-        local_swift.run(arguments)
+        local_swift_command.run(arguments)

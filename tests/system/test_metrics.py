@@ -15,7 +15,7 @@ from collector import taking
 from processes import Fleet, free_ports, limited
 from runs import outcome, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 

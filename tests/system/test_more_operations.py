@@ -16,20 +16,20 @@ import swiftclient
 import yaml
 from processes import Fleet
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.operation import Settings
-from ssbench.operations import OPERATIONS
+from ssbench.results.formats import open_results
 from ssbench.run.options import RunOptions
 from ssbench.run.requirements import refuse_missing
 from ssbench.run.tokens import TokenSource
-from ssbench.run_results import open_results
 from ssbench.scenario.bodies import Metadata
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.contract import Capabilities
-from ssbench.stores import STORE
-from ssbench.swift.credentials import Session
-from ssbench.swift.store import Swift
+from ssbench.store.stores import STORE
+from ssbench.store.swift.credentials import Session
+from ssbench.store.swift.store import Swift
 
 INITIAL = 12
 

@@ -12,9 +12,9 @@ import swiftclient
 import yaml
 from processes import Fleet
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.naming import name_of
+from ssbench.scenario.object_names import name_of
 
 # A machine with other work may take long for several programs one after the other.
 pytestmark = pytest.mark.timeout(300)

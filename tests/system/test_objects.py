@@ -21,13 +21,14 @@ from fresh_client import FreshClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.store import timing
 from ssbench.store.contract import Outcome
-from ssbench.swift import objects, payload, pool, sender
-from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.pool import Pool
+from ssbench.store.http import payload, pool, sender
+from ssbench.store.http.pool import Pool
+from ssbench.store.swift import objects
+from ssbench.store.swift.objects import Client, ClientSettings
 
 MakeClient = Callable[..., Client]
 

@@ -16,9 +16,9 @@ import pytest
 from fault_server import Certificates, FaultServer, Reply
 from fresh_client import FreshClient
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.store.contract import Outcome
-from ssbench.swift.objects import Client, ClientSettings
+from ssbench.store.swift.objects import Client, ClientSettings
 
 MakeClient = Callable[..., Client]
 

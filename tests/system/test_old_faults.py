@@ -25,12 +25,12 @@ from msgspec import structs
 from processes import CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, results_so_far, store, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
-from ssbench.names import MARK_PREFIX
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
-from ssbench.swift.objects import Client, ClientSettings
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import MARK_PREFIX
+from ssbench.statistics.summary import summarize
+from ssbench.store.swift.objects import Client, ClientSettings
 
 # -- Lost data ------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ def test_the_first_byte_is_the_first_one_of_the_head(fault_server: FaultServer) 
 #: Prints by how many bytes the peak of memory grew with one large object, up and down.
 LARGE = """
 import resource, sys
-from ssbench.swift.objects import Client, ClientSettings
+from ssbench.store.swift.objects import Client, ClientSettings
 client = Client(ClientSettings())
 url = sys.argv[1]
 assert client.request(url, "GET", "c", "small").cause is None

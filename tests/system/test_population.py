@@ -11,7 +11,7 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import TOKEN, Store, outcome, store, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 
 class UnevenStore(Store):

@@ -10,7 +10,7 @@ import swiftclient
 import yaml
 from processes import Fleet
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 
 COUNT = 120

@@ -18,7 +18,7 @@ from processes import Fleet
 from runs import store, write_scenario
 from screen import Screen
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 COLUMNS = 72
 

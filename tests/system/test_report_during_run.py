@@ -12,19 +12,22 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from runs import TOKEN, After, Store, outcome, worker_pids, write_scenario
 
-from ssbench import products
 from ssbench.cli import during_run
 from ssbench.cli.during_run import DuringRun
-from ssbench.products import Product
-from ssbench.reports import ReportOptions, parts
-from ssbench.results import LOST, Sink
+from ssbench.reports import products
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.products import Product
+from ssbench.reports.writing import parts
+from ssbench.results.block import LOST
+from ssbench.results.formats import open_results
+from ssbench.results.sink import Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.options import Side
-from ssbench.run_results import open_results
 from ssbench.scenario.reading import load
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
-from ssbench.swift.credentials import Credentials
+from ssbench.store.swift.credentials import Credentials
 
 BY = (*products.GROUPS, "worker", "storage_url")
 TIMED = {"operation_count": None, "run_seconds": 1.5}

@@ -117,7 +117,7 @@ def test_a_condition_fails_whoever_reads_no_more(known: Path, words: list[str]) 
 PATIENT = """
 import sys
 from ssbench.cli import master
-from ssbench.screen import bars
+from ssbench.run import bars
 bars._READING_SECONDS = 0.0
 sys.exit(master.main(sys.argv[1:]))
 """

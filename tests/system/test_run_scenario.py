@@ -19,8 +19,9 @@ import yaml
 
 from ssbench.cli import master
 from ssbench.local_swift import LocalSwift
-from ssbench.run_results import open_results
-from ssbench.statistics import RunStatistics, summarize
+from ssbench.results.formats import open_results
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
 
 SCHEMA = Path(__file__).parents[2] / "doc" / "report-schema.json"
 SCENARIO = {

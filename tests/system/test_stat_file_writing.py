@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.run_results import RunDescription, RunSummary, open_results
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.formats import open_results
 from ssbench.scenario.model import Scenario, SizeClass
 
 #: Where a child process finds this module and the helpers.
@@ -32,8 +33,9 @@ from dataclasses import replace
 from isal import isal_zlib
 from result_rows import CLUSTER, many
 from test_stat_file_writing import RUN, SUMMARY
-from ssbench.run_results import RunResultsWriter, records
-from ssbench.run_results.columns import MAX_ROWS
+from ssbench.results import records
+from ssbench.results.writer import RunResultsWriter
+from ssbench.results.columns import MAX_ROWS
 
 def wait(writer):
     while writer._waiting:

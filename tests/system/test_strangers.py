@@ -16,9 +16,9 @@ from processes import Fleet, Program, limited
 from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
 from zmtp_peer import FLOOD, FalseMaster, flood_and_reset, reset, shake_hands
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
-from ssbench.run_results import open_results
+from ssbench.results.formats import open_results
 
 #: Seconds that the store takes for an answer.
 DELAY = 0.02

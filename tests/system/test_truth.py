@@ -1,7 +1,7 @@
 """Short runs against a store that keeps its own record: what is printed against what it recorded.
 
 A pause of any process is in both: what is compared is true at whatever pace the run went.
-tests/unit/test_truth.py has the exact figures.
+tests/unit/helpers/test_truth.py has the exact figures.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from planted import printed
 from processes import Fleet
 from runs import store, wait_until, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.run_results import open_results
-from ssbench.statistics import summarize
+from ssbench.base.errors import ExitCode
+from ssbench.results.formats import open_results
+from ssbench.statistics.summary import summarize
 
 SIZE = 20_000
 USERS = 4

@@ -12,11 +12,11 @@ import swiftclient
 from processes import Fleet
 from runs import outcome, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.export import write_csv
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.names import MARK_PREFIX
-from ssbench.run_results import open_results
+from ssbench.results.export import write_csv
+from ssbench.results.formats import open_results
+from ssbench.scenario.names import MARK_PREFIX
 
 #: Seconds until both begin, in which workers start and initial objects are uploaded, and how often a program
 #: could start in them besides: that says how busy this machine is.

@@ -18,19 +18,19 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import outcome, write_scenario
 
-from ssbench.errors import ExitCode
-from ssbench.export import write_csv
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.names import MARK_PREFIX, mark_name, run_mark
+from ssbench.results.export import write_csv
+from ssbench.results.formats import open_results
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.places import place_of
 from ssbench.run.tokens import TokenSource
-from ssbench.run_results import open_results
+from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
 from ssbench.scenario.reading import load
-from ssbench.swift import marks
-from ssbench.swift.credentials import Credentials
-from ssbench.swift.marks import Mark, Marks, this_process
+from ssbench.store.swift import marks
+from ssbench.store.swift.credentials import Credentials
+from ssbench.store.swift.marks import Mark, Marks, this_process
 
 
 def options_for(swift: LocalSwift) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from processes import Fleet
 from runs import outcome, store, write_scenario
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 
 
 def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ssbench"
 MODULES = {
@@ -19,26 +17,44 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 
-#: What a package must not import, because it is to be usable and testable without it.
-FORBIDDEN = {
-    "attribution": {"cli", "fleet", "run", "screen", "worker"},
-    "comparison": {"cli", "fleet", "run", "run_results", "screen", "worker"},
-    "document": {"cli", "fleet", "reports", "run", "run_results", "scenario", "screen", "statistics"},
-    "cluster": {"swift"},
-    "fleet": {"run", "worker", "screen", "swift", "cli"},
-    "metrics": {"fleet", "swift"},
-    "reports": {"run", "run_results", "screen", "cli"},
-    "results": {"fleet", "run_results", "screen"},
-    "run": {"cli", "reports", "statistics", "worker"},
-    "run_results": {"fleet", "run", "screen", "statistics"},
-    "store": {"fleet", "run", "scenario", "swift", "worker"},
-    "statistics": {"fleet", "run", "run_results", "screen", "reports"},
-    "swift": {"fleet", "run", "screen", "worker"},
-    "verdict": {"cli", "fleet", "reports", "run", "run_results", "screen", "worker"},
-    "web": {"cli", "fleet", "run", "worker"},
-    "worker": {"run", "scenario", "screen", "workload"},
-    "workload": {"fleet", "run", "screen", "swift"},
+#: The floor of each package, which imports from lower floors only. Leaves are on top: nothing imports them.
+FLOORS = {
+    "base": 1,
+    "document": 2,
+    "scenario": 3,
+    "results": 4,
+    "store": 4,
+    "fleet": 5,
+    "statistics": 5,
+    "reports": 6,
+    "run": 6,
+    "worker": 6,
+    "comparison": 7,
+    "api": 8,
+    "cli": 8,
+    "cluster": 9,
+    "local_swift": 9,
+    "monitoring": 9,
 }
+
+#: Packages that only some runs need. The others find them by name: in the modules that are named here.
+LEAVES = {"cluster", "local_swift", "monitoring"}
+FINDERS = {"cli.leaves", "cli.master", "reports.beside", "reports.products", "reports.schemas", "run.bench"}
+
+#: Modules that know which store it is. What else asks :mod:`ssbench.store.stores` for it.
+KNOW_SWIFT = {
+    "cli.auth_options",
+    "cli.auth_version",
+    "cli.cleanup_containers",
+    "run.ownership",
+    "run.tokens",
+    "worker.apart",
+    "worker.builders",
+    "worker.requests",
+}
+
+#: Tests of the whole house, and those of the helpers of tests.
+WHOLE = {"test_api_names", "test_architecture", "test_deploy", "test_documentation"}
 
 
 def package(module: str) -> str:
@@ -58,54 +74,102 @@ def imports(path: Path) -> set[str]:
 
 
 @cache
+def arrows() -> dict[str, set[str]]:
+    """Return for each module those that it imports, also under TYPE_CHECKING."""
+    return {module: imports(path) - {module} for module, path in MODULES.items()}
+
+
+@cache
 def packages() -> dict[str, set[str]]:
     graph: dict[str, set[str]] = defaultdict(set)
+    for module, others in arrows().items():
+        graph[package(module)].update(map(package, others))
+    # The package itself offers what others have, and is imported by none of them.
+    return {name: others - {name} for name, others in graph.items() if name}
+
+
+def test_the_map_has_all_packages_and_nothing_is_loose() -> None:
+    assert packages().keys() == FLOORS.keys()
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "api.py"}
+    assert len(set(FLOORS.values())) <= 10
+
+
+def test_a_package_imports_from_lower_floors_alone() -> None:
+    upwards = {
+        f"{module} -> {other}"
+        for module, others in arrows().items()
+        for other in others
+        if package(module) not in {"", package(other)}
+        and FLOORS.get(package(other), 10) >= FLOORS[package(module)]
+    }
+    assert not upwards
+
+
+def test_modules_import_each_other_in_one_direction() -> None:
+    TopologicalSorter(arrows()).prepare()  # raises CycleError, which names the cycle
+
+
+def test_leaves_are_named_where_they_are_found_and_nowhere_else() -> None:
     for module, path in MODULES.items():
-        graph[package(module)].update(package(each) for each in imports(path))
-    # The package itself holds the version, and imports nothing.
-    return {name: others - {name, ""} for name, others in graph.items() if name}
+        if package(module) in LEAVES:
+            continue
+        named = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(rf"ssbench\.({'|'.join(LEAVES)})[\w.:]*", node.value)
+        }
+        assert not named or module.removeprefix("ssbench.") in FINDERS, (module, named)
+        for name in named:
+            assert name.partition(":")[0] in MODULES
 
 
-def test_packages_import_each_other_in_one_direction() -> None:
-    TopologicalSorter(packages()).prepare()  # raises CycleError, which names the cycle
+def test_only_a_few_know_which_store_it_is() -> None:
+    knowing = {
+        module.removeprefix("ssbench.")
+        for module, others in arrows().items()
+        if package(module) != "store" and any(each.startswith("ssbench.store.swift") for each in others)
+    }
+    assert knowing == KNOW_SWIFT
 
 
-@pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_a_package_does_not_know(name: str) -> None:
-    assert FORBIDDEN[name] <= packages().keys()
-    assert not packages()[name] & FORBIDDEN[name]
+def test_the_http_client_does_not_know_swift() -> None:
+    for module, others in arrows().items():
+        if module.startswith("ssbench.store.http"):
+            assert not {each for each in others if each.startswith("ssbench.store.swift")}
 
 
-def described() -> set[str]:
-    """Return the names in the first column of the table of modules."""
+def test_the_tests_of_a_module_are_in_the_folder_of_its_package() -> None:
+    """``tests/unit/PACKAGE/test_MODULE.py``; what follows the name of the module says what of it."""
+    strays = []
+    for path in (ROOT / "tests" / "unit").rglob("test_*.py"):
+        folder = path.parent.relative_to(ROOT / "tests" / "unit")
+        if folder.parts[:1] == ("helpers",) or (not folder.parts and path.stem in WHOLE):
+            continue
+        tested = PACKAGE / folder
+        modules = {each.stem.strip("_") for each in tested.glob("*.py")} | {tested.name}
+        name = path.stem.removeprefix("test_")
+        if not any(name == each or name.startswith(f"{each}_") for each in modules):
+            strays.append(str(path.relative_to(ROOT)))
+    assert not strays
+
+
+def described() -> dict[str, set[str]]:
+    """Return the packages of the table in the documentation, each with the modules that it names."""
     text = (ROOT / "doc" / "architecture.rst").read_text()
-    names = set()
-    for cell in re.findall(r"^   \* - (``.*(?:\n     ``.*)*)", text, re.MULTILINE):
-        names.update(re.findall(r"``([\w/]+?)/?``", cell))
-    return names
+    table = text[text.index("The map\n") : text.index("Local workers reach the master")]
+    rows = re.findall(r"^   \* - ``(\w+)``\n     - (.*(?:\n       .*)*)", table, re.MULTILINE)
+    return {name: set(re.findall(r"``([a-z_]+)``", what)) for name, what in rows}
 
 
-def test_the_documentation_names_modules_that_exist() -> None:
-    names = described()
-    assert len(names) > 20
-    for name in names:
-        assert (PACKAGE / f"{name}.py").is_file() or (PACKAGE / name).is_dir(), name
-
-
-def test_what_the_table_says_of_modules_is_of_some_that_exist() -> None:
-    """The second column too, with names of modules within a package."""
-    text = (ROOT / "doc" / "architecture.rst").read_text()
-    table = text[text.index(".. list-table::") : text.index("Local workers reach the master")]
-    known = {path.stem for path in MODULES.values()} | {path.parent.name for path in MODULES.values()}
-    named = {re.split("[./]", name)[-1] for name in re.findall(r"``([a-z_./]+?)/?``", table)}
-    # A reference to a run, and files that are no modules.
-    assert named - known <= {"last", "jinja", "js", "uplot"}
-
-
-def test_the_documentation_leaves_no_package_out() -> None:
-    written = {name.split("/")[0] for name in described()}
-    missing = packages().keys() - written - {"errors", "names", "profiling", "suggestions"}
-    assert not missing
+def test_the_documentation_has_every_package_and_modules_that_exist() -> None:
+    assert described().keys() == FLOORS.keys() - {"api"}
+    for name, modules in described().items():
+        there = {each.stem for each in (PACKAGE / name).rglob("*.py")} | {
+            each.name for each in (PACKAGE / name).iterdir()
+        }
+        assert modules - there <= {"api"}, name
 
 
 def test_every_package_is_in_the_wheel() -> None:

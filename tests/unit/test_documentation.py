@@ -10,7 +10,7 @@ import docutils.nodes
 import pytest
 
 from ssbench.cli import master
-from ssbench.figures.table import COUNTED, FIGURES, find
+from ssbench.document.figures import COUNTED, FIGURES, find
 from ssbench.scenario.reading import load
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from ssbench.base.printable import printable
 from ssbench.document.drawing import blocks, charts_of, draw, times_of
 from ssbench.document.elements import Document, Element, Note, Section, Span, Tile, View
-from ssbench.printable import printable
 
 #: Characters of a cell or a warning beyond this are cut off.
 _MOST_CELL = 200

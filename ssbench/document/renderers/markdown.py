@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ssbench.base.printable import printable
 from ssbench.document.columns import UNBROKEN, bar, bars
 from ssbench.document.elements import (
     Bars,
@@ -25,7 +26,6 @@ from ssbench.document.elements import (
     View,
     Warnings,
 )
-from ssbench.printable import printable
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
 #: What Markdown or HTML would take for more than a character.

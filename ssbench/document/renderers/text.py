@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile, pairwise, product
 
-from ssbench.colour import Toned, paint
+from ssbench.base.colour import Toned, paint
+from ssbench.base.printable import printable
 from ssbench.document.columns import UNBROKEN, bar, bars, cut, paragraph, width, wrap
 from ssbench.document.elements import (
     Bars,
@@ -29,7 +30,6 @@ from ssbench.document.elements import (
     View,
     Warnings,
 )
-from ssbench.printable import printable
 
 #: Columns of a bar in a cell.
 _BAR = 13

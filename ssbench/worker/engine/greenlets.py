@@ -23,9 +23,9 @@ from time import monotonic
 import gevent
 from gevent import getcurrent
 
-from ssbench.body_files import refuse_outside
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters, Spent
+from ssbench.scenario.body_files import refuse_outside
 from ssbench.worker.engine.contract import Ended, Engine
 from ssbench.worker.engine.due import DueJobs, Work
 from ssbench.worker.engine.noop import NoopEngine

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.auth_options import OPTIONS
 from ssbench.cli.auth_version import AUTH_TYPES, check_complete, choose_cloud, choose_version
-from ssbench.errors import UsageError
-from ssbench.swift.credentials import Version
+from ssbench.store.swift.credentials import Version
 
 NAMES = [option.variable for option in OPTIONS]
 TRIO = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 from result_rows import many
 
+from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.cli import capacity, capacity_runs, master
 from ssbench.cli.capacity_runs import Setting
-from ssbench.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results import Failure, Sink
+from ssbench.results.block import Failure
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.sink import Sink
+from ssbench.results.writer import RunResultsWriter
 from ssbench.run import BenchOptions, RunOptions, RunOutcome
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)

@@ -13,11 +13,11 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from stand_in_account import StandInAccount
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import cleanup_containers, master
-from ssbench.errors import ExitCode, UsageError
-from ssbench.screen import terminal
-from ssbench.swift import cleanup, containers
-from ssbench.swift.marks import Mark
+from ssbench.run import terminal
+from ssbench.store.swift import cleanup, containers
+from ssbench.store.swift.marks import Mark
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_containers_of_a_run_that_is_under_way_stay(
 ) -> None:
     mark = Mark(run="1f", host="h", pid=1)
     used = ["ssbench_000000", "ssbench_000001_gold"]
-    monkeypatch.setattr("ssbench.swift.marks.containers_in_use", lambda *_: dict.fromkeys(used, mark))
+    monkeypatch.setattr("ssbench.store.swift.marks.containers_in_use", lambda *_: dict.fromkeys(used, mark))
     code = clean(*at(server), *given)
     assert len(account.containers) == left
     if given:

@@ -11,8 +11,8 @@ import pytest
 import zmq
 from processes import free_ports
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import kill_workers
-from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import shutdown
 
 

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
+from ssbench.base.errors import UsageError
 from ssbench.cli import scenario_file
-from ssbench.errors import UsageError
 
 
 def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = None) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from ssbench.base.errors import UsageError
 from ssbench.cli import unfit
-from ssbench.errors import UsageError
 
 FILE = "/etc/ssbench.toml"
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from ssbench import children
+from ssbench.base import children
+from ssbench.base.errors import UsageError
 from ssbench.cluster import observer as module
-from ssbench.cluster.observation import Observation, Proxy
 from ssbench.cluster.observer import Observer
-from ssbench.errors import UsageError
+from ssbench.results.observation import Observation, Proxy
 
 Program = Callable[[str], None]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from ssbench.base.errors import UsageError
 from ssbench.cluster import ring
 from ssbench.cluster.ring import Kind, Replica
-from ssbench.errors import UsageError
 
 #: A ring of four partitions; the last replica has only two of them.
 DEVICES: list[dict[str, Any] | None] = [

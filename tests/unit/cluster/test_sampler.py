@@ -10,8 +10,8 @@ from fault_server import Certificates, FaultServer, Reply, Request
 from runs import wait_until
 
 from ssbench.cluster import sampler as module
-from ssbench.cluster.observation import Server
 from ssbench.cluster.sampler import Sampler, ask_info, make_pool
+from ssbench.results.observation import Server
 
 PATIENCE = 60.0
 LOAD = Reply(200, body=b'{"1m": 0.5}', headers=(("Server", "object-server/2.35.0"),))

@@ -18,10 +18,10 @@ import pytest
 from fault_server import FaultServer, Reply
 from runs import wait_until
 
-from ssbench import children
+from ssbench.base import children
 from ssbench.cluster import _watch
 from ssbench.cluster._watch import Task, Watch, dropped
-from ssbench.cluster.observation import Observation
+from ssbench.results.observation import Observation
 
 INFO = Reply(200, body=json.dumps({"swift": {"version": "2.35.0"}, "slo": {}}).encode())
 

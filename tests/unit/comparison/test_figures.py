@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ssbench.comparison.figures import FIGURES, RunFigures, Sample, _sample, having
-from ssbench.figures import Range
+from ssbench.document.figures import Range
 
 KEY = ("READ", None)
 RANKED = next(key for key, figure in FIGURES.items() if figure.rank is not None)

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 import zmq
 
-from ssbench.errors import ExitCode
+from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
 from ssbench.fleet.shutdown import Shutdown
 from ssbench.fleet.sockets import MasterSockets

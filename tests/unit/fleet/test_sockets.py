@@ -12,7 +12,7 @@ import zmq
 from processes import PATIENCE, free_ports
 from zmtp_peer import reset, shake_hands
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.fleet import sockets as module
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.sockets import MasterSockets

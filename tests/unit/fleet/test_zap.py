@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from ssbench.errors import KeyFileError
+from ssbench.base.errors import KeyFileError
 from ssbench.fleet import allowed
 from ssbench.fleet import key as fleet_key
 from ssbench.fleet.addresses import BindAddress

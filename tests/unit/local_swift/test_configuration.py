@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ssbench.errors import UsageError
+from ssbench.base.errors import UsageError
 from ssbench.local_swift.configuration import Configuration, tempauth
 from ssbench.local_swift.layout import LISTINGS, Layout, Policy
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from runs import wait_until
 
-from ssbench.errors import ClusterError, UsageError
+from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster
 from ssbench.local_swift.processes import PortTakenError
 

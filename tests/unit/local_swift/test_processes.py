@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from runs import wait_until
 
-from ssbench import children
-from ssbench.errors import ClusterError
+from ssbench.base import children
+from ssbench.base.errors import ClusterError
 from ssbench.local_swift.processes import PortTakenError, ServerProcess
 
 READY = "print('ready', flush=True); signal.pause()"

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import ALSO, packed, row
 
-from ssbench.results import UNKNOWN, Failure, Rows
+from ssbench.results.block import Failure
+from ssbench.results.rows import Rows
+from ssbench.results.schema import UNKNOWN
 
 RESULTS = st.lists(
     st.fixed_dictionaries(

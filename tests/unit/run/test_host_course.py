@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from ssbench import host
+from ssbench.base import host
+from ssbench.base.host import Reading
 from ssbench.fleet.worker_load import Load
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.host import Reading
-from ssbench.results import HostFacts
+from ssbench.results.description import HostFacts
 from ssbench.run import host_course
 
 HERE = socket.gethostname()[:255]

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from ssbench import interruption
-from ssbench.errors import ExitCode
+from ssbench.base import interruption
+from ssbench.base.errors import ExitCode
 from ssbench.run.interrupts import Interrupts
 
 

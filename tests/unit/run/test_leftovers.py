@@ -20,7 +20,7 @@ from ssbench.run.part import parts_of
 from ssbench.run.places import Place
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.swift.credentials import Credentials, Session
+from ssbench.store.swift.credentials import Credentials, Session
 
 SCENARIO = Scenario("s", (SizeClass("c", 1, 1, 500, (1, 1, 1, 1)),), 8, operation_count=1, container_base="b")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssbench.fleet.wire import Result
-from ssbench.operation import Settings
-from ssbench.operations import CREATE, DELETE, LIST, LIST_ACCOUNT
 from ssbench.run.listings import Listings
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation_table import CREATE, DELETE, LIST, LIST_ACCOUNT
 
 WEIGHTS = {"create": 1.0, "delete": 1.0, "list": 1.0, "list_account": 1.0}
 SCENARIO = Scenario(

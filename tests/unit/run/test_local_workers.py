@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from awake import awake
 
-from ssbench import children
-from ssbench.errors import UsageError
+from ssbench.base import children
+from ssbench.base.errors import UsageError
 from ssbench.run.local_workers import LocalWorkers
 
 #: In place of a worker: it ends with its standard input.

@@ -11,7 +11,7 @@ import pytest
 import requests
 from swiftclient.exceptions import ClientException
 
-from ssbench.errors import ClusterError
+from ssbench.base.errors import ClusterError
 from ssbench.run.loop import Loop
 from ssbench.run.request_thread import NoAnswerError, RequestThread, unexpected
 

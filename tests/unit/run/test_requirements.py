@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from fault_server import FaultServer, Reply, Request
 
-from ssbench.errors import ClusterError, UsageError
+from ssbench import load_scenario
+from ssbench.base.errors import ClusterError, UsageError
 from ssbench.run.options import RunOptions
 from ssbench.run.part import parts_of
 from ssbench.run.requirements import (
@@ -25,8 +26,8 @@ from ssbench.run.requirements import (
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.store.request_options import RequestOptions
-from ssbench.swift import tempurl
-from ssbench.swift.credentials import Credentials, Session
+from ssbench.store.swift import tempurl
+from ssbench.store.swift.credentials import Credentials, Session
 
 LIMITS = {"max_meta_count": 90, "max_meta_value_length": 256, "max_meta_overall_size": 4096}
 EVERYTHING = {"swift": LIMITS, "slo": {}, "bulk_upload": {}, "tempurl": {}}
@@ -43,7 +44,7 @@ def scenario(profile: dict[str, float] | None = None, **values: Any) -> Scenario
         "profile": profile or {"read": 1},
         **values,
     }
-    return Scenario.from_dict({key: value for key, value in data.items() if value is not None})
+    return load_scenario({key: value for key, value in data.items() if value is not None})
 
 
 def tokens(*urls: str) -> TokenSource:

@@ -7,7 +7,7 @@ import logging
 import pytest
 from simulated import Network
 
-from ssbench.errors import WorkerError
+from ssbench.base.errors import WorkerError
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.loop import Loop

@@ -10,7 +10,8 @@ import pytest
 from counted import SCENARIO, failed, row
 from result_rows import block
 
-from ssbench.results import ResultBlock, RunDescription, StageFacts
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.delivery import Delivery, behind, spread, together, waits
 from ssbench.statistics.figures import Figures, merge_figures

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results import Mark, ResultBlock
+from ssbench.results.block import ResultBlock
+from ssbench.results.schema import Mark
 from ssbench.statistics.figures import Figures, merge_figures
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.latencies import Latencies

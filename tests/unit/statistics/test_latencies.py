@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results import Mark
+from ssbench.results.schema import Mark
 from ssbench.statistics import latencies as module
 from ssbench.statistics import latency_collector
 from ssbench.statistics.latencies import Latencies, measured, merge, plain

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block, row
 
-from ssbench.results import LOST, Failure, ResultBlock
+from ssbench.results.block import LOST, Failure, ResultBlock
 from ssbench.statistics.members import MembersCollector
 
 

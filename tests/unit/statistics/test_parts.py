@@ -8,11 +8,11 @@ import pytest
 from counted import SCENARIO, Memory, row
 from result_rows import block
 
-from ssbench.results import RunDescription, RunSummary, StageFacts
+from ssbench.results.description import RunDescription, RunSummary, StageFacts
 from ssbench.scenario.model import Group, Stage
-from ssbench.statistics import summarize
 from ssbench.statistics.facts import OwnFacts
 from ssbench.statistics.parts import facts_of_groups, mean_users
+from ssbench.statistics.summary import summarize
 
 PLAN = (Stage(10.0, (2, 2)), Stage(20.0, (2, 6)), Stage(5.0, (4, 4), (2.0, 2.0)))
 

@@ -8,17 +8,11 @@ import pytest
 from msgspec import structs
 from result_rows import many
 
-from ssbench.operations import OPERATIONS
-from ssbench.results import (
-    GroupFacts,
-    ResultBlock,
-    RunDescription,
-    RunSummary,
-    StageFacts,
-    WorkerFacts,
-)
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import GroupFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Collector
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.statistics.collect import Collector
 from ssbench.statistics.facts import OwnFacts
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread, numbers_of
 

@@ -8,11 +8,12 @@ import noise
 import numpy as np
 import pytest
 
-from ssbench.results import ResultBlock, RunDescription
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import summarize
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import _matters, find_cut
+from ssbench.statistics.summary import summarize
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.errors import WireError
+from ssbench.base.errors import WireError
 from ssbench.worker.flood import Flood, bytes_received
 
 MEGABYTE = 1_000_000

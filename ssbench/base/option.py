@@ -1,0 +1,136 @@
+"""Options as one table: what is said of an option is said at its field, and all else follows from that.
+
+A field of a record is an option where its type is annotated with an :class:`Option`::
+
+    retries: Annotated[int, Meta(ge=0), Option("maximum number of retries", Unit.NUMBER)] = 10
+
+From that follow its argument on the command line, its help with the default, the check of a value that a
+program gives (:func:`check`), and what the stat file keeps (:func:`recorded`). Where the record is one of the
+wire, its place there follows too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from msgspec import Meta, structs
+
+from ssbench.base.errors import UsageError
+
+
+class Unit(Enum):
+    """What a value is, which says how it is read and how the help names it."""
+
+    SECONDS = auto()
+    BYTES = auto()
+    NUMBER = auto()
+    LABEL = auto()
+    FLAG = auto()
+
+
+class Group(Enum):
+    """Where the help of the command line has an option; the value is the heading."""
+
+    LOAD = "load"
+    REQUESTS = "requests"
+    RESULTS = "results"
+    FLEET = "fleet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """What is said of an option, besides its default and its bounds, which are those of the field.
+
+    ``letter`` is its short spelling. ``flag`` is its long one where that is not the name of the field; one of
+    ``--no-`` turns off what the field turns on. ``default`` says in the help what no value means, or how the
+    default is spelt. ``parse`` reads a value that no unit describes; it raises ValueError. ``kept`` says that
+    the stat file keeps it, ``metavar`` how the help names a value where its unit does not say it, ``group``
+    under which heading the help has it.
+    """
+
+    help: str
+    unit: Unit
+    letter: str | None = None
+    flag: str | None = None
+    default: str | None = None
+    parse: Callable[[str], Any] | None = None
+    kept: bool = True
+    metavar: str | None = None
+    group: Group = Group.REQUESTS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An option, with what follows from its field: values are ``least`` or more, or ``above`` a number."""
+
+    name: str
+    option: Option
+    default: Any
+    least: float | None
+    above: float | None
+
+    @property
+    def flag(self) -> str:
+        """The long spelling."""
+        return self.option.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def turns_off(self) -> bool:
+        """Whether the option sets its field to False."""
+        return self.option.unit is Unit.FLAG and self.default is True
+
+
+def table(record: type) -> Mapping[str, Row]:
+    """Return the options of a record, a dataclass or a struct, by the names of their fields."""
+    return _table(record)
+
+
+@cache
+def _table(record: Any) -> Mapping[str, Row]:
+    rows = {}
+    defaults = _defaults(record)
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        notes = list(_notes(hint))
+        option = next((note for note in notes if isinstance(note, Option)), None)
+        if option is None:
+            continue
+        bounds = next((note for note in notes if isinstance(note, Meta)), Meta())
+        rows[name] = Row(name, option, defaults[name], bounds.ge, bounds.gt)
+    return rows
+
+
+def _notes(hint: Any) -> Iterator[object]:
+    """Yield what a type is annotated with, and what its alternatives are (``Time | None``)."""
+    yield from getattr(hint, "__metadata__", ())
+    for alternative in get_args(getattr(hint, "__origin__", None)):
+        yield from getattr(alternative, "__metadata__", ())
+
+
+def _defaults(record: type) -> dict[str, Any]:
+    if dataclasses.is_dataclass(record):
+        return {field.name: field.default for field in dataclasses.fields(record)}
+    return {field.name: field.default for field in structs.fields(record)}
+
+
+def check(record: object) -> None:
+    """Raise UsageError for a number that is out of the bounds of its field."""
+    for row in table(type(record)).values():
+        value = getattr(record, row.name)
+        if value is None:
+            continue
+        if row.least is not None and not value >= row.least:
+            raise UsageError(f"{row.name}: expected {row.least:g} or more, not {value!r}")
+        if row.above is not None and not value > row.above:
+            raise UsageError(f"{row.name}: expected a number above {row.above:g}, not {value!r}")
+
+
+def recorded(record: object) -> dict[str, object]:
+    """Return what the stat file keeps of the options of a record, as plain values or texts."""
+    kept = {row.name: getattr(record, row.name) for row in table(type(record)).values() if row.option.kept}
+    plain = (bool, int, float, str, type(None))
+    return {name: value if isinstance(value, plain) else str(value) for name, value in kept.items()}

@@ -1,0 +1,88 @@
+"""Text of others, as it may be shown: on a terminal, in a line of a report, in JSON, in a cell of CSV.
+
+Names, transaction ids, error messages and lines of logs come from files and other hosts. What of them would
+control a terminal, or let a line read in another order than it is written, is replaced. Everything that a
+program prints passes through one of two sinks, :mod:`ssbench.run.terminal` and
+:mod:`ssbench.cli.output_file`, which do that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO, cast
+
+from ssbench.base.colour import SEQUENCES
+
+#: Control characters, line and paragraph separators, and what overrides the direction of writing (Unicode's
+#: Technical Report 36, 2.5). Marks of a direction, which names in Arabic may hold, are not among them.
+_BEYOND_LINES = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_IN_TEXT = re.compile(f"[{_BEYOND_LINES}]")
+_IN_LINE = re.compile(f"[{_BEYOND_LINES}\t\n\ud800-\udfff]")
+_BUT_COLOURS = re.compile(f"({'|'.join(map(re.escape, SEQUENCES))})|[{_BEYOND_LINES}]")
+
+#: What a spreadsheet takes for the beginning of a formula
+#: (https://owasp.org/www-community/attacks/CSV_Injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?%?\Z", re.ASCII)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, with U+FFFD for each character that controls a terminal or a line."""
+    return text if text.isprintable() else _IN_LINE.sub("\ufffd", text)
+
+
+def shown(text: str) -> str:
+    """Return a text of several lines with U+FFFD for each character that controls a terminal or a line."""
+    return text if text.isprintable() else _IN_TEXT.sub("\ufffd", text)
+
+
+def painted(text: str) -> str:
+    """Return a text as :func:`shown` does, but with the colours of :func:`ssbench.base.colour.paint`."""
+    return text if text.isprintable() else _BUT_COLOURS.sub(lambda found: found[1] or "\ufffd", text)
+
+
+def in_json(text: str) -> str:
+    """Return a text of JSON in which these characters are written as escapes, so that nothing is lost."""
+    return text if text.isprintable() else _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def of(format_: str) -> Callable[[str], str]:
+    """Return what makes texts of a format printable: nothing may be lost of JSON."""
+    return in_json if format_ == "json" else shown
+
+
+def cell(text: str) -> str:
+    """Return a text for a cell of CSV: an apostrophe precedes what a spreadsheet would take for a formula."""
+    text = printable(text)
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.match(text) and text != "-" else text
+
+
+class PrintableStream:
+    """A text stream that passes on what ``clean`` makes of a text; all else is that of the stream."""
+
+    def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
+        self._stream = stream
+        self._clean = clean
+
+    def let_paint(self) -> None:
+        """Let colours pass from now on; for what is made of texts that are printable each by itself."""
+        if self._clean is shown:
+            self._clean = painted
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._stream.write(self._clean(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def stream(out: TextIO, clean: Callable[[str], str] = shown) -> TextIO:
+    """Return a stream over another one, which can be shown on a terminal whatever is written to it."""
+    return cast("TextIO", PrintableStream(out, clean))

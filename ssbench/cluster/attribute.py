@@ -1,0 +1,355 @@
+"""``ssbench-master attribute``: which node was slow, from the logs of Swift."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import archives, output_file
+from ssbench.cli.options import add_force, add_renamed, positive_int
+from ssbench.cluster import attribute_changes, attribute_requests
+from ssbench.reports import products
+from ssbench.reports.products import Product
+
+if TYPE_CHECKING:
+    from ssbench.cluster import files
+    from ssbench.cluster.joined import Joined
+    from ssbench.cluster.records import Attribution
+    from ssbench.cluster.spans import Request
+    from ssbench.results.description import RunSummary
+    from ssbench.statistics.waits import Wait
+
+_log = logging.getLogger(__name__)
+
+#: Results that are joined with logs at most, unless the user asks for another number.
+_SAMPLE = 1_000_000
+
+EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
+
+DESCRIPTION = (
+    "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
+    " which proxy, node or device made requests slow. doc/which-node.rst tells how to collect the logs."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    archives.add_stat_file(parser)
+    parser.add_argument(
+        "--swift-logs",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="LOG",
+        help="logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
+        " NODE=FILE where the lines do not name the node that wrote them",
+    )
+    parser.add_argument(
+        "--log-format",
+        type=_template,
+        metavar="TEMPLATE",
+        help="the proxies' log_msg_template, where they have one",
+    )
+    parser.add_argument(
+        "--hosts",
+        nargs="+",
+        action=_Merge,
+        type=_hosts,
+        default={},
+        metavar="NODE=ADDRESS",
+        help="addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
+        " proxies, recon and statsd (default: known by devices' names where these do not repeat)",
+    )
+    parser.add_argument(
+        "--ring",
+        nargs="+",
+        action="extend",
+        type=_ring,
+        default=[],
+        metavar="FILE",
+        help="ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
+        " same where --hosts does not (needs: pip install swift eventlet)",
+    )
+    add_renamed(
+        parser,
+        "--report-file",
+        "-f",
+        type=Path,
+        default="-",
+        metavar="FILE",
+        help="file for the report (default: standard output)",
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="file for everything as JSON; - is standard output (default: none)",
+    )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="file for the report of the run as a page with charts, with a section of what the logs say",
+    )
+    parser.add_argument(
+        "--sample",
+        type=_sample,
+        default=_SAMPLE,
+        metavar="N",
+        help="of more results than this, take a random sample, for which about 1 GB of memory a million is"
+        f" needed, or take all (default: {_SAMPLE:,})",
+    )
+    attribute_changes.add_arguments(parser)
+    attribute_requests.add_arguments(parser)
+    add_force(parser)
+
+
+def _sample(text: str) -> int | None:
+    return None if text == "all" else positive_int(text)
+
+
+def _template(text: str) -> str:
+    """Check a template; raises what argparse turns into a line."""
+    from ssbench.cluster.lines import template_parser
+
+    try:
+        template_parser(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
+    from ssbench.cluster import files
+    from ssbench.cluster.findings import attribute
+    from ssbench.cluster.json_record import Attributed
+    from ssbench.cluster.records import RunFacts
+
+    arguments.stats_file = archives.stat_file(arguments)
+    attribute_requests.check(arguments)
+    before = attribute_changes.check(arguments)
+    others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
+    outputs = [arguments.report_file, *others]
+    output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
+    on_stdout = sum(map(output_file.is_standard_output, others))
+    if on_stdout > 1:
+        raise UsageError("standard output (-) is given for two outputs")
+    if before:
+        attribute_changes.write(arguments, before, partial(_join, most=arguments.sample), _overload)
+        return ExitCode.OK
+    logs = files.find(arguments.swift_logs)
+    joined, summary = _join(
+        arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
+    )
+    for count in joined.files:
+        if not count.of_run and not count.of_daemons:
+            _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
+    if attribute_requests.write(arguments, joined):
+        return ExitCode.OK
+    by_ring, unlogged = _by_ring(arguments.ring, joined)
+    # An address with a port is looked up before one without.
+    by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in arguments.hosts}
+    hosts = by_ring | arguments.hosts
+    cluster = summary.cluster if summary else None
+    facts = RunFacts(hosts, cluster, _overload(joined, summary), tuple(unlogged))
+    found = Attributed(attribute(joined, facts), _waits(joined))
+    if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
+        with output_file.writing(arguments.report_file, force=arguments.force) as out:
+            out.write(products.find(Product.ATTRIBUTION, "text")(found, output_file.view(out)))
+    if arguments.json:
+        with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
+            out.write(products.find(Product.ATTRIBUTION, "json")(found))
+    if arguments.html:
+        _write_page(arguments, found.found, attribute_requests.requests(arguments, joined))
+    return ExitCode.OK
+
+
+def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[Request]) -> None:
+    from ssbench.cli.stat_file import reading
+    from ssbench.cluster import attribution_report
+    from ssbench.document.renderers import html
+    from ssbench.reports import run
+    from ssbench.reports.options import ReportOptions
+    from ssbench.statistics.summary import summarize
+
+    with reading(arguments.stats_file) as results:
+        statistics = summarize(results, products.GROUPS, over_time=True)
+    options = ReportOptions()
+    sections = [attribution_report.section(found)]
+    if requests:
+        sections.append(attribution_report.requests(requests))
+    page = html.render(run.document(statistics, options, sections), options)
+    done = output_file.say_written
+    with output_file.writing(arguments.html, force=arguments.force, done=done) as out:
+        out.write(page)
+
+
+def _hosts(text: str) -> dict[str, str]:
+    """Parse NODE=ADDRESS; raises what argparse turns into a line."""
+    from ssbench.cluster.addresses import parse_hosts
+
+    try:
+        return parse_hosts([text])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _ring(text: str) -> Path:
+    """Check the name of a ring file; raises what argparse turns into a line."""
+    from ssbench.cluster import ring
+
+    try:
+        ring.kind(path := Path(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return path
+
+
+def _by_ring(paths: list[Path], joined: Joined) -> tuple[dict[str, str], list[str]]:
+    """Return the nodes by address that ring files tell, and the addresses of object servers without a log.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    if not paths:
+        return {}, []
+    from ssbench.cluster import by_ring, ring
+
+    found = by_ring.find(joined, partial(ring.placed, paths))
+    if unknown := sorted({each.node for each in joined.devices} - set(found.hosts.values())):
+        _log.warning(
+            "--ring: of %s the addresses are not known: a ring of another cluster, or its devices are always"
+            " together with others of the same names; --hosts can tell",
+            ", ".join(unknown),
+        )
+    return found
+
+
+class _Merge(argparse.Action):
+    """Put dictionaries together."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        merged = dict(getattr(namespace, self.dest) or {})
+        for each in values if isinstance(values, list) else []:
+            merged.update(each)
+        setattr(namespace, self.dest, merged)
+
+
+def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
+    """Say in what way the load generator was the limit of the run."""
+    import numpy as np
+
+    from ssbench.statistics.generator import Measured, generator
+
+    latency = joined.operations.latency[~np.isnan(joined.operations.latency)]
+    if not len(latency):
+        return ()
+    median, p99 = np.quantile(latency, (0.5, 0.99))
+    ended = joined.operations.ended
+    # Whether users were idle is not known here.
+    measured = Measured(float(ended[0]), float(ended[-1]), float(median), float(p99), None, 0)
+    return generator(summary, measured).limits
+
+
+def _join(
+    stats_file: Path,
+    logs: list[files.LogFile],
+    template: str | None,
+    transaction: str | None,
+    most: int | None,
+) -> tuple[Joined, RunSummary | None]:
+    from ssbench.cli.stat_file import reading
+    from ssbench.cluster import texts
+    from ssbench.cluster.join import Join
+    from ssbench.cluster.joined import NO_INDEX
+
+    with reading(stats_file) as results:
+        join = Join(results, template, transaction, most)
+        for warning in results.warnings:
+            _log.warning("%s: %s", stats_file, warning)
+        summary = results.summary
+    if not join.identified:
+        raise UsageError(
+            f"{stats_file}: no result has a transaction id of Swift, so no log can be joined with it"
+        )
+    join.read(logs)
+    joined = join.joined()
+    if sentence := texts.sampled(len(joined.operations.code), joined.results):
+        _log.warning("%s: %s", stats_file, sentence)
+    if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
+        raise UsageError(_nothing(stats_file, joined, template))
+    for count in joined.files:
+        if count.damage:
+            _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
+    return joined, summary
+
+
+def _nothing(stats_file: Path, joined: Joined, template: str | None) -> str:
+    """Say why not one line is of the run."""
+    lines = sum(file.lines for file in joined.files)
+    if unread := _unread(joined, lines, template):
+        return f"{stats_file}: {unread}"
+    text = f"{stats_file}: none of the {lines:,} lines of the logs is of this run"
+    first = min((file.first for file in joined.files if file.first is not None), default=None)
+    last = max((file.last for file in joined.files if file.last is not None), default=None)
+    if first is None or last is None:
+        return f"{text}: no line holds a transaction id of Swift"
+    if joined.began is None or joined.ended is None:
+        return text
+    if last < joined.began:
+        return f"{text}: they end {joined.began - last:,} s before it"
+    if first > joined.ended:
+        return f"{text}: they begin {first - joined.ended:,} s after it"
+    return f"{text}, though they are of the same time: are they of another cluster, or is log_requests off?"
+
+
+def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
+    """Say what of the lines themselves cannot be read."""
+    if of_run := sum(file.of_run for file in joined.files):
+        hint = (
+            "the template that --log-format gives does not fit them"
+            if template
+            else "if the proxies have a log_msg_template, give it as --log-format"
+        )
+        return (
+            f"{of_run:,} of {lines:,} lines name requests of this run, but none is an access line that could"
+            f" be read: {hint}"
+        )
+    if unclear := [file.path for file in joined.files if file.without_id]:
+        return (
+            f"no log could be joined with it: the access lines of {unclear[0]} have no whole transaction id"
+            " (tx, 21 hexadecimal digits, -, 10 more): was it cut off or masked?"
+        )
+    return None
+
+
+def _waits(joined: Joined) -> tuple[Wait, ...]:
+    """Return the waits in the latencies of the run, operations of a size within a factor of 4 together."""
+    import numpy as np
+
+    from ssbench.statistics.latencies import merge, plain
+    from ssbench.statistics.waits import waits_in
+
+    operations = joined.operations
+    latency = operations.latency
+    size = (np.log2(np.maximum(operations.size, 1)) // 2).astype(np.int64)
+    key = operations.code * np.int64(100) + size
+    known = latency > 0
+    ended = None if np.isnan(operations.ended[known]).any() else operations.ended
+    leaves = {}
+    for each in np.unique(key[known]).tolist():
+        rows = known & (key == each)
+        times = plain(latency[rows], None if ended is None else ended[rows])
+        leaves[each // 100, each % 100] = (times, merge(()))
+    return waits_in(leaves)

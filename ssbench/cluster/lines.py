@@ -1,0 +1,353 @@
+"""Lines of Swift's logs as records: access lines of proxies and storage servers, and errors.
+
+Pure functions of bytes. A prefix (:mod:`~ssbench.cluster.prefixes`) may precede the message, words of
+the form ``key=value`` may follow it, and a record of JSON may hold it
+(:mod:`~ssbench.cluster.envelopes`); a line is recognised by the shape of its message. No field that can
+hold a token is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ssbench.base.errors import UsageError
+from ssbench.cluster.envelopes import cells, opened
+from ssbench.cluster.prefixes import NAMED, host_of
+
+#: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` append to it. Until Swift 1.8
+#: it had 32 hexadecimal digits and no time.
+TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
+
+#: The line names no policy.
+NO_POLICY = -1
+
+
+class ProxyLine(NamedTuple):
+    """A proxy's access line. ``host`` is that of the prefix, empty without one; ``seconds`` request_time.
+
+    ``own`` is True for a request of the client, False for one that middleware made on its behalf.
+    """
+
+    host: bytes
+    method: bytes
+    status: int
+    seconds: float
+    own: bool
+    policy: int
+
+
+class BackendLine(NamedTuple):
+    """A storage server's access line.
+
+    ``server`` is ``object``, ``container`` or ``account``, by the path; ``names`` is the rest of that, from
+    the account on. ``asker`` is the program that sent the request (``proxy-server``, ``object-server``,
+    ``object-expirer``, ...), empty where none is named, and ``referer`` the request that it did so for.
+    ``proxy`` is (address, pid) of who sent it. ``seconds`` is trans_time.
+    """
+
+    host: bytes
+    server: bytes
+    device: bytes
+    partition: bytes
+    method: bytes
+    status: int
+    seconds: float
+    asker: bytes
+    proxy: tuple[bytes, bytes]
+    pid: bytes
+    policy: int
+    names: bytes
+    referer: bytes
+
+
+class ErrorLine(NamedTuple):
+    """An error that names a transaction. ``address`` is IP:PORT, ``device`` empty where none is named.
+
+    ``kind`` is one of ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``,
+    ``refusal`` (the proxy gave an error to the client), ``update`` (a container server did not take the
+    update of an object server), ``memcached`` (which did not answer a proxy) and ``client``.
+    """
+
+    host: bytes
+    kind: str
+    server: bytes
+    address: bytes
+    device: bytes
+    detail: str
+
+
+class SlowLine(NamedTuple):
+    """What an object server says of a slow request, since Swift 2.38: ``parts`` are seconds by name.
+
+    ``seconds`` are those of the whole; ``began`` is seconds since 1970 by its clock.
+    """
+
+    host: bytes
+    method: bytes
+    device: bytes
+    status: int
+    seconds: float
+    began: float
+    parts: tuple[tuple[str, float], ...]
+
+
+class CutLine(NamedTuple):
+    """An access line of which a part is missing, or that is of no known layout."""
+
+
+Line = ProxyLine | BackendLine | ErrorLine | SlowLine | CutLine
+ProxyParser = Callable[[bytes], ProxyLine | CutLine | None]
+
+_CUT = CutLine()
+#: Of a line, so much is searched for an error; an access line is no longer than the other.
+_ERROR_BYTES = 8192
+_MOST_BYTES = 65536
+_PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
+#: Seconds as Swift writes them; a number that was cut is none.
+_SECONDS = rb"(\d{1,7}\.\d{4,9})"
+_PROXY = re.compile(
+    rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d (\S+) \S+ \S+ (\d{1,3}) (?:\S+ ){6}tx[0-9a-f]{21}\S* \S+ "
+    + _SECONDS
+    + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
+)
+#: Possessive (+), so that nothing is remembered to try again. Daemons that ask through a proxy of their own
+#: are called ``Swift Object Expirer`` and so on.
+_BACKEND = re.compile(
+    rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "([^"]*+)"'
+    rb' "tx[0-9a-f]{21}[^"]*+" "(Swift [A-Za-z ]{1,40}+|[^ "]*+)(?: (\d{0,10}+))?" '
+    + _SECONDS
+    + rb'(?: "[^"]*+"(?: (\d++|-)(?: (\d++|-))?)?)?(?: \(txn: |( [\w.@-]{1,64}+=.*)?\s*$)'
+)
+#: What an access line of a storage server has, and no other line.
+BACKEND_LINE = b'] "'
+#: By the slashes in the path after device and partition.
+_SERVERS = (b"account", b"container", b"object")
+
+_NODE = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"
+_ERRORS = (
+    (
+        re.compile(rb"ERROR with (\w+) server " + _NODE + rb"(?: \[\S+\])? re: .*?: ([^:]*?)(?: \(txn: |$)"),
+        "",
+    ),
+    (
+        re.compile(
+            rb"Node will be error limited for [\d.]+s: ()" + _NODE + rb"(?:, error: (.*?))?(?: \(txn: |$)"
+        ),
+        "limited",
+    ),
+    (re.compile(rb"ERROR Insufficient Storage ()" + _NODE + rb"()(?: |$)"), "507"),
+    (re.compile(rb"Node error limited ()([^\s/]+:\d+) \((\S+?)\)()"), "limited"),
+    (
+        re.compile(rb"ERROR (container) update failed with " + _NODE + rb" .*?: ([^:]*?)(?: \(txn: |$)"),
+        "update",
+    ),
+    (
+        re.compile(
+            rb"ERROR (Container) update failed \(saving[^)]*\): \d+ response from " + _NODE + rb"()(?: |$)"
+        ),
+        "update",
+    ),
+    (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?:\d+)()(): "), "memcached"),
+    (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
+    (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
+    (re.compile(rb"()()()(Client disconnected|ERROR Client read timeout)"), "client"),
+)
+
+
+#: Of colours of a terminal, as they are or as rsyslog writes them.
+_COLOURS = re.compile(rb"(?:\x1b|#033)\[[\d;]*m")
+_SLOW = re.compile(
+    rb"Slow ([A-Z]{1,20}) \((\d{1,7}\.\d{3})s\) for /([^/ ]+)/.*?, status (\d{3}),"
+    rb" start_time=(\d{1,11}\.\d{3}),((?: \w+=\d{1,7}\.\d{3}s,?)*)"
+)
+_PARTS = re.compile(rb" (\w+)=(\d+\.\d+)s")
+
+
+def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
+    """Return what a line that holds a transaction id says; None for lines that say nothing of interest.
+
+    ``proxy`` reads proxies' access lines, that of the default layout unless one was made by
+    :func:`template_parser`.
+    """
+    if len(line) > _MOST_BYTES:
+        return _CUT
+    if b"[" in line and (b"\x1b[" in line or b"#033[" in line):
+        line = _COLOURS.sub(b"", line)
+    if line[-1:] == b"}" or line[-2:] == b"}\r":
+        found = _enclosed(line, proxy)
+        if found is not None:
+            return found
+    found = _bare(line, proxy)
+    has_no_host = isinstance(found, ProxyLine) and not found.host
+    if found is None or has_no_host or isinstance(found, CutLine):
+        cell = cells(line, TRANS_ID)
+        inner = _bare(cell.message, proxy) if cell else None
+        if cell and inner is not None:
+            return inner if isinstance(inner, CutLine) or inner.host else inner._replace(host=cell.host)
+    return found
+
+
+def _enclosed(line: bytes, proxy: ProxyParser | None) -> Line | None:
+    """Return what the line in a record of JSON says; a host in the line wins over that of the record."""
+    for record in opened(line, TRANS_ID):
+        found = _bare(record.message, proxy)
+        if found is not None:
+            return found if isinstance(found, CutLine) or found.host else found._replace(host=record.host)
+    return None
+
+
+def _bare(line: bytes, proxy: ProxyParser | None) -> Line | None:
+    if BACKEND_LINE in line:
+        return _backend(line)
+    found = (proxy or default_proxy)(line)
+    if found is not None:
+        # log_max_line_length puts this where it cuts; no field holds a blank, so nothing else does.
+        return _CUT if b" ... " in line else found
+    if slow := _SLOW.search(line, 0, _ERROR_BYTES):
+        return _slow(line[: slow.start()], slow)
+    for pattern, kind in _ERRORS:
+        match = pattern.search(line, 0, _ERROR_BYTES)
+        if match:
+            return _error(line[: match.start()], match, kind)
+    cut = b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
+    return _CUT if cut else None
+
+
+def _policy(word: bytes | None) -> int:
+    """Return the index of a policy; :data:`NO_POLICY` for what is none."""
+    return int(word) if word and len(word) < 10 and word.isdigit() else NO_POLICY
+
+
+def _backend(line: bytes) -> BackendLine | CutLine:
+    match = _BACKEND.search(line)
+    words = line[: match.start()].split() if match else []
+    if match is None or len(words) < 3:
+        return _CUT
+    method, device, partition, names, status, referer, asker, asker_pid, seconds, pid, policy, tail = (
+        match.groups()
+    )
+    return BackendLine(
+        host_of(words[:-3]) or _named(tail),
+        _SERVERS[min(names.count(b"/"), 2)],
+        device,
+        partition,
+        method,
+        int(status),
+        float(seconds),
+        _program(asker),
+        (words[-3], asker_pid or b""),
+        pid or b"-",
+        _policy(policy),
+        names,
+        referer,
+    )
+
+
+def _program(agent: bytes) -> bytes:
+    """Return the program that a User-Agent names; that of a daemon as its logs and its command have it."""
+    if agent[:6] == b"Swift ":
+        return agent[6:].replace(b" ", b"-").lower()
+    return b"" if agent == b"-" else agent
+
+
+def _named(tail: bytes | None) -> bytes:
+    """Return the host that words like ``host=storage1`` after a message name; empty without one."""
+    found = NAMED.search(tail) if tail else None
+    return found[1] if found else b""
+
+
+def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
+    """Read an access line of a proxy in the default layout of any version; None where it is none."""
+    match = _PROXY.search(line)
+    if match is None:
+        return _CUT if _PROXY_DATE.search(line) else None
+    method, status, seconds, source, policy = match.groups()
+    return ProxyLine(
+        host_of(line[: match.start()].split()[:-2]) or _named(line[match.end() :]),
+        method,
+        int(status),
+        float(seconds),
+        source in (b"-", None),
+        _policy(policy),
+    )
+
+
+_SHAPES = {
+    "transaction_id": rb"tx[0-9a-f]{21}\S*?",
+    "request_time": rb"\d{1,7}\.\d{4,9}",
+    "status_int": rb"\d{3}",
+    "method": rb"[A-Z]+",
+}
+
+
+def _pieces(template: str) -> list[tuple[str, str]]:
+    """Split a template as ``str.format`` does, where ``{{`` is a brace: texts, each with a field or none."""
+    try:
+        return [(literal, field or "") for literal, field, _, _ in string.Formatter().parse(template)]
+    except ValueError as error:
+        raise UsageError(f"no template of Swift: {error}") from None
+
+
+def template_parser(template: str) -> ProxyParser:
+    """Return a reader of lines that a proxy with this ``log_msg_template`` writes.
+
+    Raises UsageError when the template lacks what the join needs.
+    """
+    pieces = _pieces(template)
+    names = {field.partition(".")[0] for _, field in pieces}
+    if missing := [name for name in ("transaction_id", "request_time", "source") if name not in names]:
+        raise UsageError(
+            f"the template has no {' and no '.join(f'{{{name}}}' for name in missing)};"
+            " without it a line cannot be joined with a request"
+        )
+    pattern, seen = rb"", set[str]()
+    for literal, field in pieces:
+        pattern += re.escape(literal.encode())
+        if field:
+            # Fields are percent-encoded, so none holds a blank or a quotation mark. {end_time.datetime} is
+            # not {end_time}, and what occurs twice is read once.
+            shape = _SHAPES.get(field.partition(".")[0], rb'[^\s"]*')
+            new = field not in seen and field.isidentifier()
+            pattern += b"(?P<%b>%b)" % (field.encode(), shape) if new else b"(?:%b)" % shape
+            seen.add(field)
+    for name in ("transaction_id", "request_time", "source"):
+        if name not in seen:
+            raise UsageError(f"the template has {{{name}}} only in another form than {{{name}}}")
+    expression = re.compile(rb"(?<!\S)" + pattern + rb"(?=\s|$)")
+
+    def read(line: bytes) -> ProxyLine | None:
+        match = expression.search(line)
+        if match is None:
+            return None
+        found = match.groupdict()
+        policy = found.get("policy_index", b"-")
+        return ProxyLine(
+            host_of(line[: match.start()].split()),
+            found.get("method", b""),
+            int(found.get("status_int", b"0")),
+            float(found["request_time"]),
+            found["source"] in (b"-", b""),
+            _policy(policy),
+        )
+
+    return read
+
+
+def _slow(before: bytes, match: re.Match[bytes]) -> SlowLine:
+    method, seconds, device, status, began, parts = match.groups()
+    found = tuple((name.decode(), float(each)) for name, each in _PARTS.findall(parts))
+    return SlowLine(host_of(before.split()), method, device, int(status), float(seconds), float(began), found)
+
+
+def _error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
+    server, address, device, detail = (group or b"" for group in match.groups())
+    text = detail.decode("ascii", "replace").strip()
+    if "Insufficient Storage" in text:
+        kind = "507"
+    elif not kind:
+        lower = text.lower()
+        kind = "timeout" if "timeout" in lower else "connection" if "connection" in lower else "error"
+    return ErrorLine(host_of(before.split()), kind, server.lower(), address, device, text)

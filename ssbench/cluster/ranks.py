@@ -1,0 +1,393 @@
+"""Do requests that a server took part in take longer than others of the same kind? A rank test.
+
+Requests are compared within *strata* only: requests of one kind. In each, a request's score is its rank
+divided by n + 1, less the mean (van Elteren's weights of the Wilcoxon test). The sum of the scores of
+those that it took part in, divided by its standard deviation over all permutations within the
+strata, is a standard normal deviate where taking part does not matter. Scores of another kind make other
+tests of the same machinery: 1 for the slowest tenth and 0 else is the test of Mantel and Haenszel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.base.measures import PerhapsSeconds
+
+Floats = npt.NDArray[np.float64]
+#: Whole numbers of any width; products need 64 bits.
+Places = npt.NDArray[np.integer[Any]]
+#: From ranks (1 for the least) and the sizes of their strata to scores.
+Score = Callable[[Floats, Floats], Floats]
+
+#: The share of each stratum that counts as slow where some requests alone are delayed.
+SLOWEST = 0.15
+#: A test needs this many requests on either side.
+LEAST = 8
+
+#: So many candidates have numbers of 16 bits.
+_FEW_CANDIDATES = 1 << 16
+
+#: The probability below which what is said beside a verdict counts as evident.
+_EVIDENT = 0.01
+#: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
+#: next number.
+_SLICES = 20
+_ENOUGH_IN_SLICE = 20
+#: Dispersion is measured over at least this many slices, and only from deviates this large.
+_LEAST_SLICES = 5
+_LARGE = 2.0
+
+
+def wilcoxon(ranks: Floats, sizes: Floats) -> Floats:
+    """Score by ranks: a shift of all requests is found best, and outliers weigh no more than others."""
+    return ranks / (sizes + 1)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is compared: seconds, the kind (stratum) of each, and the group of each kind.
+
+    ``slices`` is the part of the run that each belongs to, where deviates are to allow for differences that
+    come and go.
+    """
+
+    seconds: Floats
+    stratum: Places
+    group: Places
+    slices: Places | None = None
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    @cached_property
+    def order(self) -> Places:
+        """The places in the order of strata, and of seconds within each; 32 bits are enough."""
+        return np.lexsort((self.seconds, self.stratum)).astype(np.int32)
+
+    def split(self, mask: npt.NDArray[np.bool_]) -> Units:
+        """Return the same with each stratum split in two: where the mask is True, and where it is not."""
+        _, first, stratum = np.unique(self.stratum * 2 + mask, return_index=True, return_inverse=True)
+        return Units(self.seconds, stratum.astype(np.int32), self.group[self.stratum[first]], self.slices)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Who took part in what: places of units and of ``count`` candidates, each pair once."""
+
+    unit: Places
+    candidate: Places
+    count: int
+
+    def of(self, candidate: int, units: int) -> npt.NDArray[np.bool_]:
+        """Return which of the units a candidate took part in."""
+        mask = np.zeros(units, np.bool_)
+        mask[self.unit[self.candidate == candidate]] = True
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Deviates:
+    """For each group (the last row: all together) and candidate: deviates, and counts.
+
+    A deviate is NaN where a test cannot tell: too few on either side, or always or never in it.
+    """
+
+    z: Floats
+    with_: Places
+    without: Places
+
+
+def distinct(numbers: Places) -> Places:
+    """Return each number once, in order.
+
+    Of millions of them np.unique, which hashes, takes five times as long.
+    """
+    return _distinct(np.sort(numbers))
+
+
+def _distinct(ordered: Places) -> Places:
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered if new.all() else ordered[new]
+
+
+def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
+    """Make pairs, each once."""
+    codes = unit.astype(np.int64)
+    codes *= count
+    codes += candidate
+    codes.sort()  # in its place: there may be ten million
+    codes = _distinct(codes).astype(np.int64, copy=False)
+    width = max(count, 1)
+    found = Pairs(np.empty(len(codes), np.int32), np.empty(len(codes), _kind(count)), count)
+    np.floor_divide(codes, width, out=found.unit, casting="unsafe")
+    np.remainder(codes, width, out=found.candidate, casting="unsafe")
+    return found
+
+
+def pairs_of_one(unit: Places, candidate: Places, count: int) -> Pairs:
+    """Make pairs of units that are in order and have one candidate each: ``unit`` is not copied."""
+    return Pairs(unit, candidate.astype(_kind(count)), count)
+
+
+def _kind(count: int) -> type[np.integer[Any]]:
+    """Return the type of numbers below a count, as small as there may be many of them."""
+    return np.uint16 if count <= _FEW_CANDIDATES else np.int32
+
+
+def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floats]:
+    """Return scores less the mean of their stratum; then for each stratum its size and variance."""
+    order = units.order
+    stratum, seconds = units.stratum[order], units.seconds[order]
+    sizes = np.bincount(units.stratum, minlength=len(units.group)).astype(np.float64)
+    starts = np.concatenate(([0.0], np.cumsum(sizes)[:-1]))
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (stratum[1:] != stratum[:-1]) | (seconds[1:] != seconds[:-1])
+    tie = np.cumsum(new) - 1
+    place = np.arange(1.0, len(order) + 1) - starts[stratum]
+    ranks = (np.bincount(tie, place) / np.bincount(tie))[tie] if len(order) else place
+    scores = np.empty(len(order))
+    scores[order] = score(ranks, sizes[stratum])
+    means = np.bincount(units.stratum, scores, len(sizes)) / np.maximum(sizes, 1)
+    scores -= means[units.stratum]
+    squares = np.bincount(units.stratum, scores**2, len(sizes))
+    return scores, sizes, squares / np.maximum(sizes - 1, 1)
+
+
+def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> Deviates:
+    """Test every candidate, for each group and for all together."""
+    scores, sizes, variances = centred(units, score)
+    strata = len(sizes)
+    kind: type[np.integer[Any]] = np.int32 if who.count * strata < 1 << 31 else np.int64
+    cells: Places = who.candidate.astype(kind)
+    cells *= strata
+    cells += units.stratum[who.unit]
+    codes: Places
+    at: Places
+    if who.count * strata > 2 * len(cells):
+        codes, at = np.unique(cells, return_inverse=True)
+    else:  # as many places as there can be take less memory than sorting
+        codes, at = np.arange(who.count * strata), cells
+    sums: Floats = np.bincount(at, scores[who.unit], len(codes)).astype(np.float64)
+    taken: Floats = np.bincount(at, minlength=len(codes)).astype(np.float64)
+    who_did, stratum = codes // max(strata, 1), codes % max(strata, 1)
+    size: Floats = sizes[stratum]
+    variance = variances[stratum] * taken * (size - taken) / np.maximum(size, 1)
+    telling = variance > 0
+    row = units.group[stratum] * who.count + who_did
+    shape = groups * who.count
+
+    def total(values: Floats) -> Floats:
+        each: Floats = np.bincount(row[telling], values[telling], shape).astype(np.float64)
+        each = each.reshape(groups, who.count)
+        return np.vstack((each, each.sum(0)))
+
+    with_, without = total(taken), total(size - taken)
+    enough = (with_ >= LEAST) & (without >= LEAST)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(enough, total(sums) / np.sqrt(total(variance)), np.nan)
+    if units.slices is not None:
+        for row, place in zip(*np.nonzero(z > _LARGE), strict=True):
+            inside = None if row == groups else row
+            mask = who.of(int(place), len(units))
+            more, slices = _dispersion(units, (scores, sizes, variances), mask, inside)
+            z[row, place] = _normal(z[row, place] / math.sqrt(more), slices - 1)
+    return Deviates(z, with_.astype(np.int64), without.astype(np.int64))
+
+
+def _dispersion(
+    units: Units,
+    centred_scores: tuple[Floats, Floats, Floats],
+    mask: npt.NDArray[np.bool_],
+    group: int | None,
+) -> tuple[float, int]:
+    """Return by how much the sums of scores differ between slices beyond chance, and the number of slices.
+
+    It is chi-squared by its degrees of freedom, and at least 1. Multiply the variance of the whole by it
+    when requests near each other in time are not independent of each other.
+    """
+    if units.slices is None:
+        return 1.0, 1
+    scores, sizes, variances = centred_scores
+    chance = (np.bincount(units.stratum, mask, len(sizes)) / np.maximum(sizes, 1))[units.stratum]
+    counts = np.ones(len(units)) if group is None else units.group[units.stratum] == group
+    sums = np.bincount(units.slices, counts * scores * (mask - chance))
+    expected = np.bincount(units.slices, counts * variances[units.stratum] * chance * (1 - chance))
+    sums, expected = sums[expected > 0], expected[expected > 0]
+    if len(sums) < _LEAST_SLICES:
+        return 1.0, len(sums)
+    excess = (sums - sums.sum() / expected.sum() * expected) ** 2 / expected
+    return max(1.0, float(excess.sum()) / (len(sums) - 1)), len(sums)
+
+
+def _normal(t: float, freedom: int) -> float:
+    """Return the normal deviate that is about as probable as Student's t (Abramowitz and Stegun 26.7.8)."""
+    return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
+
+
+def slices(moment: Places, count: int | None = None) -> Places:
+    """Divide a run into slices of as many units each, by the order in which they ended."""
+    order = np.empty(len(moment), np.int64)
+    order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
+    if count is None:
+        count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
+    return (order * count // max(len(moment), 1)).astype(np.int8)
+
+
+def binomial_tail(trials: int, chance: float, least: int) -> float:
+    """Return the probability of ``least`` or more successes."""
+    if not 0 < chance < 1:
+        return float(chance >= 1 or least <= 0)
+    odds = math.log(chance), math.log1p(-chance)
+    choices = math.lgamma(trials + 1)
+    return math.fsum(
+        math.exp(
+            choices
+            - math.lgamma(count + 1)
+            - math.lgamma(trials - count + 1)
+            + count * odds[0]
+            + (trials - count) * odds[1]
+        )
+        for count in range(least, trials + 1)
+    )
+
+
+def upper_tail(z: float) -> float:
+    """Return the probability that a standard normal deviate is larger."""
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def slowest_part(ranks: Floats, sizes: Floats) -> Floats:
+    """Score 1 for the slowest of each stratum, 0 for the others: finds a delay of some requests."""
+    return (ranks > np.ceil((1 - SLOWEST) * sizes)).astype(np.float64)
+
+
+def tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
+    """Test by how often candidates are among the slowest of their stratum.
+
+    Large deviates are those of the binomial tail, which is never below the hypergeometric one; the normal
+    approximation finds too many where few are expected.
+    """
+    test = deviates(units, who, groups, slowest_part)
+    scores, sizes, _ = centred(units, slowest_part)
+    slow = scores > 0
+    chance = np.bincount(units.stratum, slow, len(sizes)) / np.maximum(sizes, 1)
+    for row, place in zip(*np.nonzero(test.z > _LARGE), strict=True):
+        mine = who.unit[who.candidate == place]
+        if row < groups:
+            mine = mine[units.group[units.stratum[mine]] == row]
+        expected = float(chance[units.stratum[mine]].mean())
+        tail = binomial_tail(len(mine), expected, int(slow[mine].sum()))
+        test.z[row, place] = -NormalDist().inv_cdf(min(max(tail, 1e-300), 0.5))
+    return test
+
+
+def holm(probabilities: Floats) -> Floats:
+    """Return probabilities adjusted for how many they are, by Holm's method; NaN stays and does not count."""
+    adjusted = np.full(probabilities.shape, np.nan)
+    there = np.flatnonzero(~np.isnan(probabilities))
+    order = there[np.argsort(probabilities.flat[there], kind="stable")]
+    steps = probabilities.flat[order] * np.arange(len(order), 0, -1)
+    adjusted.flat[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else steps
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """By how much requests with a server take longer than others of their kind, in seconds.
+
+    ``median`` is the median of what they take beyond the median of their kind without; ``mean`` the
+    difference of means, outliers cut at the 99th percentile; ``base`` the median that they would have.
+    """
+
+    median: float
+    mean: float
+    base: float
+
+    @property
+    def share(self) -> float:
+        """The larger of both, as a share of ``base``."""
+        return max(self.median, self.mean) / self.base if self.base > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Difference):
+    """One that is ``evident`` (p < 0.01) or not; ``high`` is the upper end of a 95 % interval of the median.
+
+    That end is NaN for too few requests.
+    """
+
+    evident: bool
+    high: PerhapsSeconds
+
+
+def is_evident(z: float) -> bool:
+    """Whether a deviate has p < 0.01; a NaN has not."""
+    return upper_tail(z) < _EVIDENT
+
+
+def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
+    """Measure the difference between units of which the mask is True and the others, within strata."""
+    base = _medians(units, ~mask)[units.stratum]
+    compared = mask & ~np.isnan(base)
+    if not compared.any():
+        return Difference(math.nan, math.nan, math.nan)
+    excess = units.seconds - base
+    known = excess[~np.isnan(base)]
+    cut = np.minimum(excess, np.quantile(known, 0.99))
+    # The others, weighted as the strata are among those with.
+    strata = len(units.group)
+    others = ~mask & ~np.isnan(base)
+    counts = np.bincount(units.stratum[others], minlength=strata)
+    means = np.bincount(units.stratum[others], cut[others], strata) / np.maximum(counts, 1)
+    return Difference(
+        float(np.median(excess[compared])),
+        float(np.mean(cut[compared] - means[units.stratum[compared]])),
+        float(np.median(base[compared])),
+    )
+
+
+def excess(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
+    """Return by how much each unit takes longer than the median of its kind without those of the mask."""
+    found: Floats = units.seconds - _medians(units, ~mask)[units.stratum]
+    return found
+
+
+def interval(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return a 95 % interval of the median difference, by order statistics; NaN for too few.
+
+    It is wider by as much as the medians of the others are uncertain themselves, on the whole.
+    """
+    others = len(units) - int(mask.sum())
+    return of_median(excess(units, mask)[mask], others) if others else (math.nan, math.nan)
+
+
+def of_median(values: Floats, others: float = math.inf) -> tuple[float, float]:
+    """Return a 95 % interval of the median of values, which are differences to so many ``others``."""
+    ordered = np.sort(values[~np.isnan(values)])
+    count = len(ordered)
+    if count < LEAST:
+        return math.nan, math.nan
+    reach = 0.98 * math.sqrt(count * (1 + count / others))
+    low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
+    return float(ordered[max(low, 0)]), float(ordered[min(high, count - 1)])
+
+
+def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
+    """Return the median of each stratum's units of which the mask is True; NaN where there is none."""
+    sizes = np.bincount(units.stratum[mask], minlength=len(units.group))
+    starts = np.cumsum(sizes) - sizes
+    order = units.order[mask[units.order]]
+    ordered = np.append(units.seconds[order], np.nan)
+    low = np.where(sizes > 0, starts + (sizes - 1) // 2, len(order))
+    high = np.where(sizes > 0, starts + sizes // 2, len(order))
+    medians: Floats = (ordered[low] + ordered[high]) / 2
+    return medians

@@ -1,0 +1,92 @@
+"""The options of run-scenario that let the cluster be watched beside the run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.cli.options import port, seconds, urls
+
+if TYPE_CHECKING:
+    from ssbench.results.observation import ClusterObserver
+    from ssbench.results.sink import Sink
+    from ssbench.run import Bench
+    from ssbench.scenario.model import Scenario
+
+
+def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options."""
+    group = parser.add_argument_group(
+        "cluster",
+        "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
+    )
+    group.add_argument(
+        "--recon",
+        metavar="URL",
+        type=urls,
+        nargs="+",
+        action="extend",
+        default=[],
+        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
+        " may also be one argument, with spaces between them",
+    )
+    group.add_argument(
+        "--recon-ring",
+        metavar="DIR",
+        type=Path,
+        help="take the servers from the ring files in this folder (needs: pip install swift eventlet)",
+    )
+    group.add_argument(
+        "--recon-interval",
+        metavar="SECONDS",
+        type=_recon_interval,
+        default=5.0,
+        help="seconds from one sample to the next, 0.5 or more (default: %(default)g)",
+    )
+    group.add_argument(
+        "--statsd-listen",
+        metavar="PORT",
+        type=port,
+        help="UDP port at which to receive what Swift sends to a statsd server (default: none)",
+    )
+
+
+def _recon_interval(text: str) -> float:
+    interval: float = seconds(text)
+    if interval < 0.5:
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0.5 s or more")
+    return interval
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """A :class:`~ssbench.run.companions.Companion` that watches and takes no results."""
+
+    observer: ClusterObserver
+
+    def open_sinks(self, scenario: Scenario, bench: Bench) -> AbstractContextManager[list[Sink]]:
+        """Return none."""
+        return nullcontext([])
+
+
+@contextmanager
+def companion(arguments: argparse.Namespace) -> Iterator[_Watch | None]:
+    """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
+    if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
+        yield None
+        return
+    # Only here: it brings an HTTP client, which a run without it does without.
+    from ssbench.cluster import ring
+    from ssbench.cluster.observer import Observer
+
+    servers = [url for several in arguments.recon for url in several]
+    if arguments.recon_ring:
+        servers += ring.servers(arguments.recon_ring)
+    with Observer(
+        servers, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen
+    ) as observer:
+        yield _Watch(observer)

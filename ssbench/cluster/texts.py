@@ -1,0 +1,191 @@
+"""An attribution in words, for people."""
+
+from __future__ import annotations
+
+from ssbench.cluster.records import Attribution, Finding, Lead
+from ssbench.cluster.sentences import any_of, count, listed, sentence, signed
+from ssbench.cluster.tables import Coverage
+from ssbench.document.units import duration, share
+
+#: With more than this share of the operations incomplete, an all-clear would be false.
+_FEW_INCOMPLETE = 0.01
+
+#: Where devices take part in more than this share of the writes, two are in all of them.
+_MOST_OF_WRITES = 0.5
+
+#: What an all-clear begins with, and what follows where some could not be compared.
+CLEAR, _SOME = "No server is slower than its peers", ", of those that can be compared,"
+#: Times by a server's own clock, which a generator that is late does not change.
+_OWN_CLOCK = ("own", "reads", "deletes", "updates", "lookups", "account updates", "last", "own part")
+#: What those take longer who are nearest to being suspects.
+_LEADS = {
+    "own": "in reads and deletes",
+    "reads": "in reads",
+    "deletes": "in deletes",
+    "updates": "in container updates",
+    "lookups": "in what proxies ask it",
+    "own part": "of its own",
+    "way": "on the way to it",
+}
+
+#: What the tables mean by longer.
+LONGER = (
+    "own: by its own log; client: operations that it took part in; longer: the median difference of these to"
+    " operations of the same kind without it, and of two the slower one's to the other's, significant or"
+    " not: only what is listed above stands out"
+)
+
+#: How to read the slowest operations.
+SLOWEST = (
+    "The slowest server of a write is often a healthy one, which waited for the others: the slow ones are"
+    " named above, from all operations."
+)
+
+
+def answer(attribution: Attribution) -> list[str]:
+    """Return the findings as sentences; never empty. What could not be compared comes last."""
+    findings = sorted(attribution.findings, key=lambda finding: finding.kind == "inconclusive")
+    certain = [each for each in findings if attribution.overload and is_certain(each)]
+    sentences = [sentence(finding) for finding in findings if finding not in certain]
+    coverage = attribution.coverage
+    if not coverage.compared:
+        return [*sentences, "Inconclusive: no operation has all its object servers' lines."]
+    good = coverage.operations - coverage.failed
+    lack_proxy = good - coverage.with_proxy
+    if lack_proxy > _FEW_INCOMPLETE * good:
+        sentences.append(
+            f"{share(lack_proxy, good)} of the operations lack a line of a proxy: what is slow in a proxy"
+            " without a log, or on the way to it, cannot be told."
+        )
+    if coverage.incomplete > _FEW_INCOMPLETE * good:
+        sentences.append(
+            f"{share(coverage.incomplete, good)} of the operations lack a line of an object server: what is"
+            " slow in a server without a log cannot be seen in its own times."
+            + (f" No log is of {listed(attribution.unlogged)}." if attribution.unlogged else "")
+        )
+    if is_clear(attribution):
+        sentences.insert(0, outcome(attribution))
+        if _lacks_updates(attribution):
+            sentences.append(
+                "No line of a container server tells of an object: one that makes writes slow cannot be seen."
+            )
+        if sentences[0].startswith(CLEAR) and attribution.in_writes > _MOST_OF_WRITES:
+            sentences.append(
+                f"A device takes part in {share(attribution.in_writes)} of the writes: two that are slow in"
+                " writes alone, at once, hide each other."
+            )
+    if not attribution.overload:
+        return sentences
+    held = "The servers' own clocks show this, so that it holds in spite of what follows. " if certain else ""
+    first, *more = attribution.overload
+    doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
+    return [*map(sentence, certain), doubt, *more, *sentences]
+
+
+def is_certain(finding: Finding) -> bool:
+    """Whether a server's own clock shows it, so that it does not depend on the load generator."""
+    return finding.kind in ("slow", "unfelt") and finding.part in _OWN_CLOCK
+
+
+def is_clear(attribution: Attribution) -> bool:
+    """Whether nothing stands out: nothing that could be compared is slow or broken."""
+    return all(finding.kind == "inconclusive" for finding in attribution.findings)
+
+
+def _lacks_updates(attribution: Attribution) -> bool:
+    return attribution.in_writes > 0 and not attribution.coverage.updates
+
+
+def outcome(attribution: Attribution) -> str:
+    """Return the answer in few words where nothing stands out."""
+    coverage = attribution.coverage
+    good = coverage.operations - coverage.failed
+    if max(coverage.incomplete, good - coverage.with_proxy) > _FEW_INCOMPLETE * good:
+        return "Inconclusive: no outlier was found, but logs are missing."
+    if attribution.overload:
+        return "Inconclusive: no outlier was found, but the load generator was overloaded."
+    if attribution.detectable is None or attribution.detectable > (attribution.request or 0):
+        return "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
+    is_part = attribution.findings or _lacks_updates(attribution)
+    at_end, proxies = attribution.detectable_at_end, attribution.detectable_of_proxies
+    limits = [
+        f"{duration(least)} ({of})"
+        for least, of in (
+            (attribution.detectable, "reads and deletes"),
+            (at_end, "end of writes"),
+            (attribution.detectable_of_updates, "container updates"),
+            (proxies, "proxies"),
+        )
+        if least
+    ]
+    not_told = []
+    if not at_end and attribution.in_writes > 0:
+        not_told.append("only at the end of writes")
+    if not proxies and len(attribution.proxies) > 1:
+        not_told.append("in a proxy")
+    return (
+        f"{CLEAR}{_SOME if is_part else ''} by more than {any_of(limits)}: so much is found in 9 of 10 such"
+        f" runs ({attribution.comparisons:,} comparisons)."
+        + (f" What is slow {any_of(not_told)} would not be found, of so few." if not_told else "")
+        + " What slows all alike (memcached, network, disks that are all slow) is not seen so."
+        + _lead(attribution.lead)
+    )
+
+
+def _lead(lead: Lead | None) -> str:
+    """Return who is nearest to being slow, as what is to be looked at in a longer run."""
+    if lead is None:
+        return ""
+    longer = signed(max(lead.difference.median, lead.difference.mean))
+    where = _LEADS.get(lead.part, f"in {lead.group or 'requests'} with it")
+    return f" Nearest to being one: {lead.name}, {longer} {where}; a longer run would tell."
+
+
+def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
+    """Return what was counted, and how many."""
+    good = coverage.operations - coverage.failed
+
+    def of_good(number: int) -> str:
+        return f"{number:,}" + (f" ({share(number, good)})" if good else "")
+
+    return [
+        ("operations", f"{coverage.operations:,}, {coverage.failed:,} failed"),
+        ("successes with a proxy's line", of_good(coverage.with_proxy)),
+        ("successes with all object server lines", of_good(coverage.complete)),
+        ("compared with each other", of_good(coverage.compared)),
+        ("lines of the run", f"{coverage.lines_of_run:,} of {coverage.lines:,}"),
+    ]
+
+
+def sampled(operations: int, results: int) -> str | None:
+    """Say that the operations are a sample of the results of a run; None where they are all of them."""
+    if operations == results:
+        return None
+    return (
+        f"this is about a random sample of {operations:,} of {results:,} results; only errors of proxies and"
+        " lines of the run are counted in full (--sample all takes every result)"
+    )
+
+
+def coverage_notes(coverage: Coverage) -> list[str]:
+    """Return what is missing or left out, and likely reasons."""
+    counts = (
+        (
+            coverage.without_id,
+            "operation",
+            "without a transaction id: timed out or cut off, or not from Swift",
+        ),
+        (coverage.retried, "operation", "tried more than once: not compared"),
+        (coverage.delayed, "operation", "delayed by a worker that stalled: not compared"),
+        (
+            coverage.concurrent,
+            "read",
+            "answered by several servers (concurrent_gets): not compared, slow ones among them",
+        ),
+        (coverage.cut, "line", "cut or of an unknown layout: not used"),
+        (coverage.duplicates, "line", "more than once: used once"),
+    )
+    notes = [f"{count(number, noun)} {what}" for number, noun, what in counts if number]
+    if sentence := sampled(coverage.operations, coverage.results):
+        notes.insert(0, sentence)
+    return [*notes, *coverage.reasons]

@@ -1,0 +1,272 @@
+"""The report of a sweep or of a search for the highest load: a row for each step, in several formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+from msgspec.structs import replace
+
+from ssbench.comparison.conclusion import Capacity
+from ssbench.comparison.objective import Finding
+from ssbench.comparison.steps import Step
+from ssbench.comparison.sweep import short
+from ssbench.comparison.variables import OfGroup, Variable, plain
+from ssbench.document.colours import GREY, INK, SLATE
+from ssbench.document.elements import (
+    Bars,
+    Chart,
+    Column,
+    Curve,
+    Detail,
+    Document,
+    Element,
+    Note,
+    Table,
+    Tone,
+    Verdict,
+    View,
+)
+from ssbench.document.figures import MIN_BEYOND
+from ssbench.document.gates import Result
+from ssbench.document.units import AT_LEAST, count, megabytes, milliseconds, number, percent, run_length
+
+_MEGABYTE = 1e6
+
+
+_TONES = {Result.PASSED: Tone.GOOD, Result.FAILED: Tone.BAD, Result.UNDECIDED: Tone.DOUBTFUL}
+
+HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU %")
+
+
+def cells(step: Step) -> list[str]:
+    """Return what a row says of a step, after its value; the order is that of :data:`HEADS`."""
+    interval = step.interval
+    return [
+        run_length(step.seconds),
+        number(step.rate),
+        f"{number(max(0.0, interval.low))}-{number(interval.high)}" if interval else "-",
+        megabytes(step.moved),
+        *(
+            AT_LEAST * (rank in step.at_least) + milliseconds(seconds)
+            for rank, seconds in zip((50, 99), _percentiles(step), strict=True)
+        ),
+        count(step.failed),
+        number(step.in_flight),
+        percent(step.generator) + " !" * step.generator_limited,
+    ]
+
+
+def _percentiles(step: Step) -> tuple[float, float]:
+    """Return p50 and p99, NaN where too few operations support them."""
+    known = step.supported or 0
+    return (step.p50 if known >= 50 else math.nan, step.p99 if known >= 99 else math.nan)
+
+
+def heads(found: Capacity) -> list[str]:
+    """Return the heads of the columns: the figures that are judged come after the value."""
+    judged = next(filter(None, found.findings), ())
+    return [found.variable.head, *(each.condition.subject for each in judged), *HEADS]
+
+
+def rows(found: Capacity) -> list[list[str]]:
+    """Return the cells of each step, below :func:`heads`."""
+    most = max(map(len, found.findings), default=0)
+    findings = found.findings or ((),) * len(found.steps)
+    return [
+        [plain(step.value), *(map(_judged, each) if each else ["-"] * most), *cells(step)]
+        for step, each in zip(found.steps, findings, strict=True)
+    ]
+
+
+def _judged(finding: Finding) -> str:
+    if finding.value is None:
+        return "-"
+    return AT_LEAST * finding.at_least + finding.condition.spell_measured(finding.value)
+
+
+def document(found: Capacity, _view: View | None = None) -> Document:
+    """Return the document: the conclusion, and a row for each step."""
+    judged = any(found.words)
+    columns = [
+        *map(Column, heads(found)),
+        *([Column("judged by", is_number=False, is_long=True)] if judged else []),
+        Column("stat file", is_number=False, detail=Detail.PAGE),
+    ]
+    lines = [
+        (*row, *([words] if judged else []), step.file)
+        for row, words, step in zip(rows(found), found.words or repeat(""), found.steps, strict=False)
+    ]
+    elements: list[Element] = [Table(columns, lines) if lines else Note("No step was completed.")]
+    if len(found.steps) > 1:
+        values = sorted({step.value for step in found.steps})
+        title = f"ops/s at {', '.join(map(plain, values))}"
+        elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
+    elements += map(Note, _legend(found))
+    if len(found.steps) > 1:
+        elements += _charts(found)
+    verdict = Verdict(_TONES[found.result], found.conclusion, found.notes)
+    return Document(found.title, elements, verdict, [found.took] if found.took else [])
+
+
+def _mean_rate(found: Capacity, value: float) -> float:
+    """Return the mean rate of all steps with a value."""
+    rates = [step.rate for step in found.steps if step.value == value and math.isfinite(step.rate)]
+    return sum(rates) / len(rates) if rates else 0.0
+
+
+def _legend(found: Capacity) -> Iterator[str]:
+    since = ", from when they were due" if found.variable is Variable.RATE else ""
+    few = f"- where fewer than {MIN_BEYOND} lie beyond"
+    yield "s: seconds of the step; 95 %: the interval of ops/s"
+    yield f"p50, p99: of all operations{since}; {few}"
+    if any(step.at_least for step in found.steps):
+        yield f"{AT_LEAST}: at least; some operations that were due never began"
+    if isinstance(found.variable, OfGroup):
+        yield "ops/s, MB/s, errors: of all groups together"
+    users = "" if found.variable is Variable.RATE else ", to be compared with users"
+    yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
+    yield "CPU: of its core, the busiest worker; ! where the generator was the limit"
+
+
+def _records(found: Capacity) -> Iterator[dict[str, object]]:
+    """Yield the cells of a step, with None for what is not known."""
+    for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True):
+        p50, p99 = _percentiles(step)
+        low, high = (step.interval.low, step.interval.high) if step.interval else (None, None)
+        yield {
+            found.variable.value: step.value,
+            "seconds": step.seconds,
+            "users": step.users,
+            "operations_per_second": step.rate,
+            "operations_per_second_low": low,
+            "operations_per_second_high": high,
+            "bytes_per_second": step.moved,
+            "mean_seconds": step.mean,
+            "p50_seconds": p50,
+            "p99_seconds": p99,
+            "percentile_supported": step.supported,
+            "percentiles_at_least": " ".join(map(str, step.at_least)) or None,
+            "succeeded": step.count,
+            "failed": step.failed,
+            "in_flight": step.in_flight,
+            "worker_cpu_share": step.generator,
+            "generator_full": step.generator_full,
+            "generator_limits": "; ".join(step.limits) or None,
+            "ended_early": step.ended_early,
+            "judged_by": words or None,
+            "stat_file": step.file,
+        }
+
+
+def as_csv(found: Capacity, _view: View | None = None) -> str:
+    """Return the steps as CSV, a line each after the names of the columns; empty where nothing is known."""
+    out = io.StringIO()
+    records = list(_records(found))
+    writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _known(value) for key, value in each.items()} for each in records)
+    return out.getvalue()
+
+
+def _known(value: object) -> object:
+    """Return a cell; an empty one of a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
+    """Return the rate over each percentile of latency, with the load at each point."""
+    labels = tuple(plain(step.value) for step in steps)
+    rates_ = np.array([step.rate for step in steps], np.float64)
+    against = []
+    for each in latencies:
+        known = np.flatnonzero(each.y > 0)
+        own = tuple(labels[place] for place in known.tolist())
+        if len(known):
+            against.append(replace(each, x=each.y[known], y=rates_[known], labels=own))
+    return against
+
+
+def _of_knee(found: Capacity) -> str:
+    """Return where the knee is, for beside a chart."""
+    knee = found.knee
+    if knee is None:
+        return "Beyond the knee more load brings latency alone."
+    if not knee.reached:
+        return "It is not certain that the steps went beyond the knee."
+    at = found.variable.words(short(knee.value))
+    return f"The knee is at {at} (95 %: {plain(short(knee.low))} to {plain(short(knee.high))})."
+
+
+def _charts(found: Capacity) -> list[Chart]:
+    steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
+    x = np.array([step.value for step in steps], np.float64)
+
+    def curve(name: str, values: list[float], colour: str = SLATE, dash: str = "solid") -> Curve:
+        return Curve(name, x, np.array(values, np.float64), colour, width=2.0, dash=dash, pointed=True)
+
+    def chart(title: str, of: str, curves: Sequence[Curve], digits: int = 1) -> Chart:
+        known = [each for each in curves if not np.isnan(each.y).all()]
+        return Chart(
+            title,
+            f"{of}, by {unit}" if of else f"by {unit}",
+            known,
+            axis=unit,
+            digits=digits,
+            shaded=shaded,
+            marks=marks,
+        )
+
+    unit, knee = found.variable.unit, found.knee
+    certain = knee is not None and knee.reached
+    shaded = [(knee.low, knee.high, GREY)] if knee and certain else []
+    marks = [(knee.value, "knee")] if knee and certain else []
+    bounds = [step.interval for step in steps]
+    rates = [
+        curve("ops/s", [step.rate for step in steps]),
+        curve("95 % from", [each.low if each else math.nan for each in bounds], GREY, "dotted"),
+        curve("95 % to", [each.high if each else math.nan for each in bounds], GREY, "dotted"),
+    ]
+    rates[2:] = [replace(rates[2], down_to=1)]
+    latencies = [
+        curve("p50", [1000 * _percentiles(step)[0] for step in steps]),
+        curve("p99", [1000 * _percentiles(step)[1] for step in steps], dash="dashed"),
+    ]
+    flight = [
+        curve("ops/s x mean latency", [step.in_flight for step in steps]),
+        curve("users", [float(step.users) for step in steps], GREY, "dotted"),
+    ]
+    return [
+        Chart(
+            "Throughput against latency",
+            "ops/s, by ms",
+            [*_against(steps, latencies), *_knee_in(found, steps, latencies[0])],
+            axis="ms",
+            note=f"At the points: {unit}. {_of_knee(found)}",
+        ),
+        chart("Latency", "ms", latencies, 2),
+        chart("Rate", "ops/s", rates),
+        chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps])], 2),
+        chart("Little's law: operations in flight", "", flight),
+    ]
+
+
+def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[Curve]:
+    """Yield the knee as a point, between the steps beside it; none where it is not certain."""
+    knee = found.knee
+    known = np.flatnonzero(median.y > 0)
+    if knee is None or not knee.reached or len(known) < 2:
+        return
+    loads = np.log([steps[place].value for place in known.tolist()])
+    at = math.log(knee.value)
+    if not loads[0] <= at <= loads[-1]:
+        return
+    x = np.exp(np.interp(at, loads, np.log(median.y[known])))
+    y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
+    yield Curve(
+        "knee", np.array([x]), np.array([y]), INK, markers=True, labels=(f"knee: {plain(short(knee.value))}",)
+    )

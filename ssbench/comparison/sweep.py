@@ -1,0 +1,297 @@
+"""When a sweep ends, what is to be known of it, and its knee: where more load brings nothing.
+
+The knee is the lowest load at which the rate is nearly (:data:`NEAR`) the best that there is. Two models of
+the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
+
+``queue``
+    ``X(N) = a N / (1 + (N / corner)^s)^(1/s)``: rises by ``a`` a user and levels off at ``a corner``; the
+    smaller ``s``, the rounder. These are the asymptotes of a closed queueing network, which meet at the
+    corner (Denning and Buzen, ACM Computing Surveys 10, 1978). A sharp corner itself is the knee.
+``USL``
+    ``X(N) = a N / (1 + sigma (N - 1) + kappa N (N - 1))``, the Universal Scalability Law (Gunther, Guerrilla
+    Capacity Planning, 2007), which can fall again.
+
+Both have three parameters, so the one that leaves less is taken. The interval is that of the profile
+likelihood: all knees, of either model, with which the rest is not significantly worse. Neither model knows
+what a rate does beyond the steps: where the last doubling of the load still raised it, no knee is certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.base.measures import PerhapsNumber
+from ssbench.comparison.steps import BUSY_SHARE, Step, gain
+from ssbench.comparison.variables import Varied, plain
+from ssbench.document.units import change, count, extent
+
+#: With fewer steps no model is fitted, as they have three parameters.
+LEAST_STEPS = 4
+
+#: Two runs of one load differ by at least this, as a share of the rate.
+_RUN_NOISE = 0.02
+
+#: The quantile .95 of chi square with 1 degree of freedom, for steps whose scatter is known, and those of F
+#: with 1 and n degrees of freedom, n from 1 to 10, for steps that scatter more than that.
+_CHI_SQUARE = 3.841
+_F = (161.4, 18.51, 10.13, 7.709, 6.608, 5.987, 5.591, 5.318, 5.117, 4.965)
+
+_SHARPNESS = np.geomspace(0.7, 60.0, 60)
+_CONTENTION = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 90)))
+_CROSSTALK = np.concatenate(([0.0], np.geomspace(1e-8, 0.3, 120)))
+
+_Floats = npt.NDArray[np.float64]
+
+#: The rate at the knee is at least this share of the best.
+NEAR = 0.9
+
+#: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
+LEAST_GAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """Where the rate stops rising with the load, between ``low`` and ``high`` (95 %).
+
+    None of them is below the lowest load, at which the rate may be as high already. ``model`` is the name
+    of the one that fits better, ``error`` by which share of the rate steps are off it. ``rise`` is by which
+    share the rate rose when the load was doubled for the last time. ``high`` is infinite where it is not
+    certain that the sweep went beyond the knee, ``value`` where it seems not to have.
+    """
+
+    value: PerhapsNumber
+    low: float
+    high: PerhapsNumber
+    model: str
+    error: float
+    rise: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the sweep went beyond the knee, for certain."""
+        return math.isfinite(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A model on its grid: ``rest`` (sum of squares, weighted) for each of ``knees``."""
+
+    name: str
+    knees: _Floats
+    rest: _Floats
+
+
+def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float | None]) -> Knee | None:
+    """Return the knee; None where there are too few steps.
+
+    ``rates`` are operations a second at each of ``values``, ``errors`` half the widths of their 95 %
+    intervals as a share, None where they are not known.
+    """
+    known = [
+        (value, rate, error)
+        for value, rate, error in zip(values, rates, errors, strict=True)
+        if 0 < rate < math.inf
+    ]
+    if len({value for value, _, _ in known}) < LEAST_STEPS:
+        return None
+    x = np.array([value for value, _, _ in known])
+    y = np.log([rate for _, rate, _ in known])
+    spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], _RUN_NOISE)
+    weights = 1 / spread**2
+    fits = [_queue(x, y, weights), _usl(x, y, weights)]
+    best = min(fits, key=lambda fit: float(fit.rest.min()))
+    least = float(best.rest.min())
+    allowed = least + _more(least, len(known) - 3)
+    likely = np.concatenate([fit.knees[fit.rest <= allowed] for fit in fits])
+    lowest, highest = float(x.min()), float(x.max())
+    measured, rise, levelled = _between_steps(x, y)
+    low, high = (max(lowest, float(each)) for each in (likely.min(), likely.max()))
+    # Models cannot tell corners that are below all steps.
+    value = lowest if measured == low == lowest else _weighed(fits, least, 4 * highest)
+    value = min(max(value, low), high)
+    error = math.sqrt(least / float(weights.sum()))
+    if high > highest or not levelled:
+        # Where a knee beyond all steps is cannot be known. A lower end at the first step says nothing: 0.
+        low = min(low, highest) if low > lowest else 0.0
+        value = value if value <= highest and levelled else math.inf
+        return Knee(value, low, math.inf, best.name, error, rise)
+    return Knee(value, low, high, best.name, error, rise)
+
+
+def _weighed(fits: Sequence[_Fit], least: float, most: float) -> float:
+    """Return the mean of all knees up to ``most`` by their likelihood, of logarithms.
+
+    The likeliest alone may have a sharp corner where a round one, with a later knee, fits as well.
+    """
+    weights = np.exp((least - np.concatenate([fit.rest.ravel() for fit in fits])) / 2)
+    knees = np.clip(np.concatenate([fit.knees.ravel() for fit in fits]), 1e-9, most)
+    return math.exp(float(weights @ np.log(knees)) / float(weights.sum()))
+
+
+def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
+    """Return from which load on the rate is near the best, what the last doubling brought, if that is little.
+
+    What it brought is a share. ``y`` are logarithms of the rate, which rise in straight lines between steps;
+    a rate that levels off is above them.
+    """
+    loads = np.unique(x)
+    logs = np.array([y[x == load].mean() for load in loads])
+    wanted = float(logs.max()) + math.log(NEAR)
+    place = int(np.argmax(logs >= wanted))
+    near = float(loads[0])
+    if place:
+        near = math.exp(np.interp(wanted, logs[place - 1 : place + 1], np.log(loads[place - 1 : place + 1])))
+    half = max(float(loads[-1]) / 2, float(loads[0]))
+    before = float(np.interp(math.log(half), np.log(loads), logs))
+    rise = math.expm1((float(logs[-1]) - before) / math.log2(loads[-1] / half))
+    return near, rise, before - float(logs[loads > half].max()) >= math.log(NEAR)
+
+
+def _more(least: float, degrees: int) -> float:
+    """Return how much more than the least a knee may leave, to be in the interval."""
+    scatter = least / max(1, degrees)
+    return _CHI_SQUARE if scatter <= 1 else scatter * _F[min(max(1, degrees), len(_F)) - 1]
+
+
+def _rest(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:
+    """Return what the best height leaves of each shape, whose last axis is that of the steps."""
+    off = y - shapes
+    height = (off * weights).sum(axis=-1, keepdims=True) / weights.sum()
+    rest: _Floats = (weights * (off - height) ** 2).sum(axis=-1)
+    return rest
+
+
+def _queue(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
+    corners = np.geomspace(x.min() / 8, x.max() * 4, 800)
+    sharpness = _SHARPNESS[None, :, None]
+    ratio = np.log(x[None, None, :] / corners[:, None, None])
+    shapes = np.log(x) - np.logaddexp(0.0, sharpness * ratio) / sharpness
+    # From where X(N) is this near to its asymptote on: a sharp corner is, itself.
+    beyond = np.maximum(1.0, NEAR / (1 - NEAR**_SHARPNESS) ** (1 / _SHARPNESS))
+    return _Fit("queue", np.outer(corners, beyond).ravel(), _rest(y, weights, shapes).ravel())
+
+
+def _usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
+    sigma, kappa = _CONTENTION[:, None, None], _CROSSTALK[None, :, None]
+    shapes = np.log(x) - np.log1p(sigma * (x - 1) + kappa * x * (x - 1))
+    rest = _rest(y, weights, shapes).ravel()
+    sigma, kappa = _CONTENTION[:, None], _CROSSTALK[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        peak = np.maximum(np.sqrt((1 - sigma) / kappa), 1.0)
+        most = np.where(kappa > 0, peak / (1 + sigma * (peak - 1) + kappa * peak * (peak - 1)), 1 / sigma)
+        # X(N) = NEAR most is a square equation; its smaller root, in the form that allows kappa to be 0.
+        wanted = NEAR * most
+        half = (1 - wanted * (sigma - kappa)) / 2
+        knees = wanted * (1 - sigma) / (half + np.sqrt(half**2 - wanted**2 * kappa * (1 - sigma)))
+    return _Fit("USL", np.nan_to_num(knees, nan=np.inf, posinf=np.inf).ravel(), rest)
+
+
+def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
+    """Return why a sweep ends after these steps, None where it continues."""
+    if not steps:
+        return None
+    last = steps[-1]
+    if not last.count and not last.failed:
+        return f"no operation ended at {variable.words(last.value)}"
+    if not variable.is_load:
+        return None
+    if last.failed:
+        return f"{count(last.failed)} operations failed at {variable.words(last.value)}"
+    # The knee is found from some steps on.
+    return no_gain(variable, *steps[-2:]) if len(steps) >= LEAST_STEPS else None
+
+
+def no_gain(variable: Varied, before: Step, after: Step) -> str | None:
+    """Return in words that more load brought nothing for certain; None where it did, or may have."""
+    _, most = gain(before, after)
+    ratio = after.value / before.value
+    # Of a smaller step as much is expected as several of it have to bring to double the load.
+    least = min(LEAST_GAIN, (1 + LEAST_GAIN) ** math.log2(ratio) - 1)
+    if most is None or most >= least:
+        return None
+    return (
+        f"from {plain(before.value)} to {variable.words(after.value)} the rate rose by less than"
+        f" {extent(least)} % (95 % sure: by {change(most)} % at most)"
+    )
+
+
+def find_knee(variable: Varied, steps: Sequence[Step]) -> Knee | None:
+    """Return the knee of a sweep over a load; None where there are too few steps for one."""
+    if not variable.is_load:
+        return None
+    errors = [step.interval.half_width / step.rate if step.interval and step.rate else None for step in steps]
+    return knee([step.value for step in steps], [step.rate for step in steps], errors)
+
+
+def first_of_the_best(steps: Sequence[Step]) -> Step:
+    """Return the step of the lowest value that may have the highest rate of all, by its interval."""
+    best = max(steps, key=lambda step: step.rate)
+    return min((step for step in steps if _may_be(step, best.rate)), key=lambda step: step.value)
+
+
+def _may_be(step: Step, rate: float) -> bool:
+    return step.rate >= rate or (step.interval is not None and step.interval.high >= rate)
+
+
+def knee_in_words(variable: Varied, found: Knee, lowest: float) -> str:
+    """Return a sentence on the knee; ``lowest`` is the lowest load that was tried."""
+    words = variable.words
+    fit = f"{found.model} model, steps {extent(found.error)} % off"
+    if found.reached:
+        below = f" or below (95 % sure: at most {plain(short(found.high))}; {fit})"
+        between = f" (95 % sure: {plain(short(found.low))} to {plain(short(found.high))}; {fit})"
+        interval = below if found.value <= lowest else between
+        return (
+            f"The knee is at {words(short(found.value))}{interval}: beyond it more load brings longer waits,"
+            f" and at most {extent(1 / NEAR - 1)} % more operations."
+        )
+    rises = f"still rises by {extent(found.rise)} % at each doubling"
+    if found.rise < LEAST_GAIN:
+        rises = "may still rise at the highest load"
+    known = f"; if there is one, it is at {words(short(found.low))} or beyond" if found.low else ""
+    return f"No knee is certain, since the rate {rises} ({fit}){known}."
+
+
+def short(value: float) -> float:
+    """Return a knee, or an end of its interval, as it is shown: in 2 digits, whole from 10 on."""
+    return round(value) if value >= 10 else float(f"{value:.2g}")
+
+
+def limits(variable: Varied, steps: Sequence[Step]) -> list[str]:
+    """Return where the load generator rather than Swift was full, or the limit, in words."""
+    found = []
+    unit = variable.unit
+    if busy := _values(step for step in steps if step.is_busy):
+        found.append(
+            f"The load generator rather than Swift was full at {busy} {unit}: a worker used over"
+            f" {100 * BUSY_SHARE:g} % of its core. Start more workers."
+        )
+    if small := [step for step in steps if step.lacks_room]:
+        room = min(step.room or 0 for step in small)
+        found.append(
+            f"The load generator rather than Swift was full at {_values(small)} {unit}: its workers run"
+            f" {room} operations at once. Start more workers, or give them a higher --concurrency."
+        )
+    if other := [step for step in steps if step.limits and not step.generator_full]:
+        last = sorted(other, key=lambda step: step.value)[-1]
+        found.append(f"At {_values(other)} {unit}, of the last of them: {last.limits[0]}.")
+    return found
+
+
+def too_short(steps: Sequence[Step]) -> list[str]:
+    """Return what is to be known where no gain can be judged."""
+    if len(steps) < 2 or all(step.interval for step in steps):
+        return []
+    return [
+        "Some steps were too short to tell how exact their rates are, so it is not known whether more load"
+        " brought nothing. Give each a minute (-r 60)."
+    ]
+
+
+def _values(steps: Iterable[Step]) -> str:
+    return ", ".join(map(plain, sorted({step.value for step in steps})))

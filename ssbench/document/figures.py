@@ -1,0 +1,375 @@
+"""The table of figures: what each is called, what it is a number of, and how it is found in a run.
+
+A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find`, and
+so one that is added here is in all of them. It is named here and computed where it is counted
+(:mod:`ssbench.statistics`); this module knows the shape of those numbers, and not the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from ssbench.document.sources import Bounds, Line, Ordered, Run, Times
+from ssbench.document.units import AT_LEAST, Unit
+
+#: A percentile with fewer results beyond it says more of chance than of the store.
+MIN_BEYOND = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The 95 % interval of a figure, in its unit. ``high`` is infinite where too few results lie beyond."""
+
+    low: float
+    high: float
+
+
+class Scope(Enum):
+    """The smallest group of operations of which a figure is known."""
+
+    RUN = "run"
+    OPERATION = "operation"
+    SIZE_CLASS = "size class"
+
+
+Number = Callable[[Line, Run], float | None]
+Count = Callable[[Line, Run], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A row of the table.
+
+    ``key`` is its name in conditions and JSON, ``title`` the one that people read; both without the unit.
+    ``measured`` returns it for a line of a run, whether or not enough results support it, None where there
+    is none; ``measured_interval`` returns its 95 % interval, ``measured_most`` the most that the value may be
+    where it is a lower bound. All are in ``unit``. ``needs`` is how many
+    results it needs, ``results`` how many there are. ``more_is_better`` is None where neither is; ``words``
+    name a change for the better and one for the worse. Where ``whole`` is given, the value may be asked for
+    as a share of it. ``compared`` figures are in comparisons. ``rank`` is that of a percentile (100 of the
+    maximum), ``kind`` which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte),
+    ``response`` (from the moment it was due), ``service`` (from when it was sent); empty for other figures.
+    ``times`` are the latencies themselves, None of other figures. ``meaning`` says what a counter of results
+    counts, for reports, JSON Schema and metrics; empty for other figures. With ``has_note`` the full text
+    report has a line for it where there are some.
+    """
+
+    key: str
+    title: str
+    unit: Unit
+    measured: Number
+    measured_interval: Callable[[Line, Run], Range | None] = lambda _line, _run: None
+    results: Count = lambda line, _run: line.count
+    needs: int = 0
+    more_is_better: bool | None = None
+    words: tuple[str, str] = ("less", "more")
+    whole: Count | None = None
+    compared: bool = False
+    scope: Scope = Scope.SIZE_CLASS
+    rank: float | None = None
+    kind: str = ""
+    measured_most: Number | None = None
+    times: Callable[[Line], Times] | None = None
+    meaning: str = ""
+    has_note: bool = False
+
+    @property
+    def head(self) -> str:
+        """Its title with the unit in which it is shown: ``p99 ms``."""
+        return self.title if self.unit.shown in self.title else f"{self.title} {self.unit.shown}"
+
+    @property
+    def compared_in(self) -> Unit:
+        """The unit in which runs are compared: a count is compared as a share of its whole."""
+        return self.unit if self.whole is None else Unit.SHARE
+
+    @property
+    def is_share(self) -> bool:
+        """Whether runs are compared by the difference of shares, and not by a ratio."""
+        return self.compared_in is Unit.SHARE
+
+    @property
+    def compared_head(self) -> str:
+        """Its title with the unit in which runs are compared: ``errors %``."""
+        unit = self.compared_in.shown
+        return self.title if unit in self.title else f"{self.title} {unit}"
+
+    def word(self, change: float) -> str:
+        """Return the word for a change."""
+        return self.words[(change > 0) is not self.more_is_better]
+
+    def value(self, line: Line, run: Run) -> float | None:
+        """Return the value; None, which is shown as a dash, where there is none or too few support it."""
+        return self.measured(line, run) if self.is_supported(line, run) else None
+
+    def interval(self, line: Line, run: Run) -> Range | None:
+        """Return the 95 % interval of the value; None where that or its interval is not known."""
+        return self.measured_interval(line, run) if self.is_supported(line, run) else None
+
+    def most(self, line: Line, run: Run) -> float | None:
+        """Return the most that the value may be: more than the value where that is known to be at least so.
+
+        Infinite where nothing is known of it; None where there is no value. Whether enough results support
+        it does not matter.
+        """
+        return (self.measured_most or self.measured)(line, run)
+
+    def at_least(self, line: Line, run: Run) -> bool:
+        """Whether the value is only a lower bound, because operations that were due never began."""
+        value, most = self.measured(line, run), self.most(line, run)
+        return value is not None and most is not None and most > value
+
+    def share(self, line: Line, run: Run) -> float | None:
+        """Return the value as a share of its whole; None where that is 0, and for a figure without one."""
+        value, whole = self.value(line, run), self.whole(line, run) if self.whole else 0
+        return None if value is None or not whole else value / whole
+
+    def is_supported(self, line: Line, run: Run) -> bool:
+        """Whether there are as many results as it needs."""
+        return self.results(line, run) >= self.needs
+
+    def text(self, line: Line, run: Run) -> str:
+        """Return the value as reports show it, without its unit; with ``>`` before a lower bound."""
+        value = self.value(line, run)
+        return (AT_LEAST if value is not None and self.at_least(line, run) else "") + self.unit.text(value)
+
+
+_MEGABYTE = 1e6
+
+
+def _range(found: Bounds | None, unit: float = 1.0) -> Range | None:
+    return None if found is None else Range(found.low / unit, found.high / unit)
+
+
+#: Where latencies are, by the prefix of their keys: the kind, what titles begin with, how they are found.
+_TIMES: dict[str, tuple[str, str, Callable[[Line], Times]]] = {
+    "": ("last", "", lambda line: line.latency),
+    "first_": ("first", "first byte ", lambda line: line.first_byte),
+    "response_": ("response", "response ", lambda line: line.due.since_due),
+    "service_": ("service", "service ", lambda line: line.last_byte),
+}
+_LATENCY = re.compile(r"(|first_|response_|service_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+
+
+def needed(rank: float) -> int:
+    """Return how many results the percentile of a rank below 100 needs."""
+    return math.ceil(100 * MIN_BEYOND / (100 - Fraction(str(rank))))
+
+
+def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool = False) -> Figure:
+    """Return the row of a percentile, or of the mean where there is no rank."""
+    kind, title, times = _TIMES[prefix]
+
+    def measured(line: Line, _run: Run) -> float | None:
+        found = times(line)
+        seconds = found.mean if rank is None else found.percentile(rank)
+        return None if math.isnan(seconds) else seconds
+
+    def most(line: Line, _run: Run) -> float | None:
+        seconds = times(line).most(rank)
+        return None if math.isnan(seconds) else seconds
+
+    def interval(line: Line, _run: Run) -> Range | None:
+        return None if rank is None or rank >= 100 else _range(times(line).interval(rank))
+
+    return Figure(
+        prefix + name,
+        title + name,
+        Unit.SECONDS,
+        measured,
+        interval,
+        lambda line, _: times(line).count,
+        needs=1 if rank is None or rank >= 100 else needed(rank),
+        more_is_better=False,
+        words=("faster", "slower"),
+        compared=compared,
+        rank=rank,
+        kind=kind,
+        measured_most=most,
+        times=times,
+    )
+
+
+def _counter(key: str, title: str, meaning: str, **more: Any) -> Figure:
+    """Return the row of the counter of results that has this key."""
+    return Figure(key, title, Unit.COUNT, lambda line, _: line.counted[key], meaning=meaning, **more)
+
+
+def _entries_per_second(line: Line, _run: Run) -> float | None:
+    entries = line.counted["entries"]
+    return line.requests_per_second * entries / line.count if entries else None
+
+
+#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find`.
+FIGURES = {
+    each.key: each
+    for each in (
+        Figure(
+            "rate",
+            "ops/s",
+            Unit.PER_SECOND,
+            lambda line, _: line.requests_per_second,
+            lambda line, _: _range(line.rate_interval),
+            more_is_better=True,
+            words=("faster", "slower"),
+            compared=True,
+        ),
+        Figure(
+            "mb_per_s",
+            "MB/s",
+            Unit.MEGABYTES_PER_SECOND,
+            lambda line, _: line.moved_per_second / _MEGABYTE if line.moved else None,
+            lambda line, _: _range(line.moved_interval, _MEGABYTE),
+            more_is_better=True,
+            words=("faster", "slower"),
+            compared=True,
+        ),
+        Figure(
+            "entries_per_s",
+            "entries/s",
+            Unit.PER_SECOND,
+            _entries_per_second,
+            more_is_better=True,
+            words=("faster", "slower"),
+        ),
+        _latency("p50", 50, compared=True),
+        _latency("p95", 95, compared=True),
+        _latency("p99", 99, compared=True),
+        _latency("mean", None),
+        _latency("max", 100),
+        Figure(
+            "errors",
+            "errors",
+            Unit.COUNT,
+            lambda line, _: line.failed,
+            more_is_better=False,
+            words=("fewer errors", "more errors"),
+            whole=lambda line, _: line.count + line.failed,
+            compared=True,
+        ),
+        _counter(
+            "retries",
+            "retries",
+            "Attempts after the first one",
+            more_is_better=False,
+            words=("fewer retries", "more retries"),
+            whole=lambda line, _: line.count,
+            scope=Scope.OPERATION,
+        ),
+        _counter(
+            "resent",
+            "sent again",
+            "Sent again because a kept connection had gone stale (reconnect)",
+            has_note=True,
+            more_is_better=False,
+            words=("fewer sent again", "more sent again"),
+            whole=lambda line, _: line.count + line.failed,
+        ),
+        _counter("new_connections", "connections", "Connections that were made"),
+        _counter("resumed_connections", "TLS resumed", "Connections that continued an earlier TLS session"),
+        _counter("on_new", "on new", "Operations that made a connection"),
+        _counter("entries", "entries", "Entries of listings that succeeded"),
+        _counter(
+            "missing_names",
+            "missing",
+            "Names that listings lacked, of objects that existed before and after (successes)",
+            has_note=True,
+            more_is_better=False,
+            words=("fewer missing names", "more missing names"),
+        ),
+        _counter(
+            "vanished",
+            "found nothing",
+            "Deletes that found nothing after an answer or a worker was lost (successes)",
+            has_note=True,
+        ),
+        _counter(
+            "unsent",
+            "not sent whole",
+            "Uploads answered before their body was sent (successes; bytes are those that were sent)",
+            has_note=True,
+        ),
+        _counter(
+            "unchecked",
+            "no ETag",
+            "Answers without an MD5 as ETag: bodies were checked by their length alone (successes)",
+            has_note=True,
+        ),
+        Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
+        Figure(
+            "undelivered",
+            "never begun",
+            Unit.COUNT,
+            lambda _, run: run.not_begun,
+            more_is_better=False,
+            words=("fewer never begun", "more never begun"),
+            whole=lambda _, run: run.due or 0,
+            scope=Scope.RUN,
+        ),
+    )
+}
+
+#: The counters of results, which every report has.
+COUNTED = {key: each for key, each in FIGURES.items() if each.meaning}
+
+#: The figures that runs are compared by.
+COMPARED = {key: each for key, each in FIGURES.items() if each.compared}
+
+#: What is proposed for a key that is none.
+LIKELY = (
+    *FIGURES,
+    "p99.9",
+    "first_p50",
+    "first_p99",
+    "first_mean",
+    "first_max",
+    "response_p99",
+    "service_p99",
+)
+
+
+@cache
+def find(key: str) -> Figure | None:
+    """Return the figure of a key, such as ``rate``, ``p99.9`` or ``first_max``; None where there is none."""
+    if key in FIGURES:
+        return FIGURES[key]
+    found = _LATENCY.match(key)
+    if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
+        return None
+    rank = float(found[2]) if found[2] else 100.0 if key.endswith("max") else None
+    return _latency(key.removeprefix(found[1]), rank, found[1])
+
+
+@cache
+def percentile(rank: float) -> Figure:
+    """Return a percentile of the latency of verdicts; the maximum for 100."""
+    return FIGURES["max"] if rank == 100 else _latency(f"p{rank:.10g}", rank)
+
+
+def percentile_of(ordered: Ordered, rank: float) -> float | None:
+    """Return a percentile of values in ascending order; None where too few support it.
+
+    The maximum (rank 100) needs one value.
+    """
+    if len(ordered) < (1 if rank >= 100 else needed(rank)):
+        return None
+    return by_rule(len(ordered), rank, lambda place: float(ordered[place - 1]))
+
+
+def by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
+    """Return the percentile of this many values, given what finds the n-th smallest of them.
+
+    N-th percentile of n values, r = n * N / 100: the mean of the r-th and the (r+1)-th smallest where
+    r is whole, else the ceil(r)-th smallest; the maximum for N = 100.
+    """
+    place = count * Fraction(str(rank)) / 100
+    if place.denominator == 1 and place < count:
+        return (smallest(int(place)) + smallest(int(place) + 1)) / 2
+    return smallest(math.ceil(place))

@@ -1,0 +1,219 @@
+"""``ssbench-master local-swift``: serve the embedded Swift until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shlex
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ssbench.base import interruption
+from ssbench.base.errors import ClusterError, ExitCode, UsageError
+from ssbench.base.untrusted import read_small
+from ssbench.cli import output_file
+from ssbench.cli.options import add_force, port, positive_int, seconds
+from ssbench.fleet.addresses import is_loopback
+from ssbench.local_swift import Layout, LocalSwift
+from ssbench.local_swift.layout import Slow
+
+EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
+
+DESCRIPTION = (
+    "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints shell commands that set"
+    " the environment variables to authenticate with it. Without --directory its data is in a temporary"
+    " folder, which is removed at the end. Needs: pip install swift eventlet"
+)
+
+_log = logging.getLogger(__name__)
+
+#: What each file with variables has, and how long it is at most.
+_VARIABLES = {"ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON"}
+_MAX_ENV_BYTES = 65536
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "--directory",
+        metavar="DIR",
+        help="folder for the data, which is kept and served again (default: a temporary one)",
+    )
+    parser.add_argument("--port", type=port, metavar="PORT", help="port to serve on (default: any free port)")
+    parser.add_argument(
+        "--bind-ip",
+        default="127.0.0.1",
+        metavar="IP",
+        help="address to serve on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--env-file",
+        type=Path,
+        metavar="FILE",
+        help="file for the shell commands, written when Swift is ready and removed when it ends"
+        " (default: standard output)",
+    )
+    add_force(parser)
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="NAME[:ec:DATA+PARITY]",
+        help="storage policy, with erasure coding as in slim:ec:2+1; may be repeated, the first is the"
+        " default policy (default: gold and silver)",
+    )
+    parser.add_argument(
+        "--duration", type=seconds, metavar="SECONDS", help="seconds to serve (default: until Ctrl-C)"
+    )
+    _add_layout(parser)
+
+
+def _add_layout(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process.")
+    for option, what in {
+        "--replicas": "replicas of everything without erasure coding (default: 1)",
+        "--devices": "devices, called d1, d2, ..., distributed over the object servers (default: as needed)",
+        "--object-servers": "object servers, called object-1, object-2, ... (default: 1)",
+        "--proxies": "proxy servers, called proxy-1, proxy-2, ..., which share their tokens (default: 1)",
+    }.items():
+        group.add_argument(option, type=positive_int, metavar="NUMBER", help=what)
+    group.add_argument(
+        "--slow",
+        action="append",
+        default=[],
+        metavar="TARGET:DELAY[:SHARE[:WHERE]]",
+        help="delay a share of the requests to a device, an object server or a proxy, as in d3:30ms:0.33; "
+        "WHERE is request (before the application), open (where the object is opened), block (the same, and "
+        "its whole process is blocked) or commit; may be repeated",
+    )
+    group.add_argument(
+        "--fail",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="have the object server answer 507 for this device; may be repeated",
+    )
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
+    # SIGTERM too, because a shell makes background jobs ignore Ctrl-C.
+    with interruption.held(signal.SIGTERM):
+        try:
+            return _serve(arguments)
+        except KeyboardInterrupt:
+            return ExitCode.OK
+        finally:
+            interruption.forget()  # it has ended, and removed everything
+
+
+def _serve(arguments: argparse.Namespace) -> ExitCode:
+    env_file: Path | None = arguments.env_file
+    if env_file:
+        output_file.check(env_file, force=arguments.force or _was_left(env_file))
+        # A program that waits for the file must not read one that an earlier Swift left.
+        _remove(env_file)
+    with _local_swift(arguments) as swift, _variables_told(swift, env_file):
+        _warn_of_others(swift)
+        _log.info(
+            "Swift with %s in %s, logs in %s; %s ends it",
+            " and ".join(swift.policies),
+            swift.directory,
+            swift.log_directory,
+            f"Ctrl-C or the end of {arguments.duration:g} s" if arguments.duration else "Ctrl-C",
+        )
+        deadline = time.monotonic() + (arguments.duration or float("inf"))
+        while all(server.pid for server in swift.servers):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return ExitCode.OK
+            interruption.sleep(min(0.5, left))
+        ended = next(server for server in swift.servers if not server.pid)
+        raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
+
+
+def _was_left(env_file: Path) -> bool:
+    """Whether a file is one that we wrote for a Swift which was killed, and could not remove it."""
+    try:
+        words = [shlex.split(line) for line in read_small(env_file, _MAX_ENV_BYTES).decode().splitlines()]
+        found = dict(word.split("=", 1) for _, word in words)
+        url = urlsplit(found["ST_AUTH"])
+        if {word[0] for word in words} != {"export"} or not found.keys() >= _VARIABLES or not url.hostname:
+            return False
+        with socket.create_connection((url.hostname, url.port or 80), timeout=2):
+            return False
+    except ConnectionRefusedError:
+        _log.info("%s: was left by a Swift that is gone, and is replaced", env_file)
+        return True
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _warn_of_others(swift: LocalSwift) -> None:
+    """Warn where other hosts may reach it."""
+    if not is_loopback(swift.bind_ip):
+        _log.warning(
+            "Other hosts may reach %s: whoever does can read, write and delete everything in this Swift."
+            " The user (%s) and the key (%s) are no secret, nor are those that may use all accounts (%s, %s)",
+            *(swift.bind_ip, swift.user, swift.key, swift.admin, swift.admin_key),
+        )
+
+
+def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
+    """Make it, not started yet; raises UsageError."""
+    swift = LocalSwift(
+        arguments.directory,
+        port=arguments.port,
+        bind_ip=arguments.bind_ip,
+        policies=arguments.policy or ("gold", "silver"),
+        layout=Layout(
+            replicas=arguments.replicas or 1,
+            devices=arguments.devices,
+            object_servers=arguments.object_servers or 1,
+            proxies=arguments.proxies or 1,
+            access_logs=True,
+        ),
+    )
+    for text in arguments.slow:
+        slow = Slow.parse(text)
+        swift.slow(slow.target, slow.delay, slow.share, slow.where)
+    for device in arguments.fail:
+        swift.fail(device)
+    return swift
+
+
+@contextmanager
+def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
+    """Write the shell commands to the file, which is removed at the end, or to standard output."""
+    variables = {
+        "ST_AUTH": swift.auth_url,
+        "ST_USER": swift.user,
+        "ST_KEY": swift.key,
+        "SWIFT_LOGS": str(swift.log_directory),
+        "SWIFT_RECON": " ".join(swift.recon_urls.values()),
+    }
+    if len(swift.proxies) > 1:
+        variables["SWIFT_PROXIES"] = " ".join(swift.storage_urls)
+    with output_file.writing(env_file or Path("-")) as out:
+        out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    try:
+        with nullcontext() if env_file is None else interruption.undone(partial(_remove, env_file)):
+            yield
+    finally:
+        if env_file:
+            _remove(env_file)
+
+
+def _remove(env_file: Path) -> None:
+    """Remove a file with variables, if it is there; leave a pipe, a device and standard output alone."""
+    if output_file.is_standard_output(env_file) or output_file.is_stream(env_file):
+        return
+    try:
+        env_file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{env_file}: cannot be removed: {error.strerror}") from None

@@ -1,0 +1,37 @@
+"""Messages of the master to the process that serves the page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from ssbench.results.description import RunSummary
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The stat file that is written, as bytes of its name, and what only the master knows of the run."""
+
+    path: bytes
+    so_far: RunSummary
+
+    @classmethod
+    def of(cls, path: Path, so_far: RunSummary) -> Message:
+        """Make one."""
+        return cls(os.fsencode(path), so_far)
+
+    @property
+    def file(self) -> Path:
+        """The stat file."""
+        return Path(os.fsdecode(self.path))
+
+
+def encode(message: Message) -> str:
+    """Return a line."""
+    return msgspec.json.encode(message).decode() + "\n"
+
+
+def decode(line: bytes) -> Message:
+    """Return the message of a line."""
+    return msgspec.json.decode(line, type=Message)

@@ -1,0 +1,153 @@
+"""The options that show a run to monitoring systems: Prometheus, a Pushgateway, OpenTelemetry, statsd."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ssbench.base.errors import UsageError
+from ssbench.cli.options import port
+
+if TYPE_CHECKING:
+    from ssbench.monitoring.gathering import Source
+    from ssbench.results.sink import Sink
+    from ssbench.run import Bench
+    from ssbench.scenario.model import Scenario
+
+_log = logging.getLogger(__name__)
+
+_STATSD_PORT = 8125
+_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:/@\s\[\]]+))(?::([^:/]*))?\Z")
+
+
+def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options."""
+    group = parser.add_argument_group("monitoring", "See doc/metrics.rst.")
+    group.add_argument(
+        "--metrics-port",
+        metavar="[ADDRESS:]PORT",
+        type=listen,
+        help="serve counters and histograms for Prometheus at this port while the program runs; other hosts"
+        " reach it only where an address is given, such as 0.0.0.0:9102 for all (default: none)",
+    )
+    group.add_argument(
+        "--statsd",
+        metavar="HOST[:PORT]",
+        type=_server,
+        help=f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given"
+        " (default: none)",
+    )
+    group.add_argument(
+        "--metrics-push",
+        metavar="URL",
+        type=_url("http://10.0.0.4:9091"),
+        help="push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
+        " for where nothing can scrape this host (default: none)",
+    )
+    group.add_argument(
+        "--otlp",
+        metavar="URL",
+        type=_url("http://10.0.0.4:4318"),
+        help="send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
+        " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
+    )
+
+
+def listen(text: str) -> tuple[str, int]:
+    """Read ``[ADDRESS:]PORT``; raises what argparse turns into a line."""
+    if text.isdigit():
+        return "127.0.0.1", port(text)
+    found = _ADDRESS.match(text)
+    if found is None or not found[3]:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port or ADDRESS:PORT, such as 127.0.0.1:8080")
+    return found[1] or found[2], port(found[3])
+
+
+def _server(text: str) -> tuple[str, int]:
+    found = _ADDRESS.match(text)
+    if found is None or found[3] == "":
+        raise argparse.ArgumentTypeError(f"{text!r} is not a host or HOST:PORT, such as 10.0.0.4:8125")
+    return found[1] or found[2], port(found[3]) if found[3] else _STATSD_PORT
+
+
+def _url(example: str) -> Callable[[str], str]:
+    """Return what reads a URL of http or https, and names ``example`` where a text is none."""
+
+    def read(text: str) -> str:
+        try:
+            found = urlsplit(text)
+            right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
+        except ValueError:
+            right = False
+        if not right or found.query or found.fragment or not text.isprintable() or " " in text:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as {example}")
+        if found.username is not None:
+            raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
+        return text
+
+    return read
+
+
+def companion(arguments: argparse.Namespace) -> AbstractContextManager[_Metrics | None]:
+    """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
+    asked = arguments.metrics_port or arguments.metrics_push or arguments.otlp or arguments.statsd
+    return nullcontext(_Metrics(arguments) if asked else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Metrics:
+    """A :class:`~ssbench.run.companions.Companion` that begins anew with each run."""
+
+    arguments: argparse.Namespace
+    #: It does not watch the cluster.
+    observer: None = None
+
+    @contextmanager
+    def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
+        """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
+        # Only here: a run without them does without HTTP.
+        from ssbench.monitoring.gathering import Source
+
+        arguments = self.arguments
+        with ExitStack() as stack:
+            made: list[Sink] = []
+            source = Source(bench.workers, bench.so_far)
+            if arguments.metrics_port or arguments.metrics_push or arguments.otlp:
+                made.append(_counting(arguments, scenario, source, stack))
+            if arguments.statsd:
+                from ssbench.monitoring.statsd_sender import StatsdSender
+
+                made.append(stack.enter_context(StatsdSender(scenario, source, *arguments.statsd)))
+            yield made
+
+
+def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source, stack: ExitStack) -> Sink:
+    """Return what counts results for all who show or deliver the sums."""
+    from ssbench.monitoring.sums import Counting
+
+    counting = Counting(scenario, source, arguments.label)
+    if arguments.metrics_port:
+        from ssbench.monitoring.prometheus import PrometheusExporter
+
+        exporter = stack.enter_context(PrometheusExporter(counting, *arguments.metrics_port))
+        _log.info("Metrics for Prometheus: http://%s:%d/metrics", arguments.metrics_port[0], exporter.port)
+    if arguments.metrics_push:
+        from ssbench.monitoring import prometheus
+
+        stack.enter_context(prometheus.pushing(counting, arguments.metrics_push))
+    if arguments.otlp:
+        try:
+            from ssbench.monitoring import otlp
+        except ImportError as error:
+            raise UsageError(
+                f"--otlp needs a package that is missing ({error.name}):"
+                " pip install opentelemetry-exporter-otlp-proto-http"
+            ) from None
+        stack.enter_context(otlp.courier(counting, arguments.otlp))
+    return counting

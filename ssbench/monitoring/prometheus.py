@@ -1,0 +1,126 @@
+"""The counted sums for Prometheus: served over HTTP, and pushed where no server can scrape this host."""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from prometheus_client import CollectorRegistry, make_wsgi_app, push_to_gateway
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from ssbench.base.errors import UsageError
+from ssbench.base.serving import BoundedServer, listen
+from ssbench.monitoring.courier import Courier, DeliveryError
+from ssbench.monitoring.families import METRICS, Kind, Metric, facts
+from ssbench.monitoring.sums import BUCKETS, Counting, Histogram, Sums
+
+#: The job under which metrics are pushed.
+_PUSH_JOB = "ssbench"
+
+#: Seconds that the gateway has for each step of an answer.
+_PUSH_SECONDS = 10.0
+
+
+class PrometheusExporter:
+    """A context manager that serves what is counted, until it ends.
+
+    Raises UsageError where it cannot listen at ``address`` and ``port`` (0: any that is free).
+    """
+
+    def __init__(self, counting: Counting, address: str, port: int) -> None:
+        try:
+            self._server = MetricsServer(registry(counting), address, port)
+        except OSError as error:
+            raise UsageError(f"--metrics-port: cannot listen at {address}:{port}: {error.strerror}") from None
+        self.port = self._server.server_port
+
+    def __enter__(self) -> PrometheusExporter:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.end()
+
+
+def registry(counting: Counting) -> CollectorRegistry:
+    """Return a registry of all metrics, which any thread may read."""
+    made = CollectorRegistry(auto_describe=False)
+    made.register(_Families(counting))
+    return made
+
+
+_FAMILIES = {
+    Kind.COUNTER: CounterMetricFamily,
+    Kind.GAUGE: GaugeMetricFamily,
+    Kind.HISTOGRAM: HistogramMetricFamily,
+}
+
+
+class _Families(Collector):
+    """Turns what is shown into what Prometheus reads."""
+
+    def __init__(self, counting: Counting) -> None:
+        self._counting = counting
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every metric; called by the threads of the HTTP server."""
+        sums = self._counting.shown
+        yield InfoMetricFamily("ssbench", "The program and its run.", value=facts(self._counting))
+        for metric in METRICS:
+            yield _family(metric, sums)
+
+
+def _family(metric: Metric, sums: Sums) -> Family:
+    family: Any = _FAMILIES[metric.kind](metric.name, metric.text, labels=metric.labels)
+    for key, value in metric.samples(sums):
+        if isinstance(value, Histogram):
+            family.add_metric(key, _buckets(value), value.total)
+        else:
+            family.add_metric(key, value)
+    made: Family = family
+    return made
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Return the cumulative counts by the upper end, as Prometheus has them."""
+    names = [*map(repr, BUCKETS), "+Inf"]
+    return list(zip(names, np.cumsum(histogram.counts).tolist(), strict=True))
+
+
+class MetricsServer(BoundedServer):
+    """Serves a registry at an address and a port (0: any that is free); raises OSError."""
+
+    def __init__(self, registry: CollectorRegistry, address: str, port: int) -> None:
+        super().__init__(make_wsgi_app(registry), listen(address, port), "metrics")
+
+
+def pushing(counting: Counting, url: str) -> Courier:
+    """Return what pushes all metrics when a run has ended.
+
+    They replace those of the run before with the same host and label: a Pushgateway forgets nothing.
+    """
+    key = {"instance": socket.gethostname()} | ({"label": counting.label} if counting.label else {})
+    metrics = registry(counting)
+
+    def push() -> None:
+        try:
+            push_to_gateway(url, _PUSH_JOB, metrics, key, timeout=_PUSH_SECONDS)
+        except urllib.error.HTTPError as error:
+            said = error.read(200).decode("utf-8", "replace").strip()
+            raise DeliveryError(f"HTTP {error.code} {said or error.reason}") from None
+        except OSError as error:
+            reason = getattr(error, "reason", error)
+            raise DeliveryError(getattr(reason, "strerror", None) or str(reason)) from None
+
+    made = Courier("--metrics-push", url, push)
+    counting.on_ended.append(made.send)
+    return made

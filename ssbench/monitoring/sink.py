@@ -1,0 +1,148 @@
+"""What a run has to do with its live page: start the process that serves it, and tell that where to look."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import IO
+
+from ssbench.base import children, interruption
+from ssbench.base.errors import UsageError
+from ssbench.base.serving import listen
+from ssbench.monitoring.messages import Message, encode
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunSummary
+from ssbench.results.sink import SoFar
+from ssbench.run.channel import Channel
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two messages.
+_EVERY = 1.0
+
+#: Seconds that the process has for the end of the page, and those after which a line says what is waited for.
+_LAST_SECONDS, _SAY_AFTER = 15.0, 2.0
+
+
+class LivePage:
+    """A context manager: the page at an address and a port (0: any that is free); raises UsageError.
+
+    ``url`` is where it is. ``earlier`` is a folder of earlier runs, by which two sides are compared.
+    """
+
+    def __init__(self, address: str, port: int, earlier: Path | None = None) -> None:
+        token = secrets.token_urlsafe(16)
+        try:
+            listening = listen(address, port)
+        except OSError as error:
+            raise UsageError(f"--web: cannot listen at {address}:{port}: {error.strerror}") from None
+        with listening:
+            self.url = f"http://{_host(address)}:{listening.getsockname()[1]}/{token}/"
+            self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [
+                    *children.command("ssbench.monitoring"),
+                    str(listening.fileno()),
+                    *([] if earlier is None else [str(earlier)]),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=[listening.fileno()],
+                env=children.environment(),
+                start_new_session=True,  # so that Ctrl-C is for the master alone
+            )
+        if self._process.stdin is None:
+            raise RuntimeError("the process was started with a pipe")
+        self._channel = Channel(self._process.stdin.fileno())
+        self._channel.write(f"{token}\n")
+        self._said = False
+
+    def __enter__(self) -> LivePage:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        """End the process, when it has shown the end of the run to those who look."""
+        try:
+            if kind is None or not issubclass(kind, KeyboardInterrupt):
+                self._let_finish()
+        finally:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            self._errors.close()
+
+    def sink(self, so_far: SoFar) -> PageSink:
+        """Return what a run is to be given."""
+        return PageSink(self, so_far)
+
+    def tell(self, message: Message) -> None:
+        """Tell the process something, unless it does not listen."""
+        if self._process.poll() is None:
+            self._channel.write_if_read(encode(message))
+        elif not self._said:
+            self._said = True
+            self._errors.seek(0)
+            lines = self._errors.read().decode("utf-8", "replace").split("\n")
+            why = next((line for line in reversed(lines) if line.strip()), "no reason is known")
+            _log.warning("The live page has ended: %s. The run continues without it", why)
+
+    def _let_finish(self) -> None:
+        self._channel.finish(_SAY_AFTER)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._ends(_SAY_AFTER):
+            return
+        _log.info("Waiting for the browser to show the end of the run, for %g s at most", _LAST_SECONDS)
+        if not self._ends(_LAST_SECONDS):
+            _log.warning(
+                "The live page does not show the end of the run: its browser did not read it in time"
+            )
+
+    def _ends(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while self._process.poll() is None:
+            if time.monotonic() >= end:
+                return False
+            interruption.sleep(0.05)
+        return True
+
+
+class PageSink:
+    """A :class:`~ssbench.results.Sink` that takes no results: these are in the stat file."""
+
+    def __init__(self, page: LivePage, so_far: SoFar) -> None:
+        self._page = page
+        self._so_far = so_far
+        self._next = 0.0
+
+    def add(self, block: ResultBlock) -> None:
+        """Do nothing."""
+
+    def tick(self, now: float) -> None:
+        """Tell the page about the run, once a second."""
+        if now >= self._next:
+            self._next = now + _EVERY
+            self._tell()
+
+    def end(self, summary: RunSummary) -> None:
+        """Make sure that the page knows of the run, however short it was."""
+        self._tell()
+
+    def _tell(self) -> None:
+        known = self._so_far()
+        if known is not None:
+            self._page.tell(Message.of(*known))
+
+
+def _host(address: str) -> str:
+    """Return the host of a URL that reaches an address."""
+    if address in {"0.0.0.0", "::", ""}:  # noqa: S104 - compared with, not bound
+        return socket.gethostname()
+    return f"[{address}]" if ":" in address else address

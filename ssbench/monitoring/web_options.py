@@ -1,0 +1,99 @@
+"""The options that show a run in a browser while it is running: ``--web`` and ``--web-open``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import subprocess
+import webbrowser
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from ssbench.base import children
+from ssbench.base.errors import UsageError
+from ssbench.cli import archives
+from ssbench.monitoring.metrics_options import listen
+
+if TYPE_CHECKING:
+    from ssbench.monitoring.sink import LivePage
+    from ssbench.results.sink import Sink
+    from ssbench.run import Bench
+    from ssbench.scenario.model import Scenario
+
+_log = logging.getLogger(__name__)
+
+#: This host alone, at any port that is free.
+_HERE = ("127.0.0.1", 0)
+
+
+def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--web",
+        nargs="?",
+        const=_HERE,
+        metavar="[ADDRESS:]PORT",
+        type=listen,
+        help="serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it"
+        " only where an address is given (default: no page; without a value, any port of 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--web-open", action="store_true", help="open that page in the browser of this desktop; implies --web"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A :class:`~ssbench.run.companions.Companion`: one page for all runs."""
+
+    page: LivePage
+    #: It does not watch the cluster.
+    observer: None = None
+
+    def open_sinks(self, scenario: Scenario, bench: Bench) -> AbstractContextManager[list[Sink]]:
+        """Return what tells the page of the runs of a bench."""
+        return nullcontext([self.page.sink(bench.so_far)])
+
+
+@contextmanager
+def companion(arguments: argparse.Namespace) -> Iterator[_Page | None]:
+    """Serve the page where it was asked for; raises UsageError where that is not possible."""
+    where = arguments.web or (_HERE if arguments.web_open else None)
+    if where is None:
+        yield None
+        return
+    given: Path | None = arguments.stats_file
+    with suppress(OSError):  # which is reported where the file is written
+        if given is not None and given.exists() and not given.is_file():
+            raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
+    # Only here: a run without it does without an HTTP server.
+    from ssbench.monitoring.sink import LivePage
+
+    address, port = where
+    with LivePage(address, port, archives.folder(arguments) if arguments.ab else None) as page:
+        _log.info("Live page, for anyone who knows this URL: %s", page.url)
+        if arguments.web_open:
+            _open(page.url)
+        yield _Page(page)
+
+
+def _open(url: str) -> None:
+    """Open a URL without waiting for the browser, nor letting it write on the terminal."""
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        _log.warning("--web-open: no browser was found; open the page yourself")
+        return
+    command = [*children.command("webbrowser"), "-t", url]
+    Thread(target=_run, args=(command,), name="browser", daemon=True).start()
+
+
+def _run(command: list[str]) -> None:
+    quiet = subprocess.DEVNULL
+    subprocess.run(  # noqa: S603 - Python's own module
+        command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, check=False
+    )

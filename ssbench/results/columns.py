@@ -1,0 +1,373 @@
+"""A block of results in a stat file, byte by byte; ``doc/stat-files.rst`` has the layout.
+
+This module turns a :class:`~ssbench.results.ResultBlock` into the payload of a ROWS record and back,
+field by field of :data:`~ssbench.results.FIELDS`; it knows no file and no compression.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results.block import Failure, ResultBlock, TextColumn, constant, is_constant
+from ssbench.results.reading import DamageError
+from ssbench.results.schema import FIELDS, Field, Kind
+from ssbench.scenario.operation import FIRST_DEFINED, MAX_CODE, Operation
+from ssbench.scenario.operation_table import OPERATIONS
+
+#: A writer begins a new block at this many results.
+MAX_ROWS = 65536
+
+_ROWS_HEADER = struct.Struct("<Iq")
+_COLUMN_HEADER = struct.Struct("<BB")
+_BASE = struct.Struct("<q")
+_TEXT_HEADER = struct.Struct("<I")
+_TEXT_WIDTH = 255
+#: Added to the width of a column whose numbers are counted from a base that precedes them.
+_HAS_BASE = 16
+_WIDTHS = (0, 1, 2, 4, 8)
+
+_Numbers = npt.NDArray[np.int64]
+
+_NO_CODES: Mapping[int, int] = {}
+
+_json = msgspec.json.Encoder()
+_failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
+
+
+def encode(block: ResultBlock) -> bytes:
+    """Return the payload of a ROWS record of 1 to :data:`MAX_ROWS` results."""
+    given = block.given
+    parts = [_ROWS_HEADER.pack(len(block), int(_nanoseconds(block.completed[:1])[0]))]
+    for field in FIELDS.values():
+        if field.kind is Kind.FAILURES:
+            if block.failures:
+                failures = [(row, *failure) for row, failure in block.failures.items()]
+                parts.append(_text(field.number, _json.encode(failures)))
+        elif field.name in given:
+            parts.extend(_encode_column(field, block))
+    return b"".join(parts)
+
+
+def _encode_column(field: Field, block: ResultBlock) -> Iterator[bytes]:
+    column = getattr(block, field.name)
+    match field.kind:
+        case Kind.NUMBER if field.derive and field.default is not None and (column == field.default).all():
+            return  # as if it had not been given
+        case Kind.NUMBER if field.derive:
+            yield _numbers(field.number, column.astype(np.int64) - field.derive(block))
+        case Kind.NUMBER:
+            yield _numbers(field.number, column)
+        case Kind.SECONDS:
+            # fmax prefers the number to NaN, so what was not measured becomes -1 nanosecond, written as 0.
+            yield _numbers(field.number, _nanoseconds(np.fmax(column, -1e-9)) + 1)
+        case Kind.COMPLETION:
+            moments = _nanoseconds(column)
+            yield _numbers(field.number, _zigzag(np.diff(moments, prepend=moments[:1])))
+        case Kind.MOMENT:
+            yield _numbers(field.number, _moments(field, block, column))
+        case Kind.TEXT:
+            lengths, text = _joined(column)
+            yield _numbers(field.number, lengths)
+            yield _text(field.text_number, text)
+
+
+def _moments(field: Field, block: ResultBlock, column: npt.NDArray[np.float64]) -> _Numbers:
+    """Return how far moments are from what they are relative to: zigzag + 1, 0 where not known."""
+    steps = _nanoseconds(np.nan_to_num(column)) - _reference(field, block)
+    return np.where(np.isnan(column), 0, _zigzag(steps) + 1)
+
+
+def _reference(field: Field, block: ResultBlock) -> _Numbers:
+    """Return what moments are relative to: what is derived, the completion where that is not known."""
+    derived = field.derive(block) if field.derive else block.completed
+    return _nanoseconds(np.where(np.isnan(derived), block.completed, derived))
+
+
+def _joined(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
+    """Return the length of each text + 1, 0 for None, and all texts in one."""
+    data = "".join([text for text in texts if text]).encode("utf-8", "replace")
+    lengths = [0 if text is None else len(text) + 1 for text in texts]
+    if len(data) != sum(lengths) - sum(length > 0 for length in lengths):  # some are not ASCII
+        lengths = [0 if text is None else len(text.encode("utf-8", "replace")) + 1 for text in texts]
+    return np.array(lengths, np.int64), data
+
+
+def _numbers(number: int, values: npt.NDArray[Any]) -> bytes:
+    """Encode a column of numbers in the fewest of 0, 1, 2, 4 or 8 bytes each, all first bytes first.
+
+    They are counted from the least one where that takes fewer bytes; equal numbers take none. Bytes
+    of the same weight stand together, so that they compress, at a tenth of the cost of compressing
+    them.
+    """
+    if is_constant(values):
+        lowest = highest = int(values[0])
+    else:
+        values = np.ascontiguousarray(values)  # of packed rows; all that follows is faster so
+        lowest, highest = int(values.min()), int(values.max())
+    width = _width(highest - lowest)
+    if lowest >= 0 and _width(highest) == width:
+        header = _COLUMN_HEADER.pack(number, width)
+    else:
+        header = _COLUMN_HEADER.pack(number, width | _HAS_BASE) + _BASE.pack(lowest)
+        if width:
+            values = values.astype(np.uint64) - np.array(lowest).astype(np.uint64)  # modulo 2**64
+    if width == 0:
+        return header
+    narrow = np.ascontiguousarray(values, dtype=f"<u{width}")
+    return header + narrow.view(np.uint8).reshape(len(values), width).T.tobytes()
+
+
+def _width(largest: int) -> int:
+    return next(width for width in _WIDTHS if largest < 1 << 8 * width)
+
+
+def _text(number: int, data: bytes) -> bytes:
+    return _COLUMN_HEADER.pack(number, _TEXT_WIDTH) + _TEXT_HEADER.pack(len(data)) + data
+
+
+def decode(payload: bytes, size_classes: int, codes: Mapping[int, int] = _NO_CODES) -> ResultBlock:
+    """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError.
+
+    ``codes`` are those that operations have here, by those that they have in the file, where they differ.
+    """
+    try:
+        with np.errstate(invalid="ignore"):  # numbers that no writer makes
+            return _decode(payload, size_classes, codes)
+    except DamageError:
+        raise
+    except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise DamageError(f"a block of results: {error}") from None
+
+
+def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> ResultBlock:
+    count, base = _ROWS_HEADER.unpack_from(payload)
+    if not 0 < count <= MAX_ROWS:
+        raise DamageError(f"a block of {count:,} results")
+    numbers, spans, texts = _split(payload, count)
+    failures = {}
+    for row, cause, detail, retried in _failures_decoder.decode(texts.get(FIELDS["failures"].number, b"[]")):
+        if not 0 <= row < count:
+            raise DamageError("a failure of no result")
+        failures[row] = Failure(cause, detail, retried)
+    columns: dict[str, Any] = {}
+    block = ResultBlock(count, columns, failures)
+    for field in FIELDS.values():
+        if field.number in numbers:
+            column = _decode_column(field, numbers[field.number], texts, base, block)
+            columns[field.name] = _checked(field, column, spans[field.number])
+    if codes:
+        columns["operation"] = _translated(block.operation, codes)
+    known = _is_known(OPERATIONS.drawn)
+    for name, values in (("operation", len(known)), ("size_class", size_classes)):
+        column = getattr(block, name)
+        if column.min() < 0 or column.max() >= values:
+            raise DamageError("an operation or a size class that does not exist")
+    if not known[block.operation].all():
+        raise DamageError("an operation that this version of ssbench does not know")
+    if "completed" not in columns:
+        raise DamageError("results without their completion")
+    return block
+
+
+def _checked(field: Field, column: Any, span: tuple[int, int]) -> Any:
+    """Return a column; raises DamageError where a number in it cannot be one of the field.
+
+    ``span`` is from which number to which its bytes can be. Most columns are of so few bytes that none of
+    their numbers needs a look.
+    """
+    if field.kind is Kind.NUMBER:
+        least, most = _range(field)
+        if not field.derive and least <= span[0] and span[1] <= most:
+            return column
+        if column.min() < least or column.max() > most:
+            raise DamageError(f"{field.name}: a number that cannot be")
+    return column
+
+
+@cache
+def _range(field: Field) -> tuple[int, int]:
+    """Return the least and the largest number that a field can have.
+
+    They are those of its type, and for sizes what a float holds exactly; ids of workers may be any.
+    """
+    bits = 8 * struct.calcsize(field.packed)
+    if field.name == "worker":
+        return -(2**63), 2**63 - 1
+    return (0, 2**bits - 1) if field.packed.isupper() else (-(2 ** min(bits - 1, 53)), 2 ** min(bits - 1, 53))
+
+
+def _translated(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:
+    """Return codes of operations as they are here; those of a file that no operation here has become -1."""
+    known = np.arange(MAX_CODE + 1)
+    known[FIRST_DEFINED:] = -1
+    for there, here in codes.items():
+        if FIRST_DEFINED <= there <= MAX_CODE:
+            known[there] = here
+    return np.asarray(known[np.clip(operations, 0, MAX_CODE)])
+
+
+@cache
+def _is_known(operations: tuple[Operation, ...]) -> npt.NDArray[np.bool_]:
+    """Return for each code whether one of the operations has it."""
+    known = np.zeros(MAX_CODE + 1, np.bool_)
+    known[[operation.code for operation in operations]] = True
+    return known
+
+
+class _Column(NamedTuple):
+    """Where a column stands in a payload, from ``start`` to ``end``, its ``data`` from there on."""
+
+    number: int
+    width: int
+    base: int
+    start: int
+    data: int
+    end: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The least and the largest number that a column of this width can have."""
+        return self.base, self.base + (1 << 8 * self.width) - 1
+
+    def numbers(self, payload: bytes, count: int) -> _Numbers:
+        return _unshuffle(payload[self.data : self.end], count, self.width, self.base)
+
+
+def _walk(payload: bytes, count: int) -> Iterator[_Column]:
+    """Yield the columns of a payload."""
+    position = _ROWS_HEADER.size
+    while position < len(payload):
+        start, base = position, 0
+        number, width = _COLUMN_HEADER.unpack_from(payload, position)
+        position += _COLUMN_HEADER.size
+        if width == _TEXT_WIDTH:
+            (size,) = _TEXT_HEADER.unpack_from(payload, position)
+            position += _TEXT_HEADER.size
+        elif width & ~_HAS_BASE in _WIDTHS:
+            if width & _HAS_BASE:
+                (base,) = _BASE.unpack_from(payload, position)
+                position += _BASE.size
+                width &= ~_HAS_BASE
+            size = count * width
+        else:
+            raise DamageError(f"a column of width {width}")
+        data, position = position, position + size
+        if position > len(payload):
+            raise DamageError("a column that is longer than its block")
+        yield _Column(number, width, base, start, data, position)
+
+
+def _split(
+    payload: bytes, count: int
+) -> tuple[dict[int, _Numbers], dict[int, tuple[int, int]], dict[int, bytes]]:
+    """Return the columns of numbers, from which number to which each can be, and the columns of text."""
+    numbers: dict[int, _Numbers] = {}
+    spans: dict[int, tuple[int, int]] = {}
+    texts: dict[int, bytes] = {}
+    for column in _walk(payload, count):
+        if column.width == _TEXT_WIDTH:
+            texts[column.number] = payload[column.data : column.end]
+        else:
+            numbers[column.number] = column.numbers(payload, count)
+            spans[column.number] = column.span
+    return numbers, spans, texts
+
+
+def began(payload: bytes) -> int:
+    """Return when the first result of a payload ended, in nanoseconds since 1970; raises DamageError."""
+    return _head(payload)[1]
+
+
+def count(payload: bytes) -> int:
+    """Return how many results a payload claims to have; raises DamageError."""
+    return _head(payload)[0]
+
+
+def _head(payload: bytes) -> tuple[int, int]:
+    if len(payload) < _ROWS_HEADER.size:
+        raise DamageError("a block of results without a beginning")
+    count, base = _ROWS_HEADER.unpack_from(payload)
+    return count, base
+
+
+#: What makes other numbers of those of a column.
+Change = Callable[[_Numbers], _Numbers]
+
+
+def changed(payload: bytes, changes: Mapping[str, Change]) -> bytes:
+    """Return a payload with other numbers in the columns of these fields; all others are copied.
+
+    Fields must be numbers that are not derived from others. Raises DamageError.
+    """
+    count, _ = _head(payload)
+    if not 0 < count <= MAX_ROWS:
+        raise DamageError(f"a block of {count:,} results")
+    left = {FIELDS[name].number: (FIELDS[name], change) for name, change in changes.items()}
+    parts = [payload[: _ROWS_HEADER.size]]
+    for column in _walk(payload, count):
+        _, change = left.pop(column.number, (None, None))
+        if change is None:
+            parts.append(payload[column.start : column.end])
+        else:
+            parts.append(_numbers(column.number, change(column.numbers(payload, count))))
+    for field, change in left.values():
+        parts.append(_numbers(field.number, change(constant(int(field.default or 0), count))))
+    return b"".join(parts)
+
+
+def _decode_column(
+    field: Field, numbers: _Numbers, texts: dict[int, bytes], base: int, block: ResultBlock
+) -> Any:
+    match field.kind:
+        case Kind.SECONDS:
+            return _seconds(numbers)
+        case Kind.COMPLETION:
+            return (base + np.cumsum(_unzigzag(numbers))) / 1e9
+        case Kind.MOMENT:
+            moments = _reference(field, block) + _unzigzag(numbers - 1)
+            return np.where(numbers <= 0, np.nan, moments / 1e9)
+        case Kind.TEXT:
+            data = texts.get(field.text_number, b"")
+            lengths = numbers - 1
+            if lengths.min() < -1 or np.maximum(lengths, 0).sum(dtype=np.float64) != len(data):
+                raise DamageError(f"{field.name}: texts of another length than they claim")
+            return TextColumn(data, lengths)
+    return numbers + field.derive(block) if field.derive else numbers
+
+
+def _unshuffle(data: bytes, count: int, width: int, base: int) -> _Numbers:
+    """Undo :func:`_numbers`. Numbers beyond 2**63 come out negative: no writer makes them."""
+    if width == 0:
+        return constant(base, count)
+    if len(data) != count * width:
+        raise DamageError("a column that is longer than its block")
+    planes = np.frombuffer(data, np.uint8).reshape(width, count)
+    values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int64)
+    return values + np.int64(base) if base else values
+
+
+def _nanoseconds(seconds: npt.NDArray[np.float64]) -> _Numbers:
+    return np.rint(seconds * 1e9).astype(np.int64)
+
+
+def _seconds(nanoseconds_and_one: _Numbers) -> npt.NDArray[np.float64]:
+    """Latencies in seconds, NaN for 0. Divided, not multiplied: so n/1e9 comes back as written."""
+    seconds: npt.NDArray[np.float64] = (nanoseconds_and_one - 1) / 1e9
+    seconds[nanoseconds_and_one <= 0] = np.nan
+    return seconds
+
+
+def _zigzag(values: _Numbers) -> _Numbers:
+    """Turn 0, -1, 1, -2, ... into 0, 1, 2, 3, ..."""
+    return (values << 1) ^ (values >> 63)
+
+
+def _unzigzag(values: _Numbers) -> _Numbers:
+    return (values >> 1) ^ -(values & 1)

@@ -1,0 +1,187 @@
+"""Every single result of a run as CSV, JSON lines or Parquet, block by block.
+
+The columns follow from :data:`ssbench.results.FIELDS`; ``doc/stat-files.rst`` lists them. What a
+result does not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has
+U+FFFD in place of control characters.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from ssbench.base.errors import UsageError
+from ssbench.base.printable import cell, in_json
+from ssbench.results.block import ResultBlock, TextColumn
+from ssbench.results.reading import RunResults
+from ssbench.results.schema import FIELDS, NO_WORKER, Field, Kind
+from ssbench.scenario.operation_table import OPERATIONS
+
+#: The type of a field's values.
+_TYPES: dict[Kind, type] = {
+    Kind.NUMBER: int,
+    Kind.SECONDS: float,
+    Kind.COMPLETION: float,
+    Kind.MOMENT: float,
+    Kind.TEXT: str,
+}
+
+
+def _operations(_results: RunResults, block: ResultBlock) -> list[str]:
+    names = {operation.code: operation.name for operation in OPERATIONS}
+    return [names[code] for code in block.operation.tolist()]
+
+
+def _size_classes(results: RunResults, block: ResultBlock) -> list[str]:
+    return [results.size_classes[index] for index in block.size_class.tolist()]
+
+
+def _workers(results: RunResults, block: ResultBlock) -> list[str | None]:
+    names = results.worker_names
+    return [
+        None if worker == NO_WORKER else names.get(worker, str(worker)) for worker in block.worker.tolist()
+    ]
+
+
+def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
+    if isinstance(block.container, TextColumn):
+        return list(block.container)
+    rows = zip(block.container.tolist(), block.group.tolist(), block.master.tolist(), strict=True)
+    return [results.run.container(number, group, master) for number, group, master in rows]
+
+
+def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
+    if isinstance(block.object, TextColumn):
+        return list(block.object)
+    without = {row.code for row in OPERATIONS if not row.has_object}
+    rows = zip(
+        _size_classes(results, block),
+        block.object.tolist(),
+        block.operation.tolist(),
+        block.group.tolist(),
+        block.master.tolist(),
+        strict=True,
+    )
+    return [
+        None if operation in without else results.run.name_object(name, number, group, master)
+        for name, number, operation, group, master in rows
+    ]
+
+
+def _named(field: str, list_: str) -> Callable[[RunResults, ResultBlock], list[str | None]]:
+    """Return a function that gives the names that a field's numbers stand for, in a list of the run."""
+
+    def names(results: RunResults, block: ResultBlock) -> list[str | None]:
+        known: Sequence[str] = getattr(results.run, list_)
+        return [known[index] if 0 <= index < len(known) else None for index in getattr(block, field).tolist()]
+
+    return names
+
+
+#: Fields whose numbers stand for names.
+_NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
+    "operation": _operations,
+    "size_class": _size_classes,
+    "worker": _workers,
+    "container": _containers,
+    "object": _objects,
+    "storage_url": _named("storage_url", "storage_urls"),
+    "stage": _named("stage", "stages"),
+    "group": _named("group", "group_names"),
+    "account": _named("account", "accounts"),
+}
+
+
+def header() -> dict[str, type]:
+    """Return the names of the columns, and the type of each."""
+    columns: dict[str, type] = {}
+    for field in FIELDS.values():
+        kind = str if field.kind is Kind.FAILURES or field.name in _NAMES else _TYPES[field.kind]
+        columns.update(dict.fromkeys(filter(None, field.export.split(", ")), kind))
+    return columns
+
+
+def _columns(results: RunResults, block: ResultBlock) -> list[Sequence[Any]]:
+    """Return the columns of a block in the order of the header, None where there is nothing."""
+    columns: list[Sequence[Any]] = []
+    for field in FIELDS.values():
+        if field.kind is Kind.FAILURES:
+            columns.extend(_failures(block))
+        elif field.name in _NAMES:
+            columns.append(_NAMES[field.name](results, block))
+        elif field.export:
+            columns.append(_values(field, block))
+    return columns
+
+
+def _values(field: Field, block: ResultBlock) -> Sequence[Any]:
+    column = getattr(block, field.name)
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    values = column.tolist()
+    if _TYPES[field.kind] is float:
+        return [value if value == value else None for value in values]  # noqa: PLR0124  (NaN is not itself)
+    return [value if value >= 0 else None for value in values]
+
+
+def _failures(block: ResultBlock) -> list[list[str | None]]:
+    """Return the columns error, error_detail and retried."""
+    errors: list[str | None] = [None] * len(block)
+    details: list[str | None] = [None] * len(block)
+    retried: list[str | None] = [None] * len(block)
+    for row, failure in block.failures.items():
+        errors[row] = failure.cause
+        details[row] = failure.detail or None
+        retried[row] = "; ".join(f"{cause}: {times}" for cause, times in failure.retried.items()) or None
+    return [errors, details, retried]
+
+
+def write_csv(results: RunResults, out: BinaryIO) -> None:
+    """Write a header and a line for each result."""
+    out.write((",".join(header()) + "\n").encode())
+    for block in results.blocks():
+        text = io.StringIO()
+        columns = [
+            [value and cell(value) for value in column] if kind is str else column
+            for kind, column in zip(header().values(), _columns(results, block), strict=True)
+        ]
+        csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
+        out.write(text.getvalue().encode("utf-8", "replace"))
+
+
+def write_json_lines(results: RunResults, out: BinaryIO) -> None:
+    """Write one JSON object a line for each result."""
+    encoder, names = msgspec.json.Encoder(), list(header())
+    for block in results.blocks():
+        rows = zip(*_columns(results, block), strict=True)
+        lines = encoder.encode_lines([dict(zip(names, row, strict=True)) for row in rows])
+        out.write(lines if lines.isascii() else in_json(lines.decode()).encode())
+
+
+def write_parquet(results: RunResults, out: BinaryIO) -> None:
+    """Write a Parquet file, a row group for each block; raises UsageError without pyarrow."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise UsageError(
+            "Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)"
+        ) from None
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema([(name, types[kind]) for name, kind in header().items()])
+    with parquet.ParquetWriter(out, schema) as writer:
+        for block in results.blocks():
+            writer.write_table(pa.table([list(column) for column in _columns(results, block)], schema=schema))
+
+
+#: The formats by name.
+WRITERS: dict[str, Callable[[RunResults, BinaryIO], None]] = {
+    "csv": write_csv,
+    "jsonl": write_json_lines,
+    "parquet": write_parquet,
+}

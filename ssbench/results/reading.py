@@ -1,0 +1,152 @@
+"""What every reader of stat files offers, whatever the format, and how it says that a file breaks off."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar, Self
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.base import interruption
+from ssbench.base.errors import StatFileError
+from ssbench.base.untrusted import TooMuchError, check_memory
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.stream import Stream
+
+_CHUNK = 1024 * 1024
+
+#: Size classes and workers of a run; each takes a millisecond or so of a report.
+MAX_SIZE_CLASSES = 2_000
+_MAX_WORKERS = 50_000
+#: Seconds in which something ended, a year of them; each takes 200 bytes and 18 microseconds.
+_MAX_SECONDS = 366 * 86400
+
+
+class DamageError(ValueError):
+    """What follows cannot be read; what was read before is kept. The text is for a warning."""
+
+
+class RunResults(ABC):
+    """The results of a run, read from a stat file, once, block by block.
+
+    ``run`` is there from the start; ``size_classes`` (names; blocks index it) and ``worker_names``
+    (of negative worker ids, which stand for ids that are texts) may grow with each block;
+    ``summary`` and ``warnings`` are whole when the last block has been read. ``summary`` is None in
+    old formats and when a run did not end. ``damaged`` is whether not all of the file could be read.
+    """
+
+    #: False for the formats of ssbench 0.x, of which only the old table is printed.
+    current: ClassVar[bool] = False
+
+    def __init__(self, stream: Stream) -> None:
+        self.path = stream.path
+        self.summary: RunSummary | None = None
+        self.warnings: list[str] = []
+        self.worker_names: dict[int, str] = {}
+        self.results_read = 0
+        self.damaged = False
+        self._stream = stream
+        self._workers = _Distinct(_MAX_WORKERS)
+        self._seconds = _Distinct(_MAX_SECONDS)
+        try:
+            self.run = self._read_run()
+            if len(self.run.scenario.size_classes) > MAX_SIZE_CLASSES:
+                raise DamageError(f"more than {MAX_SIZE_CLASSES:,} size classes")
+        except DamageError as error:
+            raise StatFileError(f"{self.path}: {stream.damage or error}") from None
+        self.size_classes = [size_class.name for size_class in self.run.scenario.size_classes]
+
+    def again(self) -> Self:
+        """Open the file once more, from its beginning; raises StatFileError."""
+        return type(self)(Stream(self.path))
+
+    def close(self) -> None:
+        """Close the file; :meth:`blocks` does so too at its end."""
+        self._stream.close()
+
+    def blocks(self) -> Iterator[ResultBlock]:
+        """Yield the results in order of arrival, until the end or the first damage.
+
+        What was read before damage is kept, and a warning says so; raises StatFileError when
+        nothing was, and where this computer lacks the memory for what is made of them.
+        """
+        damage: str | None = None
+        try:
+            for block in self._read_blocks():
+                self._check(block)
+                self.results_read += len(block)
+                yield block
+                interruption.check()
+                within_memory(self.path, self.results_read)
+            while self._stream.read_some(_CHUNK):
+                pass  # to the end, where the checksum of compressed data is
+        except DamageError as error:
+            damage = self._stream.damage or str(error)
+        finally:
+            self.close()
+        damage = damage or self._stream.damage
+        if damage and not self.results_read:
+            raise StatFileError(f"{self.path}: {damage}; no result stands before that")
+        if damage:
+            self.damaged = True
+            self.warnings.insert(0, f"{damage}: this is about the {self.results_read:,} results before that")
+
+    def _check(self, block: ResultBlock) -> None:
+        """Raise DamageError where a file claims what is not genuine and costs much.
+
+        Not by the number of results: of those of a no-op run, which differ in little, a byte has 41 and more.
+        """
+        if not self._workers.add(block.worker):
+            raise DamageError(f"results of more than {_MAX_WORKERS:,} workers")
+        if not self._seconds.add(block.completed):
+            raise DamageError(f"results that ended in more than {_MAX_SECONDS:,} seconds")
+
+    @abstractmethod
+    def _read_run(self) -> RunDescription:
+        """Read the beginning of the stream; raises DamageError."""
+
+    @abstractmethod
+    def _read_blocks(self) -> Iterator[ResultBlock]:
+        """Read the rest of the stream; raises DamageError."""
+
+
+def within_memory(path: Path, results: int) -> None:
+    """Raise StatFileError where what was made of so many results takes more memory than reading may."""
+    try:
+        check_memory()
+    except TooMuchError as error:
+        raise StatFileError(f"{path}: {error} for its results, of which {results:,} were read") from None
+
+
+class _Distinct:
+    """Counts distinct numbers, rounded down, up to ``most``; quick where they lie close together."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lowest, self._highest = math.inf, -math.inf
+        self._seen: set[float] = set()
+
+    def add(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
+        """Return whether there are no more than the most with these."""
+        self._lowest = min(self._lowest, float(np.floor(numbers.min())))
+        self._highest = max(self._highest, float(np.floor(numbers.max())))
+        if not self._seen and self._highest - self._lowest < self._most:
+            return True
+        # Ids of workers may be larger than floats can hold exactly.
+        whole = np.floor(numbers) if numbers.dtype.kind == "f" else numbers
+        self._seen.update(np.unique(whole).tolist())
+        return len(self._seen) <= self._most
+
+
+class Format(msgspec.Struct, frozen=True):
+    """A format of stat files: ``recognises`` is given the first bytes of the decompressed file."""
+
+    name: str
+    recognises: Callable[[bytes], bool]
+    reader: type[RunResults]

@@ -1,0 +1,223 @@
+"""Standard error, which whole lines and rows of single characters share.
+
+What is written here is made printable: names in messages come from files and other hosts.
+A program calls :func:`set_up` first. From then on nothing that it writes there can block, end or fail it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from time import monotonic, sleep
+
+from ssbench.base import colour, interruption
+from ssbench.base.printable import printable, shown
+from ssbench.run.channel import Channel
+
+#: Seconds to wait at the end of the program, or of a run, for a reader that does not keep up.
+_LAST_SECONDS = 1.0
+
+_channel: Channel | None = None
+_in_row = False
+_passing = False
+#: Lines that are drawn and can be drawn over.
+_drawn = 0
+
+#: The width of a terminal that does not tell it.
+_COLUMNS = 80
+
+#: Levels of log lines, and their tones.
+_LEVELS = {"WARNING": "doubtful", "ERROR": "bad", "CRITICAL": "bad"}
+
+#: Erases the rest of a line of a terminal.
+_ERASE_REST = "\x1b[K"
+
+#: Erases the rest of the screen.
+_ERASE_BELOW = "\x1b[J"
+
+
+def set_up() -> None:
+    """Send everything that is written to standard error through a channel."""
+    global _channel  # noqa: PLW0603 - there is one standard error
+    if sys.stderr is not sys.__stderr__:
+        return  # set up already, or replaced by a test
+    _reserve_descriptors()
+    _channel = Channel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else Channel(None)
+    sys.stderr = _channel
+    atexit.register(_channel.finish, _LAST_SECONDS)
+    atexit.register(end_row)  # before that
+    interruption.say_with(_write_last)
+
+
+def _write_last(text: str) -> None:
+    """Write the last line of a program that ends on the spot, in the middle of whatever is executed."""
+    end = monotonic() + _LAST_SECONDS
+    while _channel is not None and _channel.waiting and monotonic() < end:
+        sleep(0.01)
+    erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW) if _drawn else ""
+    interruption.write_last(erase + ("\n" if _in_row else "") + text)
+
+
+def _reserve_descriptors() -> None:
+    """Open /dev/null for each closed standard descriptor, so that no other file gets its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def write_in_row(text: str) -> None:
+    """Write characters without an end of line; they are dropped when the reader does not keep up."""
+    global _in_row  # noqa: PLW0603 - there is one standard error
+    _in_row = True
+    _write_if_read(shown(text))
+
+
+def redraw(text: str) -> None:
+    """Write a line over the one that was drawn before; it is dropped when the reader does not keep up.
+
+    It must be shorter than a line of the terminal. It disappears when anything else is written.
+    """
+    redraw_lines([text])
+
+
+def redraw_lines(lines: Sequence[str]) -> None:
+    """Write one line or more as :func:`redraw` does; there must be fewer than the terminal has."""
+    global _drawn  # noqa: PLW0603 - there is one standard error
+    text = "\r\n".join(f"{_painted(line)}{_ERASE_REST}" for line in lines)
+    _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn > 1 else ""))
+    _drawn = len(lines)
+
+
+def _painted(line: str) -> str:
+    """Return a printable line, in its colour where it has one."""
+    tone = line.tone if isinstance(line, colour.Toned) and colour.wanted(sys.stderr) else ""
+    return colour.paint(printable(line), tone)
+
+
+def _to_first_line() -> str:
+    return "\r" if _drawn < 2 else f"\r\x1b[{_drawn - 1}A"
+
+
+def _write_if_read(text: str) -> None:
+    if _channel is not None:
+        _channel.write_if_read(text)
+    else:
+        sys.stderr.write(text)
+
+
+def write_line(text: str, level: str = "") -> None:
+    """Write a line, or several, after ending the row of characters before it.
+
+    ``level`` is a word of it, such as WARNING, that has a colour where there are colours.
+    """
+    end_row()
+    text = shown(text)
+    if level in _LEVELS and colour.wanted(sys.stderr):
+        text = text.replace(level, colour.paint(level, _LEVELS[level]), 1)
+    sys.stderr.write(text + "\n")
+
+
+def end_row() -> None:
+    """End the row of characters, and remove the line that is redrawn, if there is one."""
+    global _drawn, _in_row  # noqa: PLW0603 - there is one standard error
+    if _drawn:
+        erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW)
+        _drawn = 0
+        sys.stderr.write(erase)
+    if _in_row:
+        _in_row = False
+        sys.stderr.write("\n")
+
+
+def let_remain() -> None:
+    """Let what standard output has just shown be what remains on the screen.
+
+    From now on, messages that are only for information are drawn in one line, which disappears
+    (:func:`write_passing`); warnings remain. Without effect where standard output and standard error are not
+    one terminal, and with ``-v``.
+    """
+    global _passing  # noqa: PLW0603 - there is one standard error
+    _passing = can_redraw() and is_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
+
+
+def passes() -> bool:
+    """Return whether messages that are only for information disappear again."""
+    return _passing
+
+
+def write_passing(text: str) -> None:
+    """Show a line that disappears with the next one, or at the end of the program."""
+    # ASCII, so that each character takes one column.
+    redraw(text.encode("ascii", "replace").decode()[: (columns() or _COLUMNS) - 1])
+
+
+def is_standard_output() -> bool:
+    """Return whether standard output and standard error are one terminal, or one file (``2>&1``)."""
+    try:
+        out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
+        return False
+    # A terminal may be open under two names.
+    if out.st_rdev:
+        return out.st_rdev == err.st_rdev
+    return (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+
+
+def shows_progress() -> bool:
+    """Return whether progress is shown, which it is where INFO lines are (not with ``-q``)."""
+    return logging.getLogger().isEnabledFor(logging.INFO)
+
+
+def can_redraw() -> bool:
+    """Return whether standard error is a terminal on which a line can be redrawn."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def columns() -> int | None:
+    """Return the width of the terminal; None where it does not tell it."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def rows() -> int | None:
+    """Return the height of the terminal; None where it does not tell it."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).lines or None
+    except (OSError, ValueError):
+        return None
+
+
+def encoding() -> str:
+    """Return the encoding of standard error."""
+    return getattr(sys.stderr, "encoding", None) or "ascii"
+
+
+def behind() -> bool:
+    """Return whether the reader does not keep up, so that optional text should be left out."""
+    return _channel is not None and _channel.behind
+
+
+def drain() -> None:
+    """Wait up to a second until the text is written: before standard output is, and before a question."""
+    if _channel is not None:
+        _channel.drain(_LAST_SECONDS)
+
+
+def loss() -> str | None:
+    """Drain; then return how much of standard error was not written and why, None where all was."""
+    drain()
+    if _channel is None or not _channel.unread:
+        return None
+    return f"Output: {_channel.unread:,} bytes for standard error were not written: {_channel.why}"
+
+
+def seconds_unread() -> float:
+    """Return how long, in seconds, standard error has waited for its reader."""
+    return 0.0 if _channel is None else _channel.seconds_unread

@@ -1,0 +1,174 @@
+"""Names of objects by a template, such as ``{hash:2}/{class}/{number:06d}``.
+
+A name has to tell of which object it is. So a template has ``{class}`` and ``{number}`` once each, and what
+is beside ``{number}``, on the side of ``{class}``, is no digit. All else is as long in every name: without
+it, a name is the class, a known text, and all digits up to that. No two objects have one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import md5
+from typing import NamedTuple
+
+from ssbench.scenario.names import LONGEST_NAME, MARK_PREFIX, object_name, object_numbered
+from ssbench.scenario.rule import MAX_NUMBER, Rule, brief
+
+#: The template by which names are made where there is none.
+USUAL = "{class}_{number:06d}"
+
+#: Bytes of a name that are kept free: for what keeps the objects of two runs apart, and for what operations
+#: of several requests append.
+_KEPT_FREE = 64
+
+#: Characters of a template; digits of a number; hexadecimal digits of all hashes, which are those of an MD5.
+_LONGEST = 200
+_MOST_DIGITS = 20
+_MOST_HASH = 32
+_HASH_DIGITS = 4
+
+_WORD = re.compile(r"\{([^{}]*)\}")
+_NUMBER = re.compile(r"number(?::(?:0([1-9][0-9]?))?d?)?", re.ASCII)
+_HASH = re.compile(r"hash(?::([1-9][0-9]?))?", re.ASCII)
+
+_EXPECTED = (
+    "a text with {class} and {number} once each, or {name} for both, as in {class}/{number:06d} or"
+    f" {{hash:2}}/{{name}}, of at most {_LONGEST} printable characters"
+)
+
+
+class _Part(NamedTuple):
+    """A part of a template: its ``kind`` is text, class, number or hash.
+
+    ``width`` is how many digits a number has at least, a hash exactly.
+    """
+
+    kind: str
+    text: str = ""
+    width: int = 0
+
+
+class _Template(NamedTuple):
+    make: Callable[[str, int], str]
+    pattern: re.Pattern[str]
+
+
+def name_of(template: str | None, prefix: str, number: int) -> str:
+    """Return the name of an object; ``prefix`` takes the place of ``{class}``.
+
+    Without a template it is that of :func:`~ssbench.scenario.names.object_name`.
+    """
+    return object_name(prefix, number) if template is None else _read(template).make(prefix, number)
+
+
+def numbered(template: str | None, name: str) -> tuple[str, int]:
+    """Return what :func:`name_of` made a name of; nothing and 0 where it did not."""
+    if template is None:
+        return object_numbered(name)
+    match = _read(template).pattern.fullmatch(name)
+    if match is None or name_of(template, match["class"], int(match["number"])) != name:
+        return "", 0
+    return match["class"], int(match["number"])
+
+
+def what_is_wrong(template: str, prefix: str) -> str:
+    """Return what is wrong with the names that a template makes for a class; empty where nothing is."""
+    for number in (1, MAX_NUMBER):
+        name = name_of(template, prefix, number)
+        if (length := len(name.encode())) > LONGEST_NAME - _KEPT_FREE:
+            return (
+                f"expected names of at most {LONGEST_NAME - _KEPT_FREE} bytes ({LONGEST_NAME} less"
+                f" {_KEPT_FREE} for what ssbench appends), but of {brief(prefix)} some have {length:,}"
+            )
+        if {".", ".."} & {*name.split("/")}:
+            return f"expected names without the parts . and .., which clients resolve, not {brief(name)}"
+        if name.startswith(MARK_PREFIX):
+            return f"expected names that do not begin with {MARK_PREFIX}, as those of marks of runs do"
+    return ""
+
+
+@cache
+def _read(template: str) -> _Template:
+    """Return what makes names by a template and finds them; raises ValueError."""
+    parts = [*_parts(template)]
+    _refuse_ambiguous(parts)
+    form = pattern = ""
+    hashes: dict[str, slice] = {}
+    digits = 0
+    for kind, text, width in parts:
+        match kind:
+            case "text":
+                form, pattern = form + text.replace("%", "%%"), pattern + re.escape(text)
+            case "class":
+                form, pattern = f"{form}%(class)s", f"{pattern}(?P<class>.+)"
+            case "number":
+                form, pattern = f"{form}%(number)0{width}d", f"{pattern}(?P<number>[0-9]{{{width},}})"
+            case _:
+                hashes[key := f"hash{digits}"] = slice(digits, digits + width)
+                form, pattern = f"{form}%({key})s", f"{pattern}[0-9a-f]{{{width}}}"
+                digits += width
+    if digits > _MOST_HASH:
+        raise ValueError(f"expected at most {_MOST_HASH} digits of {{hash}} in all, not {digits}")
+
+    def make(prefix: str, number: int) -> str:
+        values: dict[str, object] = {"class": prefix, "number": number}
+        if hashes:
+            digest = md5(object_name(prefix, number).encode(), usedforsecurity=False).hexdigest()
+            values |= {key: digest[place] for key, place in hashes.items()}
+        return form % values
+
+    return _Template(make, re.compile(pattern, re.DOTALL))
+
+
+def _parts(template: str) -> list[_Part]:
+    """Return the parts of a template, none of which is empty; raises ValueError."""
+    texts = _WORD.split(template.replace("{name}", USUAL))
+    if re.search("[{}]", "".join(texts[::2])):
+        raise ValueError(f"expected {_EXPECTED}, not {brief(template)}")
+    parts = []
+    for place, text in enumerate(texts):
+        if not place % 2:
+            parts += [_Part("text", text)] if text else []
+        elif text == "class":
+            parts.append(_Part("class"))
+        elif (found := _NUMBER.fullmatch(text)) and int(found[1] or 1) <= _MOST_DIGITS:
+            parts.append(_Part("number", width=int(found[1] or 1)))
+        elif found := _HASH.fullmatch(text):
+            parts.append(_Part("hash", width=int(found[1] or _HASH_DIGITS)))
+        else:
+            known = "{class}, {number}, {number:06d}, {hash}, {hash:2} or {name}"
+            raise ValueError(f"expected {known} in braces, not {{{text}}}")
+    return parts
+
+
+def _refuse_ambiguous(parts: list[_Part]) -> None:
+    """Raise ValueError where two objects might have one name."""
+    kinds = [each.kind for each in parts]
+    if kinds.count("class") != 1 or kinds.count("number") != 1:
+        raise ValueError(
+            "expected {class} and {number} once each, or {name} for both: no two objects may have one name"
+        )
+    number = kinds.index("number")
+    after = kinds.index("class") > number
+    beside = parts[number + 1 if after else number - 1]
+    if beside.kind != "text" or beside.text[0 if after else -1] in "0123456789":
+        raise ValueError(
+            "expected a character that is no digit between {number} and {class}, beside {number}: no two"
+            " objects may have one name"
+        )
+
+
+def _template(value: object) -> object:
+    """Return a template that is right; what is no text unchanged. Raises ValueError."""
+    if isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST:
+        _read(value)
+    return value
+
+
+OBJECT_NAMES = Rule(
+    lambda value: isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST,
+    _EXPECTED,
+    convert=_template,
+)

@@ -1,0 +1,155 @@
+"""The key ``operations`` of a scenario: settings of operations, and operations that it defines itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ssbench.base.suggestions import did_you_mean
+from ssbench.scenario.operation import Effect, Header, Settings
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.rule import HEADERS, LABEL, Rule, brief
+from ssbench.scenario.text import KeyPath
+
+_NAME = Rule(
+    lambda value: isinstance(value, str) and re.fullmatch("[a-z][a-z0-9_]{0,30}", value) is not None,
+    "a name of lower-case letters, digits and _",
+)
+_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "COPY", "OPTIONS")
+_EFFECTS = (Effect.NONE, Effect.READS, Effect.CHANGES)
+
+#: The keys of an operation that a scenario defines itself, which has a method.
+_DEFINITION = {
+    "name": _NAME,
+    "method": Rule(lambda value: value in _METHODS, f"one of {', '.join(_METHODS)}"),
+    "path": Rule(
+        lambda value: (
+            isinstance(value, str)
+            and 0 < len(value) <= 2000
+            and value.isascii()
+            and value.isprintable()
+            and " " not in value
+            and value.startswith(("/", "{account}"))
+        ),
+        "a path of printable ASCII that begins with / or {account}, without blanks",
+    ),
+    "headers": HEADERS,
+    "body": Rule(lambda value: isinstance(value, str) and len(value) <= 65536, "a text of at most 65,536"),
+    "success": Rule(
+        lambda value: (
+            isinstance(value, list)
+            and bool(value)
+            and all(type(each) is int and 200 <= each <= 599 for each in value)
+        ),
+        "a list of statuses from 200 to 599",
+    ),
+    "effect": Rule(
+        lambda value: value in [each.value for each in _EFFECTS],
+        f"one of {', '.join(each.value for each in _EFFECTS)}",
+    ),
+}
+
+#: Reports what is wrong at a place of the file.
+Fault = Callable[[KeyPath, str], None]
+#: Returns the valid values of a mapping, and reports the others.
+Values = Callable[[dict[str, Any], KeyPath, dict[str, Rule]], dict[str, Any]]
+
+
+def read(entries: object, values: Values, fault: Fault) -> tuple[Settings, ...]:
+    """Return the settings in the list of a file; the operations that it defines are known from then on."""
+    if entries is None:
+        return ()
+    if not isinstance(entries, list):
+        fault(("operations",), f"operations: expected a list of mappings with a name, not {brief(entries)}")
+        return ()
+    found: dict[str, Settings] = {}
+    for index, entry in enumerate(entries):
+        path: KeyPath = ("operations", index)
+        where = f"operations[{index}]"
+        if not isinstance(entry, dict):
+            fault(path, f"{where}: expected a mapping, not {brief(entry)}")
+            continue
+        name = entry.get("name")
+        if not isinstance(name, str):
+            fault(path, f"{where}.name: expected {_NAME.expected}, not {brief(name)}")
+        elif name in found:
+            fault((*path, "name"), f"{where}.name: expected once, {name!r} is there already")
+        elif settings := (_defined if "method" in entry else _known)(entry, path, values, fault):
+            found[name] = settings
+    return tuple(found.values())
+
+
+def _known(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -> Settings | None:
+    rows = {row.name: row for row in OPERATIONS.drawn if not row.defined}
+    row = rows.get(entry["name"])
+    if row is None:
+        meant = did_you_mean(entry["name"], rows) or f" (there are {', '.join(sorted(rows))})"
+        fault(
+            (*path, "name"),
+            f"operations[{path[1]}].name: expected the name of an operation, or a method, which defines one,"
+            f" not {entry['name']!r}{meant}",
+        )
+        return None
+    given = values(entry, path, {"name": LABEL, "headers": HEADERS, **row.keys})
+    return _settings(given)
+
+
+def _defined(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -> Settings | None:
+    given = values(entry, path, _DEFINITION)
+    if any(row.name == entry["name"] and not row.defined for row in OPERATIONS):
+        fault((*path, "name"), f"operations[{path[1]}].name: {entry['name']!r} is an operation of ssbench")
+        return None
+    if "path" not in entry:
+        fault(path, f"operations[{path[1]}].path: missing, expected {_DEFINITION['path'].expected}")
+    if not given.keys() >= {"name", "method", "path"}:
+        return None
+    method, effect = given.pop("method"), given.pop("effect", Effect.NONE.value)
+    if effect == Effect.NONE.value and "{object}" in given["path"]:
+        fault(
+            (*path, "path"),
+            f"operations[{path[1]}].path: {{object}} needs an effect on an object: reads or changes",
+        )
+        return None
+    settings = _settings(given, (method, effect, 0))
+    try:
+        row = OPERATIONS.define(settings)
+    except ValueError as error:
+        fault(path, f"operations[{path[1]}]: {error}")
+        return None
+    return _settings(given, (method, effect, row.code))
+
+
+def _settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> Settings:
+    others = {key: value for key, value in values.items() if key not in {"name", "headers"}}
+    return Settings(values["name"], values.get("headers", ()), others, defined)
+
+
+def with_headers(
+    settings: tuple[Settings, ...], name: str, headers: tuple[Header, ...]
+) -> tuple[Settings, ...]:
+    """Return settings in which an operation has header fields, before those of its own."""
+    if not headers:
+        return settings
+    own = next((each for each in settings if each.name == name), Settings(name))
+    merged = tuple({**dict(headers), **dict(own.headers)}.items())
+    others = tuple(each for each in settings if each is not own)
+    return (*others, Settings(name, merged, own.values, own.defined))
+
+
+def contradictions(weights: Mapping[str, float], settings: tuple[Settings, ...]) -> Iterator[str]:
+    """Say what is wrong with weights beside settings.
+
+    That is an operation that another scenario defined, but not this one, or one without a key that it needs.
+    """
+    own = {each.name for each in settings if each.defined}
+    for name in weights:
+        if OPERATIONS.named(name).defined and name not in own:
+            yield f"{name!r} is not among the operations of this scenario"
+    for row in OPERATIONS.drawn:
+        given = [key for each in settings if each.name == row.name for key in each.values]
+        missing = [key for key in row.required if key not in given]
+        if weights.get(row.name) and missing:
+            example = f"operations: [{{name: {row.name}, {missing[0]}: {row.required[missing[0]]}}}]"
+            more = f", or {row.name}: in a group" if row.group_key in missing else ""
+            yield f"{row.name} needs {' and '.join(missing)}: {example}{more}"

@@ -1,1 +1,0 @@
-"""Output on standard error."""

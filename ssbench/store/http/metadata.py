@@ -1,0 +1,93 @@
+"""Metadata of objects: values that follow from a seed, the name of the object and a version.
+
+They are ``X-Object-Meta-Ssbench-0`` and so on, in hexadecimal digits. The first value begins with the
+version, which is random: so whoever knows the seed can check all of them (``--verify``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import shake_256
+
+from ssbench.scenario.operation import Header, Settings
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.store.http.http_response import OWNER_FIELD
+
+#: Number of items, and bytes of the value of each.
+Shape = tuple[int, int]
+
+_PREFIX = "X-Object-Meta-"
+_NAME = "Ssbench-"
+
+#: What a POST sets of an object that was written without metadata.
+_POSTED: Shape = (1, 16)
+
+#: The keys of its settings.
+_NUMBER, _SIZE = "metadata", "metadata_bytes"
+
+_VERSION_BYTES = 4
+
+_ITEMS = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
+
+
+def posting(operations: Iterable[Settings]) -> Settings:
+    """Return the settings of the operation that sets metadata, among those of a scenario."""
+    name = next(row.name for row in OPERATIONS if _NUMBER in row.keys)
+    return next((each for each in operations if each.name == name), Settings(name))
+
+
+def posted(settings: Settings, written: Shape) -> Shape:
+    """Return what an operation sets of objects that have been ``written`` with so much."""
+    number, size = written if written[0] else _POSTED
+    values = settings.values
+    return values.get(_NUMBER, number), values.get(_SIZE, size)
+
+
+def fields(seed: int, path: str, shape: Shape) -> tuple[Header, ...]:
+    """Return the header fields of a new version of an object at a path (``container/object``)."""
+    values = _values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
+    return tuple((f"{_PREFIX}{_NAME}{number}", value) for number, value in enumerate(values))
+
+
+def wrong_metadata(seed: int, path: str, head: bytes, shapes: Collection[Shape]) -> str | None:
+    """Say what is wrong with the metadata in the head of an answer, which should have one of these shapes."""
+    found = {int(number): value.strip() for number, value in _ITEMS.findall(head)}
+    first = found.get(0, b"").decode("latin-1")
+    shape = len(found), len(first)
+    if shape not in shapes or found.keys() != set(range(len(found))):
+        known = " or ".join(f"{number} of {size} bytes" for number, size in sorted(shapes))
+        return f"{shape[0]} items of metadata, the first of {shape[1]} bytes, where {known} were written"
+    for number, value in enumerate(_values(seed, path, first[: 2 * _VERSION_BYTES], shape)):
+        if found[number] != value.encode():
+            return f"{_PREFIX}{_NAME}{number} is another than was written"
+    return None
+
+
+def _values(seed: int, path: str, version: str, shape: Shape) -> Iterator[str]:
+    number, size = shape
+    version = version[:size]
+    key = struct.pack("<Q", seed % 2**64) + f"{version} {path}".encode("utf-8", "surrogatepass")
+    text = version + shake_256(key).hexdigest(number * size // 2 + 1)
+    return (text[item * size : (item + 1) * size] for item in range(number))
+
+
+def beyond_limits(limits: Mapping[str, object], shape: Shape, owner: str) -> Iterator[str]:
+    """Say by name which limits of a cluster such metadata exceed, with the item that says whose it is.
+
+    ``limits`` are those of ``swift`` in ``/info``; one that is not there holds nothing back.
+    """
+    number, size = shape
+    of_owner = len(OWNER_FIELD.removeprefix(_PREFIX)) + len(owner)
+    names = sum(len(f"{_NAME}{each}") for each in range(number))
+    needed = {
+        "max_meta_count": number + 1,
+        "max_meta_value_length": size,
+        "max_meta_overall_size": names + number * size + of_owner,
+    }
+    for name, value in needed.items():
+        limit = limits.get(name)
+        if type(limit) is int and value > limit:
+            yield f"{name} {value:,} (at most {limit:,})"

@@ -1,0 +1,215 @@
+"""The bytes that are uploaded: random, cheap, never the same twice, never held whole.
+
+A body is a stamp of 16 bytes that no other body has, followed by one block of random bytes read
+round and round from an offset that differs for each body. In a body of at most 4 kB the stamp comes
+last, and there are few offsets: so the MD5 of all before it is known, and that of the body costs 0.6 µs
+instead of 6. The block's length is a prime, so that within an object no two chunks of a power of two
+are alike before 4 MiB times their size. A store that compresses gains nothing. One that shares equal
+chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB; only content-defined
+chunking would find the block again, and bytes that are new each time would cost ten times what sending
+them does.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from typing import TYPE_CHECKING
+
+from ssbench.scenario.body_files import Content
+from ssbench.store.http.etags import LARGE_BYTES, LARGE_SAMPLE, Sample, md5
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
+
+#: The largest prime below 4 MiB.
+BLOCK_BYTES = 4194301
+
+STAMP_BYTES = 16
+
+#: The longest piece of a body that is in one piece in memory.
+PIECE_BYTES = 1 << 20
+
+#: Up to this size the stamp comes last. Each of their chunks of 4 kB has one, so that no two are alike.
+SMALL_BYTES = 4096
+
+#: How many offsets small bodies have. Of each the MD5 is kept at every step (bytes), which is how MD5 goes.
+_SMALL_OFFSETS = 64
+_STEP = 64
+
+#: So many random bytes tell a place of the block from all others.
+_TELLING_BYTES = 24
+
+#: Where a share of bodies is zeros, each so many bytes have theirs, at the end.
+_ZEROS_EACH = 256
+
+#: Coprime to the block: the offsets visit each place once before they come back.
+_PRIME = 2654435761
+_STRIDE = _PRIME % BLOCK_BYTES
+
+
+class Payload:
+    """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
+
+    A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
+    ``block`` is what is read round and round in place of random bytes, PIECE_BYTES or more.
+    """
+
+    def __init__(self, seed: int | None = None, zeros: float = 0.0, *, block: bytes | None = None) -> None:
+        if block is None:
+            block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+        self.block_bytes = len(block)
+        #: So many bytes are at one place of the block only, as far as that can be.
+        self.telling = _TELLING_BYTES
+        self._stamped = zeros < 1
+        if zeros:
+            block = _with_zeros(block, zeros)
+            self.telling += _ZEROS_EACH
+        # The block's beginning once more at the end: a piece may begin anywhere.
+        self._block = memoryview(block + block[:PIECE_BYTES])
+        self._source = os.urandom(8)
+        self._count = 0
+        self._sample, self._large_sample = Sample(), Sample(LARGE_SAMPLE)
+        #: What small bodies begin with, and its MD5, by offset and number of steps.
+        self._kept: dict[tuple[int, int], tuple[bytes, HASH]] = {}
+        self._closed = False
+        self._file: int | None = None
+
+    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
+        """Begin the next body, of ``size`` bytes.
+
+        Returns its first bytes, all of a small one; the offset of those that follow; and, where it is
+        to be known, the MD5 of these first bytes, which :meth:`add_to` continues.
+        """
+        self._count = count = self._count + 1
+        stamp = struct.pack("<Q", count) + self._source if self._stamped else bytes(STAMP_BYTES)
+        if size > SMALL_BYTES:
+            return stamp, count * _STRIDE % BLOCK_BYTES, self._digest(size, stamp)
+        left = size - STAMP_BYTES
+        if left <= 0:
+            return stamp[:size], 0, md5(stamp[:size])
+        key = count % _SMALL_OFFSETS, left // _STEP
+        kept = self._kept.get(key)
+        if kept is None:
+            offset = key[0] * PIECE_BYTES // _SMALL_OFFSETS
+            begin = bytes(self._block[offset : offset + SMALL_BYTES])
+            kept = self._kept[key] = begin, md5(begin[: key[1] * _STEP])
+        begin, digest = kept[0][:left] + stamp, kept[1].copy()
+        digest.update(begin[key[1] * _STEP :])
+        return begin, 0, digest
+
+    def _digest(self, size: int, first: bytes) -> HASH | None:
+        """Return the MD5 of the first bytes of a body that is not small, where it is of the sample."""
+        sample = self._sample if size <= LARGE_BYTES else self._large_sample
+        return md5(first) if sample() else None
+
+    def pieces(self, offset: int, left: int) -> list[memoryview]:
+        """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
+        size = self.block_bytes
+        first = self._block[offset : min(offset + left, size)]
+        second = self._block[: min(left - len(first), size - len(first))]
+        return [first, second] if second else [first]
+
+    def add_to(self, digest: HASH, offset: int, count: int) -> None:
+        """Add ``count`` bytes from ``offset`` on to an MD5."""
+        while count:
+            piece = self.piece(offset, count)
+            digest.update(piece)
+            count -= len(piece)
+            offset = (offset + len(piece)) % self.block_bytes
+
+    def piece(self, offset: int, limit: int) -> memoryview:
+        """Return the bytes from ``offset`` (below the block's length), at most ``limit`` and PIECE_BYTES."""
+        return self._block[offset : offset + min(limit, PIECE_BYTES)]
+
+    def offset_of(self, stamp: bytes) -> int:
+        """Return where in the block the bytes after a stamp begin, in a body that can be verified."""
+        return int.from_bytes(stamp, "little") * _PRIME % self.block_bytes
+
+    def places(self, data: bytes, at: int) -> list[int]:
+        """Return the offset from which on the bytes are as in ``data``; nothing where there is none.
+
+        ``data`` is what a verified body has from ``at`` on, behind its stamp.
+        """
+        whole: bytes = self._block.obj  # type: ignore[assignment]
+        place = whole.find(data[: self.telling])
+        return [] if place < 0 else [place % self.block_bytes]
+
+    def difference(self, offset: int, data: bytes) -> int | None:
+        """Return where ``data`` first differs from the bytes from an offset on; None where it does not."""
+        left = data
+        while left:
+            piece = bytes(self.piece(offset, len(left)))
+            if not left.startswith(piece):
+                return len(data) - len(left) + _first_difference(left, piece)
+            left = left[len(piece) :]
+            offset = (offset + len(piece)) % self.block_bytes
+        return None
+
+    def file(self) -> int | None:
+        """Return the descriptor of a memory file that holds the block, for ``sendfile``; None without one."""
+        possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
+        if self._file is None and possible and not self._closed:
+            self._file = os.memfd_create("ssbench-payload")
+            rest = self._block
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        return self._file
+
+    def close(self) -> None:
+        """Close the memory file."""
+        self._closed = True
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _first_difference(data: bytes, piece: bytes) -> int:
+    step = min(len(data), len(piece), PIECE_BYTES)
+    return next((place for place in range(step) if data[place] != piece[place]), step)
+
+
+def _with_zeros(block: bytes, share: float) -> bytes:
+    """Return a block of which a share is zeros, evenly spread."""
+    count = round(_ZEROS_EACH * share)
+    changed = bytearray(block)
+    for place in range(_ZEROS_EACH - count, len(changed), _ZEROS_EACH):
+        end = min(place + count, len(changed))
+        changed[place:end] = bytes(end - place)
+    return bytes(changed)
+
+
+#: Bytes by which a part of a body is looked for in the files.
+_COMPARED = 64
+
+
+class FilePayload(Payload):
+    """Source of bodies that are the bytes of files. Without a verifier they have no stamp."""
+
+    def __init__(self, content: Content) -> None:
+        # So that no piece of a long body is short because the files are.
+        times = -(-PIECE_BYTES // len(content.data))
+        super().__init__(block=content.data * times)
+        self._starts = content.starts
+        self._count = random.randrange(len(self._starts))
+        self.telling = 1
+
+    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
+        """Begin the next body, with the next file."""
+        self._count = count = self._count + 1
+        start = self._starts[count % len(self._starts)]
+        if size > SMALL_BYTES:
+            return b"", start, self._digest(size, b"")
+        first = bytes(self._block[start : start + size])
+        return first, 0, md5(first)
+
+    def offset_of(self, stamp: bytes) -> int:
+        """Return where the file begins that comes after a stamp."""
+        return self._starts[int.from_bytes(stamp, "little") % len(self._starts)]
+
+    def places(self, data: bytes, at: int) -> list[int]:
+        """Return all places where ``data`` may be that is from ``at`` on in a verified body."""
+        places = ((start + at - STAMP_BYTES) % self.block_bytes for start in self._starts)
+        begin = data[:_COMPARED]
+        return [each for each in places if self._block[each : each + len(begin)] == begin]

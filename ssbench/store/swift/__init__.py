@@ -1,0 +1,1 @@
+"""OpenStack Swift: authentication, containers, and requests for objects, with the client of ``http``."""

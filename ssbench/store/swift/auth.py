@@ -1,0 +1,223 @@
+"""From credentials to a storage URL and a token, by way of python-swiftclient.
+
+Version 1 is Swift's own (TempAuth and its kind); versions 2.0 and 3 are Keystone's, for which
+python-swiftclient takes a session of keystoneauth. With a token and a storage URL there is no authentication.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import keystoneauth1.exceptions
+import keystoneauth1.session
+import requests
+import swiftclient
+import urllib3
+from keystoneauth1.identity import v2, v3
+
+from ssbench.base import interruption
+from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError
+from ssbench.base.urls import parse_http_url, refuse_user_info, shown
+from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
+from ssbench.store.swift.credentials import Credentials, Session
+
+_log = logging.getLogger(__name__)
+
+#: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
+_PATIENCE = 4.0
+
+# When someone turns on its logging, it would show the first half of tokens and keys.
+swiftclient.client.logger_settings["reveal_sensitive_prefix"] = 0
+
+
+def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
+    """Get a storage URL and a token.
+
+    ``timeout`` bounds connecting and each wait for bytes, in seconds; the whole takes no more than 4 s
+    longer. Raises AuthenticationError when the service refuses or has no storage URL for us, ClusterError
+    when it cannot be reached, and UsageError when it cannot be asked for what was given.
+    """
+    try:
+        return _authenticate(credentials, timeout)
+    except SsbenchError as error:
+        if not credentials.name:
+            raise
+        # Several may be for one URL, which the text names.
+        raise type(error)(f"{credentials.name}: {error}") from None
+
+
+def _authenticate(credentials: Credentials, timeout: float) -> Session:
+    if credentials.insecure:
+        # Which was asked for; urllib3 would say so again with each connection.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    if credentials.version == "none":
+        storage_url, token = credentials.storage_urls[0], credentials.token
+    else:
+        storage_url, token = _within(
+            timeout + _PATIENCE, credentials.auth_url, lambda: _get_auth(credentials, timeout)
+        )
+        if not credentials.storage_urls:
+            refuse_user_info(storage_url, f"{credentials.auth_url}: gave the storage URL")
+            parts = parse_http_url(storage_url)
+            # As a worker takes it: each of its jobs would fail.
+            if parts is None or not storage_url.isascii() or parts.query or parts.fragment:
+                raise AuthenticationError(
+                    f"{credentials.auth_url}: gave {shown(storage_url)} for a storage URL"
+                )
+    urls = credentials.storage_urls or (storage_url.rstrip("/"),)
+    return Session(urls, token, credentials.insecure, credentials.ca_file)
+
+
+def is_proxied(url: str) -> bool:
+    """Whether the libraries go through a proxy of the environment to get there."""
+    return bool(requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)))
+
+
+def warn_of_proxy(credentials: Credentials, session: Session) -> None:
+    """Log a warning where the environment's proxy is used, because workers do not use it."""
+    uses = []
+    # The authentication URL of a cloud may be no more than its name.
+    if parse_http_url(credentials.auth_url) is not None and is_proxied(credentials.auth_url):
+        uses.append("to authenticate")
+    if any(map(is_proxied, session.storage_urls)):
+        uses.append("to make and list containers")
+    if uses:
+        _log.warning(
+            "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used %s; requests for"
+            " objects do not use it (no_proxy=HOST keeps the others from it)",
+            " and ".join(uses),
+        )
+
+
+def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
+    url = credentials.auth_url
+    try:
+        if credentials.version == "1.0":
+            storage_url, token = swiftclient.get_auth(
+                url,
+                credentials.user,
+                credentials.key,
+                auth_version="1",
+                insecure=credentials.insecure,
+                cacert=credentials.ca_file,
+                cert=credentials.certificate,
+                cert_key=credentials.certificate_key,
+                timeout=timeout,
+            )
+        else:
+            storage_url, token = _get_keystone(credentials, timeout)
+        if not isinstance(storage_url, str | None) or not isinstance(token, str | None):
+            raise TypeError("JSON may hold anything")
+    except keystoneauth1.exceptions.CatalogException:
+        storage_url, token = None, None
+    except CLIENT_ERRORS as error:
+        code = status(error)
+        if code in {401, 403}:
+            raise AuthenticationError(f"{url}: authentication refused: {why(error)}") from None
+        if code is not None:
+            raise AuthenticationError(f"{url}: authentication failed, the answer was {why(error)}") from None
+        raise ClusterError(f"{url}: cannot authenticate: {why(error)}") from None
+    # The libraries take what they are sent for what it should be.
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
+        raise AuthenticationError(
+            f"{url}: that was not the answer of an authentication service ({type(error).__name__})"
+        ) from None
+    if not storage_url and not credentials.storage_urls:
+        region = f", region {credentials.region_name}" if credentials.region_name else ""
+        kind = f" ({credentials.service_type}, {credentials.endpoint_type}{region})"
+        raise AuthenticationError(
+            f"{url}: authentication gave no storage URL{'' if credentials.version == '1.0' else kind}"
+        )
+    if not token:
+        raise AuthenticationError(f"{url}: authentication gave no token")
+    return storage_url, token
+
+
+def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
+    certificate = credentials.certificate
+    session = keystoneauth1.session.Session(
+        auth=_keystone_plugin(credentials),
+        verify=False if credentials.insecure else credentials.ca_file or True,
+        cert=(certificate, credentials.certificate_key)
+        if certificate and credentials.certificate_key
+        else certificate,
+        timeout=timeout,
+    )
+    endpoint = {
+        "service_type": credentials.service_type,
+        "endpoint_type": credentials.endpoint_type,
+        "region_name": credentials.region_name,
+    }
+    answer: tuple[str, str] = swiftclient.get_auth(None, None, None, session=session, os_options=endpoint)
+    return answer
+
+
+def _keystone_plugin(credentials: Credentials) -> Any:
+    if credentials.version == "cloud":
+        # It keeps its token, which may be the one that was refused.
+        credentials.plugin.invalidate()
+        return credentials.plugin
+    url, user = credentials.auth_url.rstrip("/"), credentials.user
+    if not re.fullmatch(r"v\d+(\.\d+)?", url.rpartition("/")[2]):
+        url += "/v2.0" if credentials.version == "2.0" else "/v3"
+    if credentials.version == "2.0":
+        project: dict[str, Any] = {
+            "tenant_id": credentials.project_id,
+            "tenant_name": credentials.project_name,
+        }
+        if credentials.token:
+            return v2.Token(url, credentials.token, **project)
+        # One way to name both, as the swift command has it.
+        if user and ":" in user and not any(project.values()):
+            project["tenant_name"], user = user.split(":", 1)
+        name: dict[str, Any] = {"user_id": credentials.user_id} if credentials.user_id else {"username": user}
+        return v2.Password(url, password=credentials.key, **name, **project)
+    if credentials.application_credential_id:
+        return v3.ApplicationCredential(
+            url, credentials.application_credential_secret or "", credentials.application_credential_id
+        )
+    project = {
+        "project_id": credentials.project_id,
+        "project_name": credentials.project_name,
+        "project_domain_id": credentials.project_domain_id,
+        "project_domain_name": credentials.project_domain_name,
+    }
+    if credentials.token:
+        return v3.Token(url, credentials.token, **project)
+    return v3.Password(
+        url,
+        credentials.key or "",
+        user_id=credentials.user_id,
+        username=user,
+        user_domain_id=credentials.user_domain_id,
+        user_domain_name=credentials.user_domain_name,
+        **project,
+    )
+
+
+def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """Return what ``call`` does, or raise what it raises; wait at most ``seconds`` for it.
+
+    No time-out of a library covers the whole: each address of a host and each read has its own.
+    """
+    answers: queue.SimpleQueue[tuple[str, str] | BaseException] = queue.SimpleQueue()
+
+    def put_answer() -> None:
+        try:
+            answers.put(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised again below, whatever it is
+            answers.put(error)
+
+    threading.Thread(target=put_answer, name="authenticate", daemon=True).start()
+    try:
+        answer = interruption.take(answers, seconds)
+    except queue.Empty:
+        raise ClusterError(f"{url}: cannot authenticate: no answer within {seconds:g} s") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer

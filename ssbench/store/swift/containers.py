@@ -1,0 +1,348 @@
+"""Making the containers of a run: HEAD, and PUT with X-Storage-Policy where one is missing.
+
+Threads over python-swiftclient, because the master has no gevent. They are daemons, so a server
+that does not answer delays neither Ctrl-C nor the end of the program. Those of
+:mod:`concurrent.futures` would: the interpreter waits for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any
+
+import swiftclient
+import urllib3.exceptions
+
+from ssbench.base.errors import ClusterError
+from ssbench.base.quantities import duration
+from ssbench.store.causes import TRANSIENT_STATUSES
+from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
+from ssbench.store.swift.credentials import Session
+from ssbench.store.swift.renewal import SessionInUse
+
+_log = logging.getLogger(__name__)
+
+#: Pauses before the second and later attempts, in seconds.
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
+
+#: Seconds after the first attempt in which further ones may begin. After one time-out there is none.
+_RETRY_SECONDS = 8.0
+
+#: Statuses of a PUT of a container that may be gone later. 404: the account was new, and the account server
+#: that was asked did not have it yet, because two of three are enough for the proxy that made it.
+_PASSING_FOR_PUT = TRANSIENT_STATUSES | {404}
+
+#: Seconds between two messages on what it waits for.
+_SAY_SECONDS = 5.0
+
+#: Seconds between two looks at whether to wait on.
+_TICK = 0.1
+
+#: How many failures an error's text has in full.
+_TOLD = 3
+
+#: The most bytes of an answer: twice those of 10,000 names of 1,024 bytes, each of which JSON writes as six.
+_MOST_BYTES = 128 * 1024 * 1024
+#: Bytes of an answer that are read at once.
+_PIECE = 64 * 1024
+
+
+class _Connection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
+    """One of python-swiftclient whose answers take a bounded amount of memory.
+
+    python-swiftclient reads each answer to its end, in one piece, and a body need not have an end. A length
+    beyond that of any memory, which would raise OverflowError, is not asked for either.
+    """
+
+    def getresponse(self) -> Any:
+        response = super().getresponse()
+        read_piece = response.read
+
+        def read() -> bytes:
+            pieces = []
+            left = _MOST_BYTES
+            while piece := read_piece(_PIECE):
+                left -= len(piece)
+                if left < 0:
+                    response.close()
+                    reason = http.client.HTTPException(f"more than {_MOST_BYTES} bytes")
+                    raise urllib3.exceptions.ProtocolError(str(reason), reason)
+                pieces.append(piece)
+            return b"".join(pieces)
+
+        response.read = read
+        return response
+
+
+def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
+    """Open a keep-alive connection of python-swiftclient, to one of the storage URLs by turns.
+
+    ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
+    """
+    return _Connection(
+        session.storage_urls[index % len(session.storage_urls)],
+        insecure=session.insecure,
+        cacert=session.ca_file,
+        timeout=timeouts,
+    )
+
+
+def persistently(
+    call: Callable[[], Any],
+    on_retry: Callable[[Exception], None] = lambda error: None,
+    passing: Set[int] = TRANSIENT_STATUSES,
+) -> Any:
+    """Return what ``call`` does, after some more attempts where the failure may be gone by then.
+
+    ``on_retry`` is called with each failure that leads to another attempt; an HTTP status does if it is in
+    ``passing``. Raises what the last attempt raised.
+    """
+    began = time.monotonic()
+    for pause in _PAUSES:
+        try:
+            return call()
+        except CLIENT_ERRORS as error:
+            code = status(error)
+            if code is not None and code not in passing:
+                raise
+            if time.monotonic() - began + pause > _RETRY_SECONDS:
+                raise
+            on_retry(error)
+        time.sleep(pause)
+    return call()
+
+
+def ensure_containers(
+    session: Session,
+    names: Iterable[str],
+    policy: str | None = None,
+    concurrency: int = 10,
+    advance: Callable[[], None] = lambda: None,
+    *,
+    timeouts: tuple[float, float] = (10.0, 20.0),
+    check: Callable[[], None] = lambda: None,
+    renew: Callable[[], Session] | None = None,
+    trans_id_extra: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Make sure that the containers are there, ``concurrency`` at once.
+
+    ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
+    ends it at once. ``renew`` is called after a 401 and returns a session with a new token.
+    ``trans_id_extra`` is what transaction ids are to end in. ``headers`` are sent where a container is made.
+    ``timeouts`` are those of
+    connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
+    both together and 16 s more. Raises ClusterError, which names the containers that could not be made or
+    that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
+    """
+    extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
+    makers = _Makers(session, names, policy, timeouts, renew, extra, dict(headers or {}))
+    try:
+        makers.start(concurrency)
+        failures = makers.wait(advance, check)
+    finally:
+        makers.stop.set()
+        if makers.retried:
+            causes = ", ".join(f"{count} x {cause}" for cause, count in makers.retried.most_common())
+            _log.warning("Requests for containers that were tried again: %s", causes)
+    if failures:
+        raise ClusterError(_tell(failures))
+
+
+class _Makers:
+    """The threads that make containers, and what the caller's thread knows of them."""
+
+    def __init__(
+        self,
+        session: Session,
+        names: Iterable[str],
+        policy: str | None,
+        timeouts: tuple[float, float],
+        renew: Callable[[], Session] | None,
+        headers: dict[str, str],
+        new_headers: dict[str, str],
+    ) -> None:
+        self.stop = threading.Event()
+        self.retried: Counter[str] = Counter()
+        self._session = SessionInUse(session, renew, threading.Lock())
+        self._policy = policy
+        self._timeouts = timeouts
+        #: Those of every request, and those with which containers are made.
+        self._headers = headers, new_headers | headers
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._total = 0
+        for name in names:
+            self._waiting.put(name)
+            self._total += 1
+        self._running = 0
+        # What is being made now, and since when.
+        self._since: dict[str, float] = {}
+        # A container and why it failed, if it did; or the end of a thread, and what ended it if that
+        # was no failure of a request.
+        self._ended: queue.SimpleQueue[tuple[str, str | None] | BaseException | None] = queue.SimpleQueue()
+
+    def start(self, concurrency: int) -> None:
+        self._running = min(concurrency, self._total)
+        for index in range(self._running):
+            threading.Thread(
+                target=self._work, args=(index,), name=f"containers-{index}", daemon=True
+            ).start()
+
+    def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[tuple[str, str]]:
+        """Return containers that failed, and why, once all threads have ended, or one took too long."""
+        failures: list[tuple[str, str]] = []
+        most = 2 * (_RETRY_SECONDS + sum(self._timeouts))
+        ended_at = said_at = time.monotonic()
+        made = 0
+        while self._running:
+            check()
+            now = time.monotonic()
+            if late := [name for name, since in list(self._since.items()) if now - since > most]:
+                return [*failures, *((name, f"not made within {duration(most)}") for name in late)]
+            if now - max(ended_at, said_at) >= _SAY_SECONDS:
+                said_at = now
+                self._say(made, now - ended_at)
+            try:
+                news = self._ended.get(timeout=_TICK)
+            except queue.Empty:
+                continue
+            ended_at = time.monotonic()
+            if isinstance(news, BaseException):
+                raise news
+            if news is None:
+                self._running -= 1
+            else:
+                place, cause = news
+                if cause is None:
+                    made += 1
+                    advance()
+                else:
+                    failures.append((place, cause))
+        return failures
+
+    def _say(self, made: int, seconds: float) -> None:
+        names = list(self._since)
+        more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+        _log.info(
+            "Waiting for containers: %d of %d are there, none has come for %.0f s; under way: %s%s",
+            made,
+            self._total,
+            seconds,
+            ", ".join(names[:_TOLD]),
+            more,
+        )
+
+    # -- in the threads -----------------------------------------------------------------------
+
+    def _work(self, index: int) -> None:
+        fault = None
+        try:
+            with contextlib.closing(connect(self._session.session, index, self._timeouts)) as connection:
+                while not self.stop.is_set():
+                    name = self._waiting.get_nowait()
+                    self._since[name] = time.monotonic()
+                    failure = self._make(connection, name)
+                    self._since.pop(name, None)
+                    if failure is not None:
+                        self.stop.set()
+                    self._ended.put((f"{connection.url}/{name}", failure))
+        except queue.Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
+            fault = error
+        self._ended.put(fault)
+
+    def _make(self, connection: Any, name: str) -> str | None:
+        """Make one container; return why that failed."""
+        policy = self._policy
+        refusals = 0
+        while True:
+            session = self._session.session
+            try:
+                return _ensure(connection, session.token, name, policy, self._headers, self._note_retry)
+            except CLIENT_ERRORS as error:
+                code = status(error)
+                refusals += code == 401
+                if code == 401 and self._session.renew(session, refusals):
+                    continue
+                if policy and code == 400:
+                    return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
+                return why(error)
+
+    def _note_retry(self, error: Exception) -> None:
+        with self._lock:
+            self.retried[why(error)] += 1
+
+
+def _ensure(
+    connection: Any,
+    token: str | None,
+    name: str,
+    policy: str | None,
+    headers: tuple[dict[str, str], dict[str, str]],
+    on_retry: Callable[[Exception], None],
+) -> str | None:
+    """Make one container; return why it will not do, or raise what is in CLIENT_ERRORS."""
+    url, place = connection.url, (connection.parsed_url, connection)
+
+    def head() -> dict[str, str] | None:
+        try:
+            found: dict[str, str] = swiftclient.head_container(
+                url, token, name, http_conn=place, headers=headers[0]
+            )
+            return found
+        except swiftclient.ClientException as error:
+            if error.http_status == 404:
+                return None
+            raise
+
+    new = headers[1] | ({"X-Storage-Policy": policy} if policy else {})
+
+    def put() -> None:
+        swiftclient.put_container(url, token, name, headers=new, http_conn=place)
+
+    found = persistently(head, on_retry)
+    if found is None:
+        persistently(put, on_retry, _PASSING_FOR_PUT)
+        return None
+    actual = found.get("x-storage-policy")
+    if policy and actual and not _same_policy(policy, actual, connection):
+        return f"exists with the storage policy {actual!r}, not {policy!r}"
+    return None
+
+
+def _same_policy(asked: str, actual: str, connection: Any) -> bool:
+    """Whether two names are of one policy: names know no case, and a policy may have aliases."""
+    if asked.casefold() == actual.casefold():
+        return True
+    try:
+        known = swiftclient.get_capabilities((connection.parsed_url._replace(path="/info"), connection))
+        policies = known["swift"]["policies"]
+        names = [
+            {name.strip().casefold() for name in [one["name"], *one.get("aliases", "").split(",")]}
+            for one in policies
+        ]
+    except (*CLIENT_ERRORS, KeyError, TypeError, ValueError, AttributeError):
+        return False  # a cluster that does not tell
+    return any({asked.casefold(), actual.casefold()} <= each for each in names)
+
+
+def _tell(failures: Iterable[tuple[str, str]]) -> str:
+    """Return why containers failed, with one of them for each reason."""
+    places: dict[str, list[str]] = {}
+    for place, cause in failures:
+        places.setdefault(cause, []).append(place)
+    shown = [
+        f"{first}{f' and {len(others)} more' if others else ''}: {cause}"
+        for cause, (first, *others) in list(places.items())[:_TOLD]
+    ]
+    more = f"; and {len(places) - _TOLD} other reasons" if len(places) > _TOLD else ""
+    return f"containers could not be made: {'; '.join(shown)}{more}"

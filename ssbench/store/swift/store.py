@@ -1,0 +1,121 @@
+"""Swift as a :class:`~ssbench.store.contract.Store`.
+
+This is the master's side; that of workers is :mod:`ssbench.store.swift.objects`. python-swiftclient and
+keystoneauth are imported where they are first needed: they bring 0.3 s that a no-op run does without.
+"""
+
+# ruff: noqa: D102, PLC0415 - the methods are documented in Store; see above
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import urlsplit, urlunsplit
+
+from ssbench.store.contract import Bounds, Capabilities, Signed
+from ssbench.store.swift.credentials import Credentials, Session
+
+#: The largest answer that is read for what a cluster can do.
+_MOST_BYTES = 1_000_000
+
+
+class Swift:
+    """OpenStack Swift, and other stores that have its API."""
+
+    def authenticate(self, credentials: Credentials) -> Session:
+        from ssbench.store.swift.auth import authenticate
+
+        return authenticate(credentials)
+
+    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
+        """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
+        import requests
+        import urllib3
+
+        verify: str | bool = False if session.insecure else (session.ca_file or True)
+        for url in info_urls(session.storage_url):
+            try:
+                with requests.get(url, timeout=timeouts, verify=verify, stream=True) as answer:
+                    content = answer.raw.read(_MOST_BYTES, decode_content=True)
+                    found = json.loads(content) if answer.status_code == requests.codes.ok else None
+            # What is read of a body past requests raises what urllib3 does.
+            except (
+                requests.RequestException,
+                urllib3.exceptions.HTTPError,
+                OSError,
+                ValueError,
+                RecursionError,
+            ):
+                continue
+            if isinstance(found, dict) and isinstance(found.get("swift"), dict):
+                features = {
+                    name: limits if isinstance(limits, dict) else {} for name, limits in found.items()
+                }
+                return Capabilities(features, known=True)
+        return Capabilities()
+
+    def clock(self, session: Session) -> Bounds | None:
+        from ssbench.store.swift.clock import difference
+
+        verify = False if session.insecure else (session.ca_file or True)
+        return difference(info_urls(session.storage_url)[0], verify)
+
+    def prepare(
+        self,
+        session: Session,
+        containers: Iterable[str],
+        policy: str | None,
+        concurrency: int,
+        advance: Callable[[], None],
+        *,
+        timeouts: tuple[float, float],
+        check: Callable[[], None],
+        renew: Callable[[], Session] | None,
+        trans_id_extra: str | None,
+        headers: Mapping[str, str],
+    ) -> None:
+        from ssbench.store.swift.containers import ensure_containers
+
+        ensure_containers(
+            session,
+            containers,
+            policy,
+            concurrency,
+            advance,
+            timeouts=timeouts,
+            check=check,
+            renew=renew,
+            trans_id_extra=trans_id_extra,
+            headers=headers,
+        )
+
+    def sign(
+        self,
+        session: Session,
+        renew: Callable[[], Session] | None,
+        until: int,
+        timeouts: tuple[float, float],
+    ) -> Signed:
+        from ssbench.store.swift.tempurl import TemporaryKey
+
+        return TemporaryKey(session, renew, until, timeouts)
+
+    def objects(
+        self,
+        session: Session,
+        container: str,
+        *,
+        timeouts: tuple[float, float],
+        renew: Callable[[], Session] | None,
+        expect: Callable[[int], None],
+    ) -> Iterable[tuple[str, int]]:
+        from ssbench.store.swift.listing import Listing
+
+        return Listing(session, container, timeouts, renew).objects(expect)
+
+
+def info_urls(storage_url: str) -> list[str]:
+    """Return where a cluster may say what it can do."""
+    parts = urlsplit(storage_url)
+    folders = dict.fromkeys(["/", parts.path.partition("/v1")[0].rstrip("/") + "/"])
+    return [urlunsplit((parts.scheme, parts.netloc, f"{folder}info", "", "")) for folder in folders]

@@ -1,0 +1,157 @@
+"""Reads by temporary URL: a key of the account for the time of a run, and a signature for each container.
+
+The key stays with the master. A signature with an empty prefix is good for all objects of one container, and
+for GET and HEAD only; it ends with the key, or at a moment of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import requests
+import swiftclient
+
+from ssbench.base.errors import ClusterError, SsbenchError, UsageError
+from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
+from ssbench.store.swift.containers import connect, persistently
+from ssbench.store.swift.credentials import Session
+from ssbench.store.swift.renewal import SessionInUse
+
+_log = logging.getLogger(__name__)
+
+#: An account has room for two keys, and takes a signature with either.
+_FIELDS = ("x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2")
+
+#: What keys of ours begin with; until when they are of use follows.
+_OURS = "ssbench-"
+
+#: Digests that signatures may have, the best first. Clusters of today take the first by default.
+_DIGESTS = ("sha256", "sha512", "sha1")
+
+#: Proxies may keep what they know of an account for a minute.
+_PATIENCE = 70.0
+_PAUSE = 0.5
+
+_REFUSED = 401
+
+
+class TemporaryKey:
+    """A key of an account, from its making to :meth:`end`; ``until`` is when signatures end, in Unix time.
+
+    ``renew`` returns a session with a new token, None where that is not possible. Raises ClusterError where
+    the account does not take a key, UsageError where it has no room for one.
+    """
+
+    def __init__(
+        self, session: Session, renew: Callable[[], Session] | None, until: int, timeouts: tuple[float, float]
+    ) -> None:
+        self._in_use = SessionInUse(session, renew, threading.Lock())
+        self._timeouts = timeouts
+        self._until = until
+        self._key = f"{_OURS}{until}-{secrets.token_hex(16)}"
+        found = self._ask(swiftclient.head_account)
+        free = [field for field in _FIELDS if not found.get(field) or _is_over(found[field])]
+        if not free:
+            raise UsageError(
+                "tempurl: the account has two keys for temporary URLs already"
+                f" ({' and '.join(field[2:] for field in _FIELDS)}), and a run needs one of its own:"
+                " remove one of them"
+            )
+        self._field = free[0]
+        self._ask(swiftclient.post_account, {self._field: self._key})
+
+    def queries(
+        self, containers: Iterable[str], features: Mapping[str, object], stop: Callable[[], bool]
+    ) -> list[str]:
+        """Return what makes the path of an object in each container a temporary URL, when it works.
+
+        ``features`` is what the cluster says of its temporary URLs, ``stop`` says whether to wait no longer.
+        Raises UsageError where the cluster takes no digest that is known, or has no one path for its storage
+        URLs; ClusterError where it does not take the signatures.
+        """
+        session = self._in_use.session
+        paths = {urlsplit(url).path.rstrip("/") for url in session.storage_urls}
+        if len(paths) > 1:
+            raise UsageError(f"tempurl: the storage URLs have different paths: {', '.join(sorted(paths))}")
+        allowed = features.get("allowed_digests", _DIGESTS)
+        digest = next((each for each in _DIGESTS if each in str(allowed)), None)
+        if digest is None:
+            raise UsageError(f"tempurl: the cluster takes the digests {allowed}, not {' or '.join(_DIGESTS)}")
+        path = paths.pop()
+        # Ceph has a path before the one that is signed.
+        signed = path[max(path.find("/v1/"), 0) :]
+        found = {each: self._query(f"{signed}/{each}", digest) for each in containers}
+        self._wait(session, *next(iter(found.items())), stop)
+        return list(found.values())
+
+    def end(self) -> None:
+        """Remove the key, unless the account has another one in its place; log a warning if that fails."""
+        try:
+            if self._ask(swiftclient.head_account).get(self._field) == self._key:
+                self._ask(swiftclient.post_account, {self._field: ""})
+        except SsbenchError as error:
+            _log.warning(
+                "The key for temporary URLs (%s) is still in the account, and of no use after %s: %s",
+                self._field[2:],
+                time.strftime("%Y-%m-%d", time.localtime(self._until)),
+                error,
+            )
+
+    def _query(self, container: str, digest: str) -> str:
+        text = f"GET\n{self._until}\nprefix:{container}/"
+        signature = hmac.digest(self._key.encode(), text.encode(), digest).hex()
+        return f"temp_url_sig={signature}&temp_url_expires={self._until}&temp_url_prefix="
+
+    def _wait(self, session: Session, container: str, query: str, stop: Callable[[], bool]) -> None:
+        """Wait until each storage URL takes a signature; what it is for does not matter."""
+        ends_at = time.monotonic() + _PATIENCE
+        said = False
+        for url in session.storage_urls:
+            address = f"{url.rstrip('/')}/{quote(container, '')}/-?{query}"
+            while not stop() and _status(address, session, self._timeouts) == _REFUSED:
+                if time.monotonic() > ends_at:
+                    raise ClusterError(f"{url}: the cluster has not taken a temporary URL for a minute")
+                if not said:
+                    _log.info("Waiting until the cluster knows the key of its temporary URLs")
+                said = True
+                time.sleep(_PAUSE)
+
+    def _ask(self, function: Any, *arguments: object) -> Any:
+        refusals = 0
+        while True:
+            session = self._in_use.session
+            try:
+                with contextlib.closing(connect(session, 0, self._timeouts)) as connection:
+                    place = (connection.parsed_url, connection)
+                    call = partial(function, connection.url, session.token, *arguments, http_conn=place)
+                    return persistently(call)
+            except CLIENT_ERRORS as error:
+                refusals += 1
+                if status(error) == _REFUSED and self._in_use.renew(session, refusals):
+                    continue
+                text = f"{session.storage_url}: the account's key for temporary URLs: {why(error)}"
+                raise ClusterError(text) from None
+
+
+def _is_over(key: str) -> bool:
+    """Whether a key is of a run that ended long ago without removing it."""
+    until = key.removeprefix(_OURS).partition("-")[0]
+    return key.startswith(_OURS) and until.isdecimal() and int(until) < time.time()
+
+
+def _status(address: str, session: Session, timeouts: tuple[float, float]) -> int:
+    verify: str | bool = False if session.insecure else (session.ca_file or True)
+    try:
+        with requests.get(address, timeout=timeouts, verify=verify, stream=True) as answer:
+            return answer.status_code
+    except (requests.RequestException, OSError):
+        return 0  # the run will say what is wrong

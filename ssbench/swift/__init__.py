@@ -1,1 +1,0 @@
-"""Talking to Swift: authentication, containers, and the fast path for objects."""

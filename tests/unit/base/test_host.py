@@ -1,0 +1,92 @@
+"""What the kernel says of a machine, and when one was shared with other programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ssbench.base import host
+from ssbench.results.description import HostFacts
+from ssbench.statistics.generator import shared
+
+
+def proc(folder: Path, **files: str) -> Path:
+    """Make a folder like /proc of some files, whose slashes are underscores here."""
+    for name, text in files.items():
+        path = folder / name.replace("_", "/")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_all_counters_of_a_kernel(tmp_path: Path) -> None:
+    tick = os.sysconf("SC_CLK_TCK")
+    cpu = " ".join(str(number * tick) for number in (1, 2, 4, 1000, 2000, 8, 16, 32, 0, 0))
+    found = host.read(
+        proc(
+            tmp_path,
+            stat=f"cpu  {cpu}\ncpu0 {cpu}\nintr 1\n",
+            loadavg="20.5 3.25 1.00 3/179 25831\n",
+            pressure_cpu="some avg10=99.10 avg60=99.35 avg300=98.54 total=2500000\nfull avg10=0 total=0\n",
+            self_schedstat="3000000000 1500000000 7\n",
+        )
+    )
+    assert (found.busy, found.stolen, found.load) == (1 + 2 + 4 + 8 + 16, 32, 20.5)
+    assert (found.pressed, found.waited) == (2.5, 1.5)
+    assert found.cores == os.cpu_count()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "cpu\n", "some words of a later version\n"])
+def test_what_a_kernel_does_not_tell_is_not_known(tmp_path: Path, text: str) -> None:
+    assert host.read(tmp_path / "nowhere").load is None
+    files = ("stat", "loadavg", "pressure_cpu", "self_schedstat")
+    found = host.read(proc(tmp_path, **dict.fromkeys(files, text)))
+    assert [found.busy, found.stolen, found.load, found.pressed, found.waited] == [None] * 5
+
+
+def test_children_are_found_with_their_cpu() -> None:
+    program = "import time\nwhile time.process_time() < 0.1: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert 0.09 <= dict(host.children())[child.pid] < 60
+        child.communicate(b"\n")
+
+
+IDLE = HostFacts("h", 2, 0.5, 0.5, 0.2, other_cpu=0.02, stolen=0.0, pressed=0.1, waited=0.01, denied=0.05)
+CROWDED = replace(IDLE, load_begin=20.0, load_end=45.0, other_cpu=0.75, pressed=0.99, waited=0.1, denied=0.7)
+UNTOLD = replace(CROWDED, waited=None, denied=None)
+
+OTHERS = "other programs used 75.0 % of its CPU"
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (IDLE, ""),
+        (CROWDED, OTHERS),
+        (replace(IDLE, stolen=0.3), "a hypervisor gave 30.0 % of its CPU to others"),
+        # All of the load is the run's own: its workers wait for each other.
+        (replace(CROWDED, own_cpu=0.97, other_cpu=0.03), ""),
+        # Programs of low priority use what is left.
+        (replace(CROWDED, waited=0.001, denied=0.01), ""),
+        # What used one core left the other one to the run.
+        (replace(IDLE, other_cpu=0.5), ""),
+        # No schedstat: the run queue, of which the processes of the run are no part.
+        (UNTOLD, OTHERS),
+        (replace(UNTOLD, pressed=None), OTHERS),
+        (replace(UNTOLD, processes=42), ""),
+        (replace(UNTOLD, pressed=0.3), ""),
+        (replace(UNTOLD, cores=0), OTHERS),
+        (HostFacts("h", 2), ""),
+    ],
+)
+def test_a_machine_was_shared_where_the_run_waited_for_others(facts: HostFacts, why: str) -> None:
+    assert shared(facts) == why

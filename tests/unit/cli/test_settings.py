@@ -1,0 +1,516 @@
+"""Options from files and variables: which value holds, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.cli import archives, capacity, master, settings, worker, zmq_options
+from ssbench.cli import run_scenario as command
+from ssbench.cli.parser import Parser
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, without settings; the user has none either."""
+    for name in list(os.environ):
+        if name.startswith(settings.PREFIX):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def write(text: str, path: str | Path = "ssbench.toml") -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def write_own(text: str) -> None:
+    """Write the user's own file, which may set everything."""
+    write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
+
+
+def parse(*words: str) -> argparse.Namespace:
+    """Parse a command line as ssbench-master does."""
+    made = master.parser(words)
+    master._use_settings(made, words)
+    return made.parse_args(words)
+
+
+def run_scenario(*words: str) -> argparse.Namespace:
+    return parse("run-scenario", "-f", "small", *words)
+
+
+def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_scenario().workers is None
+    write("workers = 2\nretries = 2\nretry-404 = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml")
+    write("workers = 3\nretries = 3\nretry_404 = 3")
+    monkeypatch.setenv("SSBENCH_WORKERS", "4")
+    monkeypatch.setenv("SSBENCH_RETRIES", "4")
+    found = run_scenario("--workers", "5")
+    assert (found.workers, found.retries, found.retry_404, found.seed) == (5, 4, 3, 2)
+    write("[run-scenario]\nretry-404 = 9\n[cleanup-containers]\nconcurrency = 7")
+    assert run_scenario().retry_404 == 9
+    assert parse("cleanup-containers").concurrency == 7
+
+
+def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own(
+        'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
+        'fail-if = ["errors > 1%", "rate < 5"]\nlive = true\nno-trans-id-extra = true\nbatch-size = "auto"\n'
+        'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nrecon = ["http://c", "http://d"]'
+    )
+    found = run_scenario()
+    assert (found.network_timeout, found.block_size, found.rate, found.verify) == (90.0, 4096, 2.5, True)
+    assert found.pctile == [99.0, 50.0]
+    assert [each.text for each in found.fail_if] == ["errors > 1%", "rate < 5"]
+    assert (found.progress, found.mark_transactions, found.batch_size) == ("live", False, None)
+    assert found.ab == ["old=http://a/v1/x", "new=http://b/v1/x"]
+    assert found.recon == [["http://c"], ["http://d"]]
+    for name, value in {"VERIFY": "no", "PCTILE": "90,95", "FAIL_IF": "rate < 9", "AB": "a=x b=y"}.items():
+        monkeypatch.setenv(f"SSBENCH_{name}", value)
+    found = run_scenario()
+    assert (found.verify, found.pctile, found.ab) == (False, [90.0, 95.0], ["a=x", "b=y"])
+    assert [each.text for each in found.fail_if] == ["rate < 9"]
+
+
+def test_the_command_line_replaces_lists_and_can_turn_off_flags() -> None:
+    write('fail-if = ["rate < 5"]\npctile = [99]\nverify = true\nno-default-report = true')
+    given = ("--fail-if", "rate < 1", "--fail-if", "rate < 2", "--pctile", "50", "--pctile", "60")
+    found = run_scenario(*given, "--no-verify", "--default-report")
+    assert [each.text for each in found.fail_if] == ["rate < 1", "rate < 2"]
+    assert found.pctile == [50.0, 60.0]
+    assert (found.verify, found.no_default_report) == (False, False)
+
+
+def test_an_alternative_that_is_given_makes_the_set_one_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
+    assert run_scenario().run_seconds == 60
+    found = run_scenario("-o", "5", "-s", "file", "--find", "errors <= 1%")
+    assert (found.run_seconds, found.results_dir, found.sweep) == (None, None, None)
+    monkeypatch.setenv("SSBENCH_OP_COUNT", "7")
+    found = run_scenario()
+    assert (found.run_seconds, found.op_count) == (None, 7)
+    assert str(found.results_dir) == "/x"
+
+
+def test_a_required_option_may_be_set() -> None:
+    write('[attribute]\nswift-logs = ["a.log", "b.log"]')
+    assert parse("attribute", "last").swift_logs == ["a.log", "b.log"]
+
+
+def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own('zmq-key = "fleet.key"')
+    found = run_scenario("--workers", "2")
+    assert found.zmq_key == Path("fleet.key")
+    assert not zmq_options.any_given(found)
+    assert zmq_options.any_given(run_scenario("--zmq-key", "x"))
+    monkeypatch.setenv("SSBENCH_ZMQ_KEY", "other.key")
+    assert zmq_options.key_file(run_scenario()) == Path("other.key")
+
+
+def test_pyproject_has_a_table_for_it() -> None:
+    write("[tool.other]\nx = 1", "pyproject.toml")
+    assert run_scenario().workers is None
+    write("[tool.ssbench]\nretries = 1\n[tool.ssbench.run-scenario]\nworkers = 2", "pyproject.toml")
+    found = run_scenario()
+    assert (found.workers, found.retries) == (2, 1)
+    write("workers = 3")  # this goes first
+    found = run_scenario()
+    assert (found.workers, found.retries) == (3, 10)
+
+
+def test_pyproject_with_something_else_than_a_table() -> None:
+    write("[tool]\n# no tool.ssbench\nssbench = 1", "pyproject.toml")
+    with pytest.raises(UsageError, match=r"pyproject.toml: tool.ssbench is not a table"):
+        run_scenario()
+    write("tool = 1  # no tool.ssbench", "pyproject.toml")
+    assert run_scenario().workers is None
+
+
+def test_a_file_that_cannot_be_looked_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in the home of root, where ``runuser -u swift`` has left it in the environment."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"/{'x' * 300}")
+    assert run_scenario().workers is None
+    assert f"{'x' * 300}/ssbench/ssbench.toml is ignored: File name too long" in caplog.text
+
+
+def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("workers = 2\nseed = 2")
+    write("workers = 9", tmp_path / "other.toml")
+    monkeypatch.setenv(settings.VARIABLE, str(tmp_path / "other.toml"))
+    found = run_scenario()
+    assert (found.workers, found.seed) == (9, None)
+    monkeypatch.setenv(settings.VARIABLE, "")
+    assert run_scenario().workers is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workrs = 1", "ssbench.toml: workrs is not an option; did you mean workers?"),
+        ("[run-scenario]\nworkrs = 1", " [run-scenario]: workrs is not an option of this sub-command; did"),
+        ("[run-scenario]\nnoise = 1", " [run-scenario]: noise is not an option of this sub-command"),
+        ("[run-scenaro]\nworkers = 1", "[run-scenaro] is not a sub-command; did you mean run-scenario?"),
+        ("workers = 0", "ssbench.toml: workers: '0' is not a whole number of 1 or more"),
+        ("workers = [1]", "workers: [1] is not a text or a number"),
+        ("verify = 3", "verify: 3 is not true or false"),
+        (
+            '[run-scenario]\nreport = "al"',
+            "[run-scenario]: report: 'al' is not one of both, table, summary, full",
+        ),
+        ('fail-if = ["x"]', "fail-if: "),
+        ('os-password = "secret"', "os-password cannot be set here; authentication has variables of its own"),
+        ("workers 1", "ssbench.toml: is not TOML: "),
+    ],
+)
+def test_what_is_wrong_is_one_line(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(text)
+    assert master.main(["run-scenario", "-f", "small"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("ssbench-master: error: ssbench.toml")
+    assert said in printed
+    assert printed.count("\n") == 1
+    assert "secret" not in printed
+    with pytest.raises(SystemExit):  # help is there all the same
+        master.main(["run-scenario", "--help"])
+
+
+def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = folder / "mine.txt"
+    mine.write_text("mine")
+    write('[list]\njson = "mine.txt"\nforce = true\nnumber = 3')
+    assert master.main(["list", "--results-dir", str(folder)]) == 2
+    assert mine.read_text() == "mine"
+    assert "ssbench.toml: a file in the current folder cannot set force, json; " in capsys.readouterr().err
+    write("force = true")  # for all sub-commands
+    with pytest.raises(UsageError, match="cannot set force;"):
+        run_scenario()
+    (folder / "ssbench.toml").unlink()
+    write('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
+    with pytest.raises(UsageError, match=r"pyproject.toml: a file in the current folder cannot set resolve;"):
+        run_scenario()
+    monkeypatch.setenv(settings.VARIABLE, "pyproject.toml")  # which is to trust it
+    assert run_scenario().resolve == "a=10.0.0.1"
+    monkeypatch.delenv(settings.VARIABLE)
+    (folder / "pyproject.toml").unlink()
+    write_own('force = true\nresolve = "a=10.0.0.2"')
+    assert (run_scenario().force, run_scenario().resolve) == (True, "a=10.0.0.2")
+
+
+#: What those of any file may not do: options by what they do.
+OF_THE_USER = {
+    "overwrites": ["force"],
+    "writes": [
+        "directory", "env-file", "html", "json", "junit", "output", "profile", "profile-count", "report-file",
+        "results-dir", "rps-histogram", "stats-file", "summary-md", "trace",
+    ],
+    "goes elsewhere": [
+        "ab", "metrics-push", "otlp", "recon", "recon-ring", "resolve", "statsd", "versus", "zmq-host",
+    ],
+    "opens": [
+        "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",
+        "zmq-results-port", "zmq-work-port",
+    ],
+    "reads what is sent": ["allow-bodies", "existing-list"],
+    "protects": ["zmq-key"],
+    "deletes": ["account-base", "container-base", "in-use", "yes"],
+    "says less": ["quiet"],
+}  # fmt: skip
+
+
+def test_each_option_is_for_any_file_or_for_the_user_alone() -> None:
+    """A new one is the user's alone until it is said that it may be set by a file of others."""
+    every = {name for each in master.parsers().values() for name in settings.settable(each)}
+    own = {name for names in OF_THE_USER.values() for name in names}
+    assert every - settings._OF_ANY_FILE == own
+    assert every >= settings._OF_ANY_FILE
+
+
+def test_a_run_names_the_file_that_sets_its_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("workers = 1\n[run-scenario]\nretries = 2\nlabel = 'x'")
+    monkeypatch.setenv("SSBENCH_SEED", "1")
+    assert master.main(["run-scenario", "-f", "small", "--pause", "1", "--label", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "INFO:Settings of ssbench.toml: workers\n" in said
+    assert "INFO:Settings of ssbench.toml [run-scenario]: retries\n" in said
+    assert "SSBENCH_SEED" not in said
+    assert master.main(["prepare", "none.yaml"]) == 2
+    assert "INFO:Settings of ssbench.toml: workers\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 100_000, "ssbench.toml: is nested too deeply"),
+        (".".join(["a"] * 30_000) + " = 1", "ssbench.toml: a line with more than 500 dots"),
+        ("# " + "x" * 2_000_000, "ssbench.toml: more than 1,048,576 bytes"),
+    ],
+)
+def test_a_file_with_settings_costs_little(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(text)
+    assert master.main(["list"]) == 2
+    assert capsys.readouterr().err == f"ssbench-master: error: {said}\n"
+
+
+def test_settings_of_a_pipe_or_a_device_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    for path in ("pipe", "/dev/zero"):
+        monkeypatch.setenv(settings.VARIABLE, path)
+        assert master.main(["list"]) == 2
+        assert capsys.readouterr().err == f"ssbench-master: error: {path}: not a plain file\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "--x\x1b[2Jy"],
+        ["list", "x\x1b[2Jy"],
+        ["list", "--number", "\x1b[2J"],
+        ["\x1b[2J"],
+        ["help", "\x9b2J"],
+    ],
+)
+def test_nothing_of_a_command_line_controls_the_terminal(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        master.main(words)
+    said = capsys.readouterr().err.removesuffix("\n")
+    assert said
+    assert said.isprintable()
+
+
+def test_keys_of_a_file_do_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    write('"\\u001b]0;owned\\u0007" = 1')
+    assert master.main(["list"]) == 2
+    assert worker.main([]) == 2
+    said = capsys.readouterr().err
+    assert "ssbench.toml: \ufffd]0;owned\ufffd is not an option" in said
+    assert "\x1b" not in said
+
+
+def test_a_wrong_or_mistyped_variable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SSBENCH_NUMBER", "x")
+    assert master.main(["list"]) == 2
+    said = "ssbench-master: error: SSBENCH_NUMBER: 'x' is not a whole number of 1 or more\n"
+    assert capsys.readouterr().err == said
+    environ = {"SSBENCH_WORKRS": "2", "SSBENCH_SOMETHING_ELSE": "x", "SSBENCH_WORKERS": "2"}
+    assert settings.mistyped(master.parsers, environ) == [
+        "SSBENCH_WORKRS is not known; did you mean SSBENCH_WORKERS?"
+    ]
+
+
+def test_an_option_of_another_sub_command_is_none_of_this_one() -> None:
+    write('noise = "2%"')
+    assert not hasattr(run_scenario(), "noise")
+    assert parse("compare", "a", "--to", "b").noise == 0.02
+
+
+def test_a_file_of_strangers_is_ignored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("workers = 2")
+    (folder / "ssbench.toml").chmod(0o666)
+    assert run_scenario().workers is None
+    assert "ssbench.toml is ignored: others own it or may write to it (SSBENCH_CONFIG=FILE" in caplog.text
+    monkeypatch.setenv(settings.VARIABLE, "ssbench.toml")
+    assert run_scenario().workers == 2
+    monkeypatch.delenv(settings.VARIABLE)
+    (folder / "ssbench.toml").chmod(0o644)
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert (run_scenario().workers is None) is bool(user)
+
+
+def test_an_endless_project_of_strangers_costs_nothing(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = folder / "pyproject.toml"
+    project.write_text("[tool.ssbench]\nworkers = 2\n")
+    os.truncate(project, 1 << 40)  # it takes no room on the disk
+    project.chmod(0o666)
+    assert run_scenario().workers is None
+    assert "pyproject.toml is ignored" in caplog.text
+
+
+def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own('[worker]\nzmq-host = "master"\n')
+    monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
+    monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
+    made = worker.parser()
+    settings.use("worker", made, master.parsers, [])
+    found = made.parse_args(["1"])
+    assert (found.zmq_host, found.concurrency, found.retries) == ("master", 9, None)
+
+
+def test_config_shows_what_is_set_and_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert master.main(["config"]) == 0
+    assert capsys.readouterr().out == "Nothing is set: every option has its default.\n"
+    write_own('results-dir = "/x"')
+    write("[run-scenario]\nworkers = 2\nverify = true")
+    monkeypatch.setenv("SSBENCH_RETRIES", "3")
+    assert master.main(["config", "run-scenario"]) == 0
+    lines = [line.split("#") for line in capsys.readouterr().out.splitlines() if "#" in line]
+    assert {tuple(map(str.strip, line)) for line in lines} == {
+        ('results-dir = "/x"', f"{os.environ['XDG_CONFIG_HOME']}/ssbench/ssbench.toml"),
+        ("workers = 2", "ssbench.toml [run-scenario]"),
+        ("verify = true", "ssbench.toml [run-scenario]"),
+        ('retries = "3"', "SSBENCH_RETRIES"),
+    }
+    assert master.main(["config", "--all"]) == 0
+    text = capsys.readouterr().out
+    assert "[worker]" in text
+    assert "default; SSBENCH_NETWORK_TIMEOUT" in text
+    with pytest.raises(SystemExit):
+        master.main(["config", "run-scenaro"])
+    assert "did you mean run-scenario?" in capsys.readouterr().err
+
+
+def test_every_option_but_those_of_authentication_can_be_set() -> None:
+    for name_of_command, parser in master.parsers().items():
+        assert isinstance(parser, Parser)
+        for name, action in settings.settable(parser).items():
+            assert action.option_strings, (name_of_command, name)
+    names = settings.settable(master.parsers()["run-scenario"])
+    assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
+    assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
+
+
+def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    caplog.set_level("INFO")
+    found = run_scenario("-r", "1", "--sweep", "users=1..8")
+    capacity.prepare(found)
+    assert (str(found.summary_md), found.junit) == ("found.md", None)
+    assert "--junit is ignored: --sweep has no such report" in caplog.text
+
+
+def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
+    write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
+    caplog.set_level("INFO")
+    found = run_scenario("-r", "1", "--sweep", "users=1..8")
+    capacity.prepare(found)
+    assert (found.fail_if, found.report, found.workers) == ([], None, 4)
+    for option in ("--fail-if", "--report"):
+        said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
+        assert said in caplog.text
+    capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4"))
+    with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
+        capacity.prepare(run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%"))
+    with pytest.raises(UsageError, match="--workers"):
+        capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
+
+
+@pytest.mark.parametrize("words", [[], ["--sweep", "users=1..8"], ["--find", "errors < 1%"]])
+def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
+    write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
+    command._check(parse("run-scenario", "-f", "small", "-r", "1", *words))
+    with pytest.raises(UsageError, match="leave out --pause"):
+        command._check(parse("run-scenario", "-f", "small", "-r", "1", "--pause", "1s", *words))
+
+
+STAGED = """
+name: staged
+sizes: [{name: tiny, size_min: 1, size_max: 1}]
+initial_files: {tiny: 1}
+crud_profile: {read: 1}
+user_count: 2
+stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "said"),
+    [
+        ('html = "x.html"', ["--repeat", "2"], "--html is ignored: --repeat prints a summary of all runs"),
+        ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
+        ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
+        ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
+        ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
+        ('find-within = "5%"', [], "--find-within is ignored: --find-within needs --find"),
+        ('find-within = "5%"', ["--sweep", "users=1"], "--find-within is ignored: --find-within needs"),
+        ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
+        ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
+    ],
+)
+def test_what_is_set_and_does_not_fit_is_ignored(
+    setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "staged.yaml").write_text(STAGED)
+    write_own(f"[run-scenario]\n{setting}")
+    caplog.set_level("INFO")
+    arguments = parse("run-scenario", *([] if "-f" in words else ["-f", "small"]), *words)
+    field = setting.partition(" ")[0].replace("-", "_")
+    assert getattr(arguments, field)
+    command._check(arguments)
+    scenario = command._scenario(arguments)
+    if command._repetition(arguments):
+        command._plans(arguments, scenario)
+    command._goal(arguments, scenario)
+    assert not getattr(arguments, field)
+    assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
+
+
+def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_FORMAT", "junit")
+    known = str(Path(__file__).parents[2] / "data" / "version-1-known.stat.gz")
+    assert master.main(["compare", known, known, known]) == 0
+    assert "Known results" in capsys.readouterr().out
+    assert master.main(["compare", known, known, known, "--format", "junit"]) == 2
+
+
+def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
+    write("[run-scenario]\nrepeat = 3\nwarmup = 9")
+    for words, name in (["--html", "x.html"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
+        assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
+        said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"
+        assert said in capsys.readouterr().err
+
+
+def test_a_no_op_run_of_existing_objects_is_refused_wherever_it_is_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said that the variable is ignored, and then that a no-op run is not possible."""
+    words = ["run-scenario", "-f", "small", "--existing", "c", "--workers", "1"]
+    said = "--existing reads objects, and --noop sends no requests: leave out one of them"
+    assert master.main([*words, "--noop"]) == 2
+    assert f"ERROR:{said}\n" in capsys.readouterr().err
+    monkeypatch.setenv("SSBENCH_NOOP", "1")
+    assert master.main(words) == 2
+    assert f"ERROR:{said} (--noop is set by SSBENCH_NOOP; the command line, or" in capsys.readouterr().err
+
+
+def test_the_file_of_the_command_line_wins_over_one_that_is_set(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_STATS_FILE", "set.stat.gz")
+    for name in ("set", "mine"):
+        (folder / f"{name}.stat.gz").touch()
+    assert archives.stat_file(parse("report-scenario")) == Path("set.stat.gz")
+    assert archives.stat_file(parse("report-scenario", "mine.stat.gz")) == Path("mine.stat.gz")
+    with pytest.raises(UsageError, match="given twice"):
+        archives.stat_file(parse("report-scenario", "mine.stat.gz", "-s", "set.stat.gz"))

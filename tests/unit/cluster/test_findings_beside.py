@@ -1,0 +1,198 @@
+"""What stands beside the logs of a run: errors under the nodes' names, recon, an overloaded generator."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.cluster import attribution_report, texts
+from ssbench.cluster.addresses import Addresses, parse_hosts
+from ssbench.cluster.findings import attribute
+from ssbench.cluster.joined import Device
+from ssbench.cluster.records import RunFacts
+from ssbench.document.elements import Document, View
+from ssbench.document.renderers import html
+from ssbench.results.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
+
+SMALL = Shape(devices=4, nodes=3, requests=400)
+ERRORS = Counter(
+    {
+        ("timeout", "object", "10.0.0.2:6200", "d1"): 3,
+        ("limited", "", "10.0.0.2:6200", "d1"): 1,
+    }
+)
+
+
+def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
+    found = attribute(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
+    first, *others = texts.answer(found)
+    assert first == (
+        "d1 on n1: timeout 3 times, error limited once by the proxies' logs. Next: the log of its server,"
+        " ss -lt for a queue of connections, iostat -x on its node"
+    )
+    assert others == []
+    assert ("timeout", "d1 on n1 (object 10.0.0.2:6200/d1)", 3) in found.errors
+
+
+def test_errors_of_all_devices_of_a_server_are_one_finding() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    errors = Counter(
+        {
+            ("connection", "container", "10.0.0.2:6201", "c1"): 3,
+            ("connection", "container", "10.0.0.2:6201", "c8"): 2,
+            ("connection", "container", "10.0.0.2:6201", "c9"): 4,
+            ("limited", "", "10.0.0.2:6201", "c9"): 1,
+            ("connection", "object", "10.0.0.9:6200", "x1"): 1,
+        }
+    )
+    first, second = texts.answer(attribute(replace(joined, errors=errors)))
+    assert first.startswith(
+        "container server on n1 (c1, c8 and c9): no connection 9 times, error limited once by "
+    )
+    assert second.startswith("object server 10.0.0.9:6200/x1: no connection once by ")
+    # Where one of them is full, each is one by itself.
+    errors["507", "container", "10.0.0.2:6201", "c8"] = 5
+    names = {each.name for each in attribute(replace(joined, errors=errors)).findings}
+    assert names >= {"container server's c1 on n1", "container server 10.0.0.2:6201/c8"}
+
+
+def test_a_time_in_which_nothing_ended_is_no_all_clear() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    operations = joined.operations
+    ended, latency = operations.ended.copy(), operations.latency.copy()
+    # Two users wait for the same, from 4 s on.
+    ended[200:] += 6.0
+    latency[200:202] += 6.0
+    stopped = replace(joined, operations=replace(operations, ended=ended, latency=latency))
+    (first, *_) = texts.answer(attribute(stopped))
+    assert re.match(r"No operation ended for 6 s, from (3\.9|4) s to (9\.9|10) s of 14 s, though", first)
+    page = html.render(Document("", [attribution_report.section(attribute(stopped))]), View())
+    assert "<strong>No operation ended for a time</strong>" in page
+    assert texts.answer(attribute(joined))[0].startswith("No server is slower than its peers")
+
+
+def test_when_errors_and_handoffs_were() -> None:
+    # 400 results in 8 s.
+    places = {key: (50, 99) if key[0] == "timeout" else (75, 200) for key in ERRORS}
+    handoffs = np.zeros(400, np.int64)
+    handoffs[[100, 102, 150]] = 1
+    joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
+    first, second = texts.answer(attribute(joined))
+    assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
+    assert second.startswith(
+        "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
+    )
+    assert second.endswith(" Next: errors in the proxies' logs before that, swift-recon --unmounted")
+
+
+def test_a_device_that_answers_507_is_named_once() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    status = joined.lines.status.copy()
+    status[(joined.lines.device == 1).nonzero()[0][:7]] = 507
+    found = attribute(
+        replace(joined, lines=replace(joined.lines, status=status), errors=ERRORS),
+        RunFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
+    )
+    first = texts.answer(found)[0]
+    assert re.match(
+        r"d1 on n1 answered 507 to 7 requests \(\d\.\d\d % of all\), from [\d.]+ s to [\d.]+ s of 8 s: not"
+        " mounted, full or broken; handoffs took",
+        first,
+    ), first
+    assert "(proxies' logs: timeout 3 times, error limited once)." in first
+    assert "Recon saw on its node: load 21, d1 not mounted." in first
+    assert [each.kind for each in found.findings].count("error") == 0
+
+
+def _observed(state: State) -> Observation:
+    return Observation(servers=(Server("http://10.0.0.2:6200", "object", before=state, after=state),))
+
+
+def test_what_recon_saw_stands_beside_a_suspect() -> None:
+    state = State(load=21.4, async_pending=12, disks=(Disk("d1", size=100, used=95),))
+    found = attribute(simulate(1, Cause(devices=(1,)), SMALL), RunFacts(cluster=_observed(state)))
+    assert found.findings[0].beside == ["load 21", "d1 95.0 % full", "12 async pendings"]
+    assert (
+        "Recon saw on its node: load 21, d1 95.0 % full, 12 async pendings. Next: " in texts.answer(found)[0]
+    )
+
+
+def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
+    joined = simulate(1, Cause(devices=(1,)), SMALL)
+    metrics = tuple(
+        Metric(f"{prefix}.object-server.PUT.{device}.timing", True, (Interval(0.0, total, 10.0, {1: 10.0}),))
+        for prefix, device, total in (
+            ("n0", "d0", 1.0),
+            ("10_0_0_2", "d1", 50.0),  # by the device's name
+            ("n2.example.org", "d2", 3.0),
+            ("elsewhere", "d9", 99.0),
+        )
+    )
+    observed = Observation(statsd=Statsd(lines=3, metrics=metrics))
+    found = attribute(joined, RunFacts(cluster=observed))
+    assert found.findings[0].statsd == "its PUTs take 5.00 ms/kB (other devices 0.200, median)"
+    assert (
+        " By statsd its PUTs take 5.00 ms/kB (other devices 0.200, median). Next: " in texts.answer(found)[0]
+    )
+    # Names of nodes with their domain, or with what statsd allows in a name.
+    named = replace(
+        joined, devices=[Device(f"{each.node}.a.org", each.server, "sda") for each in joined.devices]
+    )
+    known = Addresses(named, {"10.0.0.1": "n0.a.org"})
+    assert known.of_prefix("n0", "sda") == known.of_prefix("n0_a_org", "sda") == "sda on n0.a.org"
+    assert known.of_prefix("10.0.0.1", "sda") == "sda on n0.a.org"
+    assert known.of_prefix("n7", "sda") is None
+
+
+def test_where_names_of_devices_repeat_only_addresses_tell() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    repeated = [Device(each.node, each.server, "sda") for each in joined.devices]
+    joined = replace(joined, devices=repeated)
+    assert Addresses(joined, {}).name("10.0.0.2:6200", "sda", "object") is None
+    hosts = parse_hosts(["n1=10.0.0.2", "n2=10.0.0.3:6200,10.0.0.3:6201"])
+    known = Addresses(joined, hosts)
+    assert known.name("10.0.0.2:6200", "sda", "object") == "sda on n1"
+    assert known.name("10.0.0.3:6201", "sda", "container") == "container server's sda on n2"
+    assert known.name("10.0.0.3:6209", "sda", "object") is None
+    # IPv6, and a node that is called by its address.
+    assert Addresses(joined, {"fe80::1": "n0"}).name("[fe80::1]:6200", "sda", "") == "sda on n0"
+
+
+@pytest.mark.parametrize("word", ["n1", "=10.0.0.1", "n1=", "n1=a,,b"])
+def test_wrong_hosts(word: str) -> None:
+    with pytest.raises(ValueError, match="expected NODE=ADDRESS"):
+        parse_hosts([word])
+
+
+def test_servers_without_a_log_are_named() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    errors = Counter({("timeout", "object", "10.0.0.9:6200", "d9"): 1})
+    observed = Observation(
+        servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("d8"),))),)
+    )
+    found = attribute(replace(joined, errors=errors), RunFacts(cluster=observed))
+    assert found.unlogged == ["10.0.0.8:6200", "10.0.0.9:6200"]
+    # Where each node has a device of this name, it may be one that has a log.
+    alike = replace(joined, devices=[Device(each.node, each.server, "sda") for each in joined.devices])
+    of_one = Counter({("timeout", "object", "10.0.0.9:6200", "sda"): 1})
+    disks = Observation(
+        servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("sda"),))),)
+    )
+    assert attribute(replace(alike, errors=of_one), RunFacts(cluster=disks)).unlogged == []
+    # The ring knows them too; not those that the user names.
+    facts = RunFacts({"10.0.0.2": "n1"}, unlogged=("10.0.0.2:6200", "10.0.0.7:6200"))
+    assert attribute(alike, facts).unlogged == ["10.0.0.7:6200"]
+
+
+def test_an_overloaded_generator_is_said_first() -> None:
+    words = "The load generator was the limit: worker 0 on vm was 12.80 ms late"
+    facts = RunFacts(overload=(words,))
+    first, second = texts.answer(attribute(simulate(1, Cause(), SMALL), facts))
+    assert first.startswith(words)
+    assert first.endswith("all below is doubtful.")
+    assert second == "Inconclusive: no outlier was found, but the load generator was overloaded."

@@ -1,0 +1,82 @@
+"""Results on their way to columns, without the command line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from counted import Memory, row
+from genuine_logs import DATA
+from result_rows import block, many
+
+from ssbench.cluster.files import LogFile
+from ssbench.cluster.findings import attribute
+from ssbench.cluster.join import Join
+from ssbench.cluster.slowest import MOST
+from ssbench.cluster.texts import coverage_notes
+from ssbench.results.block import ResultBlock, TextColumn
+from ssbench.results.schema import Mark
+
+ID = "tx{:021x}-006b021d00"
+
+
+def test_operations_on_one_object_have_one_subject_in_all_blocks() -> None:
+    def named(containers: list[str], objects: list[str]) -> ResultBlock:
+        """Results of old files, which have names."""
+        made = many(range(len(objects)))
+        columns = {name: getattr(made, name) for name in made.given}
+        texts = {"container": TextColumn.of(containers), "object": TextColumn.of(objects)}
+        return ResultBlock(len(objects), {**columns, **texts})
+
+    joined = Join(Memory(named(["c", "c", "d"], ["a", "b", "a"]), named(["c"], ["b"]))).joined()
+    subject = joined.operations.subject.tolist()
+    assert len(set(subject)) == 3
+    assert subject[3] == subject[1]
+    numbers = many(range(4), container=np.array([1, 2, 1, 1]), size_class=np.array([0, 0, 1, 0]))
+    again = many(range(1), container=1)
+    subject = Join(Memory(numbers, again)).joined().operations.subject.tolist()
+    assert len(set(subject)) == 4
+    assert subject[4] == subject[0]
+
+
+def test_the_time_of_an_operation_that_its_worker_delayed_is_left_out() -> None:
+    delayed = many(
+        range(4), marks=np.array([0, Mark.DELAYED, Mark.WARM_UP, Mark.WARM_UP | Mark.DELAYED], np.uint8)
+    )
+    joined = Join(Memory(delayed)).joined()
+    assert np.isnan(joined.operations.latency).tolist() == [False, True, False, True]
+    assert np.isnan(joined.operations.first_byte).tolist() == [False, True, False, True]
+    answer = attribute(joined)
+    assert (answer.coverage.failed, answer.coverage.delayed) == (0, 2)
+    assert "2 operations delayed by a worker that stalled: not compared" in coverage_notes(answer.coverage)
+
+
+def test_all_lines_of_a_transaction_are_kept_although_it_is_not_among_the_slowest(tmp_path: Path) -> None:
+    count = 2 * MOST
+    rows = [row(last=1.0 + place) for place in range(count)]
+    run = Memory(block(rows, [ID.format(place) for place in range(count)]))
+    path = tmp_path / "node.log"
+    path.write_text("".join(f"a line of {ID.format(place)}\n" for place in range(count)))
+    for transaction, more in ((None, []), (ID.format(1), [1]), (f"{ID.format(2)}-suffix", [2])):
+        join = Join(run, transaction=transaction)
+        join.read([LogFile(path, "node")])
+        joined = join.joined()
+        expected = [*more, *range(MOST, count)]
+        assert joined.trans_ids == {place: ID.format(place) for place in expected}
+        assert joined.kept == [
+            ("node", False, f"a line of {ID.format(place)}".encode()) for place in expected
+        ]
+
+
+def test_an_operation_without_a_line_is_of_no_policy(tmp_path: Path) -> None:
+    lines = (DATA / "run-object.log").read_text().splitlines()
+    line = next(each for each in lines if "PUT" in each)
+    own = re.search(r"tx[0-9a-f]{21}-[0-9a-f]{10}", line)
+    assert own
+    for policy in (0, 1):
+        path = tmp_path / f"node{policy}.log"
+        path.write_text(line.rpartition(" ")[0] + f" {policy}\n")
+        join = Join(Memory(block([row(), row()], [own[0], ID.format(1)])))
+        join.read([LogFile(path, "node")])
+        assert join.joined().policy.tolist() == [policy, -1]

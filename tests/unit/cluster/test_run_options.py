@@ -1,0 +1,67 @@
+"""The records of a run and of a bench, and what follows from them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
+from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.outcome import RunOutcome
+from ssbench.store.request_options import RequestOptions
+from ssbench.store.swift.credentials import Credentials
+
+
+def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
+    secret = "very-secret"
+    bench = BenchOptions(
+        workers=2, credentials=Credentials(version="1.0", key=secret, token=secret), key_file=Path(secret)
+    )
+    kept = recorded(bench, RunOptions(seed=1), "mark")
+    assert secret not in repr(kept)
+    assert kept["sealed"] is True
+    assert kept["trans_id_extra"] == "mark"
+    elsewhere = {
+        *("seed", "expect_workers", "worker_timeout", "stats_file", "force", "profile", "requests"),
+        "mark_transactions",  # is kept as trans_id_extra
+        "find_warmup",  # is kept as warmup
+    }
+    assert {field.name for field in dataclasses.fields(RunOptions)} - elsewhere <= set(kept)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"batch_size": 0}, {"seed": -1}, {"worker_timeout": 0.0}, {"give_up_after": float("nan")}]
+)
+def test_numbers_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))}: expected "):
+        RunOptions(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^retries: expected 0 or more, not -1"):
+        RunOptions(requests=RequestOptions(retries=-1))
+
+
+@pytest.mark.parametrize(
+    ("error", "interrupted", "errors", "trouble", "code", "why"),
+    [
+        (None, False, 0, False, ExitCode.OK, None),
+        (None, False, 1, False, ExitCode.FAILED, None),
+        (None, False, 0, True, ExitCode.FAILED, None),
+        (None, True, 1, True, ExitCode.INTERRUPTED, "interrupted"),
+        (ClusterError("gone"), True, 1, True, ExitCode.CLUSTER, "gone"),
+        (WorkerError("lost"), False, 0, False, ExitCode.WORKERS, "lost"),
+    ],
+)
+def test_the_exit_code_and_why_a_run_ended(
+    error: SsbenchError | None, interrupted: bool, errors: int, trouble: bool, code: ExitCode, why: str | None
+) -> None:
+    done = RunOutcome(run_id=1, seed=1, error=error, interrupted=interrupted, errors=errors, trouble=trouble)
+    assert done.exit_code is code
+    assert done.ended_early == why
+
+
+def test_a_benchmark_of_which_nothing_ended_is_not_good() -> None:
+    """As its verdict says, which is not made where no report is printed (-R)."""
+    path = Path("s.stat.gz")
+    assert RunOutcome(run_id=1, seed=1, path=path).exit_code is ExitCode.FAILED
+    assert RunOutcome(run_id=1, seed=1, path=path, count=1).exit_code is ExitCode.OK

@@ -1,0 +1,127 @@
+"""Metrics that are delivered: what servers get by HTTP, and that slow or dead ones change nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from collector import Taken, taking
+from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
+from prometheus_client.parser import text_string_to_metric_families
+from runs import wait_until
+
+from ssbench.base.errors import UsageError
+from ssbench.cli.parser import Parser
+from ssbench.cluster import attribute_requests
+from ssbench.monitoring import courier, metrics_options, prometheus
+from ssbench.monitoring.courier import Courier
+from ssbench.monitoring.sums import Counting
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+
+
+@pytest.fixture
+def counting() -> Counting:
+    return made()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    hasten(monkeypatch)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_does_not_answer_holds_nothing_up(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    check_that_silence_holds_nothing_up(prometheus.pushing, counting, caplog)
+
+
+def test_a_server_that_refuses_is_named_with_its_reason(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking(400) as gateway, prometheus.pushing(counting, gateway.url):
+        run(counting)
+    assert caplog.messages[-1] == (
+        f"--metrics-push: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
+        " the last one too, so the server does not know how the run ended"
+    )
+
+
+def test_a_pushgateway_gets_all_metrics_at_the_end(counting: Counting) -> None:
+    with taking() as gateway, prometheus.pushing(counting, gateway.url):
+        run(counting)
+    ((method, path, _, body),) = gateway.requests
+    assert method == "PUT"
+    assert path.startswith("/metrics/job/ssbench/")
+    assert "/label/new%20disks" in path or "label@base64" in path
+    found = {
+        (sample.name, sample.labels.get("operation")): sample.value
+        for family in text_string_to_metric_families(body.decode())
+        for sample in family.samples
+    }
+    assert found["ssbench_operations_total", "read"] == 10
+    assert found["ssbench_run_end_timestamp_seconds", None] == 1234.5
+
+
+def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courier, "_SOON", 0.0)
+    with taking(held=True) as server:
+        sent: list[Taken] = []
+
+        def deliver() -> None:
+            sent.append(server)
+            server.free.wait(60)
+
+        with Courier("--x", server.url, deliver) as made:
+            made.send()
+            wait_until(lambda: sent, "the first delivery")
+            made.send()
+            made.send()
+            server.free.set()
+    assert (made.asked, made.lost, len(sent)) == (3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("collector:4318", "is not a URL"),
+        ("ftp://h", "is not a URL"),
+        ("http://", "is not a URL"),
+        ("http://h:x", "is not a URL"),
+        ("http://h?x=1", "is not a URL"),
+        ("http://me:secret@h", "a user name or a password is logged"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--otlp", "--metrics-push"])
+def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser()
+    metrics_options.add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, url])
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "example"), [("--otlp", "http://10.0.0.4:4318"), ("--metrics-push", "http://10.0.0.4:9091")]
+)
+def test_a_wrong_address_is_answered_with_one_of_that_server(
+    option: str, example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = Parser()
+    metrics_options.add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, "collector"])
+    assert f"argument {option}: 'collector' is not a URL such as {example} " in capsys.readouterr().err
+
+
+def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
+    arguments = argparse.Namespace(
+        transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
+    )
+    with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
+        attribute_requests.check(arguments)
+    arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
+    attribute_requests.check(arguments)
+    assert arguments.otlp is None

@@ -1,0 +1,129 @@
+"""The table of products and formats: each can be made, and what cannot is refused before anything runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+from full_run import write_full_run
+from simulated_cluster import Cause, Shape, changes_of, simulate
+
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import capacity, master
+from ssbench.cluster.findings import attribute
+from ssbench.cluster.json_record import Attributed
+from ssbench.comparison.compare import compare
+from ssbench.comparison.conclusion import Capacity
+from ssbench.comparison.entry import entry_of
+from ssbench.comparison.figures import figures_of
+from ssbench.comparison.steps import step_of
+from ssbench.comparison.variables import Variable
+from ssbench.document import renderers
+from ssbench.document.gates import Result
+from ssbench.reports import products
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.products import Product
+from ssbench.results.formats import open_results
+from ssbench.scenario.reading import load
+from ssbench.statistics.summary import summarize
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
+    """Something real of each product."""
+    path = write_full_run(tmp_path_factory.mktemp("products") / "run.stat.gz")
+    statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
+    figures = [figures_of(statistics, name) for name in ("one", "two")]
+    entry = entry_of(statistics, path.name, 1, 1)
+    steps = (step_of(3, statistics),)
+    joined = simulate(1, Cause(devices=(1,)), Shape(devices=4, nodes=3, requests=400))
+    return {
+        Product.RUN: statistics,
+        Product.COMPARISON: compare(figures[:1], figures[1:]),
+        Product.REPEATED: figures,
+        Product.CONFIGURATIONS: figures,
+        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", Result.PASSED),
+        Product.LIST: [("last", entry)],
+        Product.TREND: [entry],
+        Product.OUTLOOK: load("very_small"),
+        Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
+        Product.ATTRIBUTION: Attributed(attribute(joined)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("product", "name"), [(product, name) for product in Product for name in products.names(product)]
+)
+def test_each_product_is_made_in_each_format(
+    samples: dict[Product, object], product: Product, name: str
+) -> None:
+    assert products.has(product, name)
+    made = products.find(product, name)(samples[product], ReportOptions())
+    assert made.endswith("\n")
+    if name in {"text", "markdown", "html"}:
+        words = {
+            Product.RUN: "DELETE",
+            Product.COMPARISON: "no verdict",
+            Product.REPEATED: "2 runs: one to two",
+            Product.CONFIGURATIONS: "GET/s",
+            Product.CAPACITY: "it ended",
+            Product.LIST: "last",
+            Product.TREND: "1 run",
+            Product.OUTLOOK: "8 operations at once",
+            Product.CHANGES: "d1 on n1",
+            Product.ATTRIBUTION: "d1 on n1 is slow",
+        }
+        assert words[product] in made
+        assert "\x1b" not in made
+
+
+@pytest.mark.parametrize("name", products.FILES)
+def test_each_option_with_a_file_is_a_format_of_a_run(name: str) -> None:
+    assert products.has(Product.RUN, name)
+    assert products.option(name) == f"--{name.replace('_', '-')}"
+
+
+def test_a_module_in_the_folder_of_renderers_is_a_format_of_each_product(
+    samples: dict[Product, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def render(document, view):\n    return f'= {document.title}\\n'\n"
+    (tmp_path / "asciidoc.py").write_text(text)
+    monkeypatch.setattr(products, "_RENDERERS", tmp_path)
+    monkeypatch.setattr(renderers, "__path__", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "ssbench.document.renderers.asciidoc", raising=False)
+    for product in Product:
+        assert "asciidoc" in products.names(product)
+        assert products.find(product, "asciidoc")(samples[product], ReportOptions()).startswith("= ")
+
+
+@pytest.mark.parametrize("name", ["pdf", "__init__", "csv"])
+def test_what_is_no_format(name: str) -> None:
+    with pytest.raises(KeyError):
+        products.find(Product.TREND, name)
+
+
+def asked(*more: str) -> argparse.Namespace:
+    arguments = ["run-scenario", "-f", "very_small", "--sweep", "users=1,2", *more]
+    return master.parser(arguments).parse_args(arguments)
+
+
+@pytest.mark.parametrize("option", ["--junit"])
+def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
+    with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
+        capacity.prepare(asked(option, "x"))
+
+
+def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
+    monkeypatch.setitem(products.FILES, "yaml", "file for YAML")
+    monkeypatch.setitem(products._OWN[Product.RUN], "yaml", "ssbench.reports.json:report")
+    with pytest.raises(UsageError, match="--yaml is for a single run"):
+        capacity.prepare(asked("--yaml", "x"))
+
+
+def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "--sweep", "users=1,2"]
+    assert master.main([*arguments, "--junit", str(tmp_path / "x")]) == ExitCode.USAGE
+    assert "--junit is for a single run or a comparison; leave it out with --sweep" in capsys.readouterr().err

@@ -1,0 +1,763 @@
+"""Reports of known results, to the last space, and the sub-commands that print and export them."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from old_formats import failure, msgpack_file, success
+from result_rows import block
+
+from ssbench.base.errors import ExitCode
+from ssbench.cli import output_file
+from ssbench.cli.master import main
+from ssbench.reports import csv, text
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.writing import report as make_report
+from ssbench.reports.writing import write_report
+from ssbench.results.block import LOST, Failure
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.formats import open_results
+from ssbench.results.rows import ResultRow
+from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN
+from ssbench.results.writer import RunResultsWriter
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
+
+SCENARIO = Scenario(
+    "Known results",
+    (
+        SizeClass("tiny", 2500, 2500, 3, (1.0, 1.0, 1.0, 1.0)),
+        SizeClass("huge", 999_400_000_000, 10**12, 1, (0.0, 1.0, 0.0, 0.0)),
+    ),
+    user_count=4,
+    run_seconds=1.5,
+    delete_after=60,
+    policy="gold",
+)
+ROWS: list[ResultRow] = [
+    (0, 0, 1, 0, 7, 2500, NOT_MEASURED, 0.25, 1_000_000_000.5, 201, 0),
+    (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 200, 2),
+    (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 200, 0),
+    (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 200, 1),
+    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, UNKNOWN, 0),
+]
+FAILURES = {
+    1: Failure(None, "", {"HTTP 503": 2}),
+    3: Failure("short body", "12 of 2500 bytes", {"HTTP 408": 1}),
+    4: Failure(LOST, "", {}),
+}
+SUMMARY = RunSummary(ended=1e9 + 4, not_sendable=((3, 0, 2),), lost_jobs=1, warnings=("worker 1 was busy",))
+
+TABLE = """
+Known results  (generated with ssbench version 1.0)
+Worker count:   2   Concurrency:   4  Ran 2001-09-09 01:46:40 UTC to 2001-09-09 01:46:44 UTC (4s)
+Object expiration (X-Delete-After): 60 (sec)
+
+% Ops    C   R   U   D       Size Range       Size Name
+ 75%   % 25  25  25  25        3 kB           tiny
+ 25%   %  0  100   0   0      999 GB -   1 TB  huge
+---------------------------------------------------------------------
+         19  44  19  19      CRUD weighted average
+
+TOTAL
+       Count:     3 (    2 error;     3 retries: 100.00%)  Average requests per second:   2.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
+       Last-byte  latency:  0.250 -   1.500    0.750  (  0.540)    1.500  (all obj sizes)  tx2
+       First-byte latency:  0.125 -   0.125    0.125  (  0.000)    0.125  (    tiny objs)  tx1
+       Last-byte  latency:  0.250 -   0.500    0.375  (  0.125)    0.500  (    tiny objs)  tx1
+       First-byte latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    huge objs)  tx2
+       Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
+
+CREATE
+       Count:     1 (    0 error;     0 retries:  0.00%)  Average requests per second:   1.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (all obj sizes)  tx0
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+       Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    tiny objs)  tx0
+
+READ
+       Count:     2 (    1 error;     3 retries: 150.00%)  Average requests per second:   1.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
+       Last-byte  latency:  0.500 -   1.500    1.000  (  0.500)    1.500  (all obj sizes)  tx2
+       First-byte latency:  0.125 -   0.125    0.125  (  0.000)    0.125  (    tiny objs)  tx1
+       Last-byte  latency:  0.500 -   0.500    0.500  (  0.000)    0.500  (    tiny objs)  tx1
+       First-byte latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    huge objs)  tx2
+       Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
+
+DELETE
+       Count:     0 (    1 error;     0 retries:  0.00%)  Average requests per second:   0.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       Last-byte  latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+       Last-byte  latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+
+Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
+"""
+NEW_SECTIONS = """
+Run
+  Load: closed loop, 4 users
+  Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.00,
+    DELETE 18.8/20.0
+
+Figures
+  Window: 1.000 s from the first send to the last moment of sending
+  Drain: 3.000 s after it (succeeded: 1, failed: 2)
+  Users: 4, busy 18.8 % of the window (under 95 %: they were idle otherwise)
+
+  Within the window  ops  ops/s     MB/s  failed  in %  failed/s
+  CREATE               1   1.00  0.00250       0  0.00      0.00
+  READ                 1   1.00  0.00250       0  0.00      0.00
+  DELETE               0   0.00     0.00       0  0.00      0.00
+  ALL                  2   2.00  0.00500       0  0.00      0.00
+
+  Whole seconds: 1   median  slowest  at s  fastest  at s
+  ops                  2.00     2.00     0     2.00     0
+  MB                0.00500  0.00500     0  0.00500     0
+
+  Latency in ms    n  p50  p75  p90  p95  p99  p99.9  p99.99    max
+  CREATE last      1    -    -    -    -    -      -       -  250.0
+  READ first       2    -    -    -    -    -      -       -  250.0
+  READ last        2    -    -    -    -    -      -       -   1500
+  READ first tiny  1    -    -    -    -    -      -       -  125.0
+  READ last tiny   1    -    -    -    -    -      -       -  500.0
+  READ first huge  1    -    -    -    -    -      -       -  250.0
+  READ last huge   1    -    -    -    -    -      -       -   1500
+  ALL first        2    -    -    -    -    -      -       -  250.0
+  ALL last         3    -    -    -    -    -      -       -   1500
+
+Errors
+  cause        errors  % of all  ms to fail  max  HTTP status  operations
+  lost worker       1      20.0           -    -               DELETE 1
+  short body        1      20.0           -    -  200          READ 1
+
+  cause        first transaction id
+  lost worker  tx4
+  short body   tx3
+
+  cause of retries  retries
+  HTTP 503                2
+  HTTP 408                1
+
+  no object for  size class  not sent
+  DELETE         tiny               2
+
+Warnings
+  worker 1 was busy
+"""
+SECONDS = '"Seconds Since Start","Requests Completed","Partial"\n1,2,0\n2,0,1\n3,1,1\n'
+SUMMARY_TEXT = """\
+Known results
+http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
+  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
+FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
+  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
+  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
+! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
+  HTTP 408
+! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
+  DELETE
+
+        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
+DELETE    0   20.0       1   0.00        -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
+
+-: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
+by size: tiny CREATE 1.00/s | huge READ 0.00/s
+errors: 1 x lost worker DELETE, first tx4
+errors: 1 x short body READ, first tx3
+retries: 2 x HTTP 503, 1 x HTTP 408
+slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
+! worker 1 was busy
+"""
+LONG_SUMMARY = """\
+Known results
+http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
+  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
+FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
+  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
+  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
+! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
+  HTTP 408
+! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
+  DELETE
+
+        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
+DELETE    0   20.0       1   0.00        -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
+
+-: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
+
+By size class
+size class  ops     %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+READ tiny     1  40.0       1   1.00  0.00250       -    -    -      -  500.0
+  huge        1  20.0       0   0.00     0.00       -    -    -      -   1500
+
+worker host ops ops/s    MB/s errors ms:p50 p95 p99 p99.9   max CPU lag:p99 max
+1             2  2.00 0.00500      0      -   -   -     - 500.0   -       -   -
+2             1  0.00    0.00      1      -   -   -     -  1500   -       -   -
+unknown       0  0.00       -      1      -   -   -     -     -   -       -   -
+
+storage URL    ops  ops/s     MB/s  errors  ms:p50  p95  p99  p99.9   max
+http://a/v1/x    3   2.00  0.00500       2       -    -    -      -  1500
+
+errors: 1 x lost worker DELETE, first tx4
+errors: 1 x short body READ, first tx3
+retries: 2 x HTTP 503, 1 x HTTP 408
+slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
+! worker 1 was busy
+"""
+
+
+def write(
+    path: Path,
+    rows: list[ResultRow] = ROWS,
+    failures: dict[int, Failure] = FAILURES,
+    summary: RunSummary = SUMMARY,
+    scenario: Scenario = SCENARIO,
+) -> Path:
+    writer = RunResultsWriter(path, RunDescription(scenario, version="1.0", storage_urls=("http://a/v1/x",)))
+    if rows:
+        ids = [f"tx{i}" for i in range(len(rows))]
+        writer.add(block(rows, ids, failures, common={"storage_url": 0}))
+    writer.end(summary)
+    return path
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    return write(tmp_path / "known.stat.gz")
+
+
+def numbers(path: Path) -> RunStatistics:
+    return summarize(open_results(path))
+
+
+def test_the_report_of_known_results(known: Path) -> None:
+    assert text.sections(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
+
+
+def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> None:
+    """The old table said 1 error, and the summary 2."""
+    found = numbers(known)
+    table = re.findall(r"Count: +\d+ \( *(\d+) error", text.table(found, ReportOptions(95)))
+    rows = re.findall(r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", text.summary(found, ReportOptions(95)), re.MULTILINE)
+    names, values = (line.split(",") for line in csv.report(found, ReportOptions(95)).splitlines())
+    columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
+    marked = [
+        line.split("|")[4].strip()
+        for line in make_report("summary_md", found, ReportOptions(95)).splitlines()
+        if re.match(r"\| \**[A-Z]{3}", line) and line.count("|") == 12
+    ]
+    assert table == columns == ["2", "0", "1", "1"]
+    assert rows == marked == ["0", "1", "1", "2"]
+    assert sum(cause.count for cause in found.errors.values()) == found.total.failed == 2
+
+
+def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:
+    found, options = numbers(known), ReportOptions(95, (50, 99.9))
+    report, plain = text.sections(found, options), text.sections(found, ReportOptions(95))
+    before, title, further = report.partition("\nFurther percentiles\n")
+    assert title
+    assert plain.startswith(before)
+    assert further.splitlines()[0].split() == ["Latency", "in", "ms", "n", "p50", "p99.9"]
+    names, values = csv.report(found, options).splitlines()
+    plain_names, plain_values = csv.report(found, ReportOptions(95)).splitlines()
+    assert names.startswith(plain_names)
+    assert values.startswith(plain_values)
+    middle = found.total.lines[0].last_byte.percentile(50)
+    new = dict(zip(names.split(","), values.split(","), strict=True))
+    assert float(new['"total_last_all_50_pctile"']) == round(middle, 6)
+    assert sum(name == '"total_last_all_50_pctile"' for name in names.split(",")) == 1
+
+
+def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "--pctile", "99,50", "--pctile", "50"]) == 0
+    expected = io.StringIO()
+    write_report("both", numbers(known), ReportOptions(99, (50,)), expected)
+    assert capsys.readouterr().out == expected.getvalue()
+
+
+def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
+    report = text.sections(numbers(plain), ReportOptions(95))
+    behind = report.partition("stddev:   0.500)\n")[2]
+    assert behind.startswith("\nRun\n")
+    assert behind.endswith("  ALL last         3    -    -    -    -    -      -       -   1500\n")
+
+
+def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "old.stat"
+    path.write_bytes(msgpack_file([[success(), failure()]]))
+    assert (
+        text.sections(numbers(path), ReportOptions(95))
+        .splitlines()[-1]
+        .startswith("Distribution of requests")
+    )
+    assert "lost" not in csv.report(numbers(path), ReportOptions(95))
+
+
+def test_the_csv_of_known_results(known: Path) -> None:
+    report = csv.report(numbers(known), ReportOptions(99.9))
+    assert report.count("\n") == 2
+    header, data = csv_module.reader(io.StringIO(report))
+    columns = dict(zip(header, data, strict=True))
+    assert header[:8] == [
+        "scenario_name",
+        "ssbench_version",
+        "worker_count",
+        "concurrency",
+        "start_time",
+        "stop_time",
+        "duration",
+        "delete_after",
+    ]
+    assert header[8:15] == [
+        "total_count",
+        "total_errors",
+        "total_retries",
+        "total_retry_rate",
+        "total_avg_req_per_s",
+        "total_first_all_min",
+        "total_first_all_max",
+    ]
+    assert columns["duration"] == "4.0"
+    assert columns["total_first_all_99.9_pctile"] == "0.25"
+    assert columns["total_last_all_std_dev"] == "0.540062"
+    assert columns["read_last_huge_worst_txid"] == "tx2"
+    assert columns["create_first_all_min"].strip() == "N/A"
+    new = header.index("total_lost")
+    assert header[new : new + 5] == ["total_lost", "create_lost", "read_lost", "delete_lost", "not_sendable"]
+    assert data[new : new + 5] == ["1", "0", "0", "1", "2"]
+    assert header[new + 5 : new + 7] == ["total_bytes", "total_bytes_per_s"]
+    assert data[new + 5 : new + 7] == [str(10**12 + 5000), "5000.0"]
+    assert columns["read_last_tiny_50_pctile"] == "0.5"
+    assert len(set(header)) == len(header)
+    assert report.splitlines()[1].startswith('"Known results","1.0",2,4,"2001-09-09 01:46:40 UTC"')
+
+
+@pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
+def test_any_percentile(known: Path, percentile: float) -> None:
+    report = text.sections(numbers(known), ReportOptions(percentile))
+    heads = [line for line in report.splitlines() if "std_dev" in line]
+    assert f"{percentile}%-ile" in heads[0]
+    usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
+    assert heads[0].index("Worst latency TX ID") == usual.index("Worst latency TX ID")
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS[4:]], ids=["none", "one", "lost only"])
+def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
+    failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
+    few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
+    report = text.sections(few, ReportOptions(100))
+    assert "TOTAL\n" in report
+    assert ("there is no result in this stat file" in report) == (not rows)
+    assert csv.report(few, ReportOptions(100)).count("\n") == 2
+
+
+def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
+    rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
+    instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
+    assert "Average requests per second:   inf\n" in text.sections(instant, ReportOptions(95))
+    assert ",inf," in csv.report(instant, ReportOptions(95))
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (0, "  0  B"),
+        (999, "999  B"),
+        (1000, "  1 kB"),
+        (1499, "  1 kB"),
+        (1500, "  2 kB"),
+        (2500, "  3 kB"),
+        (999_499, "999 kB"),
+        (999_500, "  1 MB"),  # as ssbench 0.3.9 had it
+        (999_499_999, "999 MB"),
+        (999_500_000, "  1 GB"),
+        (5 * 10**9, "  5 GB"),
+        (10**12, "  1 TB"),
+        (10**15, "  1 PB"),
+        (3 * 10**21, "3000 EB"),
+    ],
+)
+def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
+    classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
+    path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
+    assert f"      {shown:15}  x\n" in text.sections(numbers(path), ReportOptions(95))
+
+
+def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
+    name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
+    path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
+    report = text.sections(numbers(path), ReportOptions(95))
+    assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    write_report("both", numbers(path), ReportOptions(), out)
+    out.seek(0)
+    assert "pol?ticas / ???" in out.read()
+
+
+def test_control_characters_of_a_transaction_id_reach_no_csv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evil.stat"
+    path.write_bytes(msgpack_file([[success(trans_id="tx\x1b[2J\r\n1")]]))
+    assert (
+        csv.report(numbers(path), ReportOptions(95)).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"') > 1
+    )
+    assert main(["-q", "export", "-s", str(path)]) == 0
+    exported = capsys.readouterr().out
+    assert "tx\ufffd[2J\ufffd\ufffd1" in exported
+    assert not re.search("[\x00-\x09\x0b-\x1f]", exported)
+
+
+# --- report-scenario ---
+
+
+def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert out == TABLE + "\n" + SUMMARY_TEXT + SECONDS
+    assert err == f"WARNING:{known}: worker 1 was busy\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--report", "table"], TABLE),
+        (["--report", "summary"], SUMMARY_TEXT),
+        (["--report", "full"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
+        (["-v"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
+        (["-v", "--report", "summary"], LONG_SUMMARY),
+    ],
+    ids=["table", "summary", "full", "v", "v summary"],
+)
+def test_the_parts_of_a_report(
+    known: Path, options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report-scenario", "-s", str(known), *options]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, seconds = tmp_path / "report", tmp_path / "seconds"
+    command = [
+        "report-scenario",
+        "-s",
+        str(known),
+        "-f",
+        str(report),
+        "--rps_histogram",
+        str(seconds),
+        "--csv",
+    ]
+    assert main([*command, "--pctile", "99.9"]) == 0
+    assert capsys.readouterr().out == ""
+    assert report.read_text() == csv.report(numbers(known), ReportOptions(99.9))
+    assert seconds.read_text().count("\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-s", "/nonexistent"], "ERROR:/nonexistent: cannot be read: No such file or directory\n"),
+        (["-s", "/"], "ERROR:/: not a file\n"),
+        (["-s", "KNOWN", "-f", "/nonexistent/report"], "ERROR:/nonexistent/report: cannot be written: "),
+        (["-s", "KNOWN", "-f", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
+        (["-s", "KNOWN", "-r", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
+    ],
+)
+def test_report_scenario_says_in_one_line_what_is_wrong(
+    known: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = known.read_bytes()
+    assert main(["report-scenario", *(word.replace("KNOWN", str(known)) for word in arguments)]) == 2
+    errors = [line for line in capsys.readouterr().err.splitlines(keepends=True) if line.startswith("ERROR")]
+    assert len(errors) == 1
+    assert errors[0].startswith(message.replace("KNOWN", str(known)))
+    assert known.read_bytes() == before
+
+
+def last_error(capsys: pytest.CaptureFixture[str]) -> str:
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ERROR:")]
+    return line.removeprefix("ERROR:")
+
+
+OUTPUTS = [["report-scenario", "-f"], ["report-scenario", "-f", "-", "-r"], ["export", "-o"]]
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_that_exists_is_overwritten_only_with_force(
+    known: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "my.yaml"
+    mine.write_text("mine")
+    arguments = [*command, str(mine), "-s", str(known)]
+    assert main(arguments) == 2
+    assert last_error(capsys) == f"{mine}: exists already; give another name, or --force to overwrite it"
+    assert mine.read_text() == "mine"
+    link = tmp_path / "link"
+    link.symlink_to(mine)
+    assert main([*command, str(link), "-s", str(known), "--force"]) == 0
+    assert link.is_symlink()
+    assert mine.read_text() not in {"mine", ""}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["known.stat.gz", "link", "my.yaml"]
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("/tmp", "/tmp: is not a regular file"),
+        ("x" * 300, "File name too long"),
+        ("\ud800", "no file can have this name here"),
+        ("/nonexistent/x", "/nonexistent/x: cannot be written: No such file or directory"),
+    ],
+)
+def test_an_output_that_cannot_be(
+    known: Path, command: list[str], name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, name, "-s", str(known)]) == 2
+    assert message in last_error(capsys)
+
+
+def test_two_outputs_need_two_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert main(["report-scenario", "-s", str(known), "-f", out, "-r", out]) == 2
+    assert last_error(capsys) == f"{out}: given for two outputs"
+
+
+def test_an_export_that_fails_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.stat"
+    path.write_bytes(msgpack_file([[success()]])[:-40])
+    assert main(["export", "-s", str(path), "-o", str(tmp_path / "out.csv")]) == 2
+    assert "no result stands before that" in last_error(capsys)
+    assert [each.name for each in tmp_path.iterdir()] == ["cut.stat"]
+
+
+def test_a_pipe_takes_a_report_when_somebody_reads_it(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 2
+    assert last_error(capsys).startswith(f"{pipe}: cannot be written: ")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 0
+        assert os.read(reader, 65536).decode() == TABLE + "\n" + SUMMARY_TEXT
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("percentile", ["0", "-1", "100.5", "nan", "many"])
+def test_a_percentile_that_is_none(known: Path, percentile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["report-scenario", "-s", str(known), f"--pctile={percentile}"])
+    assert caught.value.code == 2
+    assert "is not a percentile from 1 to 100" in capsys.readouterr().err
+
+
+def test_report_scenario_says_where_a_damaged_file_breaks_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.stat"
+    path.write_bytes(msgpack_file([[success()] * 30])[:-40])
+    assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
+    out, err = capsys.readouterr()
+    warning = "the file is cut off: this is about the 29 results before that"
+    assert out.endswith(f"\n! {warning}\n")
+    assert err == f"WARNING:{path}: {warning}\n"
+    assert main(["export", "-s", str(path), "-o", str(tmp_path / "cut.csv")]) == ExitCode.FAILED
+    assert warning in capsys.readouterr().err
+
+
+def test_a_warning_of_a_file_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "evil.stat.gz", summary=RunSummary(ended=1e9, warnings=("\x1b[2J\r\x9bhello",)))
+    assert main(["report-scenario", "-s", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == f"WARNING:{path}: \ufffd[2J\ufffd\ufffdhello\n"
+    assert "\ufffd[2J\ufffd\ufffdhello\n" in out
+
+
+def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "--profile"]) == 0
+    line = capsys.readouterr().err.splitlines()[-1]
+    profile = Path(line.removeprefix("INFO:Profile written to "))
+    assert profile.stat().st_size > 100
+    profile.unlink()
+
+
+# --- export ---
+
+EXPECTED = [
+    {
+        "operation": "create",
+        "size_class": "tiny",
+        "worker_id": "1",
+        "container": "ssbench_000000_gold",
+        "object": "tiny_000007",
+        "size": 2500,
+        "first_byte_latency": None,
+        "last_byte_latency": 0.25,
+        "completed_at": 1_000_000_000.5,
+        "retries": 0,
+        "trans_id": "tx0",
+        "error": None,
+        "error_detail": None,
+        "retried": None,
+        "status": 201,
+        "started_at": 1_000_000_000.25,
+        "due_at": None,
+        "attempts": 1,
+        "storage_url": "http://a/v1/x",
+        "stage": None,
+        "expected_size": 2500,
+        "marks": 0,
+        "connecting": 0.0,
+        "pausing": 0.0,
+        "last_attempt": 0.25,
+        "connections": 0,
+        "resumed": 0,
+        "group": None,
+        "account": None,
+        "address": None,
+        "entries": 0,
+        "expected_entries": 0,
+        "unchecked": 0,
+        "master": 0,
+        **dict.fromkeys(STEPS),
+    },
+    {
+        "operation": "read",
+        "size_class": "tiny",
+        "worker_id": "2",
+        "container": "ssbench_000003_gold",
+        "object": "tiny_000002",
+        "size": 0,
+        "first_byte_latency": None,
+        "last_byte_latency": None,
+        "completed_at": 1_000_000_003.0,
+        "retries": 1,
+        "trans_id": "tx3",
+        "error": "short body",
+        "error_detail": "12 of 2500 bytes",
+        "retried": "HTTP 408: 1",
+        "status": 200,
+        "started_at": None,
+        "due_at": None,
+        "attempts": 2,
+        "storage_url": "http://a/v1/x",
+        "stage": None,
+        "expected_size": 0,
+        "marks": 0,
+        "connecting": 0.0,
+        "pausing": 0.0,
+        "last_attempt": None,
+        "connections": 0,
+        "resumed": 0,
+        "group": None,
+        "account": None,
+        "address": None,
+        "entries": 0,
+        "expected_entries": 0,
+        "unchecked": 0,
+        "master": 0,
+        **dict.fromkeys(STEPS),
+    },
+]
+
+
+def test_export_as_json_lines(known: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results.jsonl"
+    assert main(["export", "-s", str(known), "-o", str(out)]) == 0
+    exported = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(exported) == len(ROWS)
+    assert [exported[0], exported[3]] == EXPECTED
+    assert (exported[4]["worker_id"], exported[4]["error"]) == (None, LOST)
+
+
+def test_export_as_csv(known: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["export", "-s", str(known)]) == 0
+    exported = list(csv_module.DictReader(io.StringIO(capfdbinary.readouterr().out.decode())))
+    texts = [{name: "" if value is None else str(value) for name, value in row.items()} for row in EXPECTED]
+    assert [exported[0], exported[3]] == texts
+
+
+def test_export_as_parquet(known: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "results.parquet"
+    assert main(["export", "-s", str(known), "-o", str(out)]) == 0
+    exported = parquet.read_table(out).to_pylist()
+    assert [exported[0], exported[3]] == EXPECTED
+
+
+def test_export_as_parquet_without_pyarrow(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    before = list(tmp_path.iterdir())
+    assert main(["export", "-s", str(known), "-o", str(tmp_path / "out.parquet")]) == 2
+    assert capsys.readouterr().err == (
+        "ERROR:Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)\n"
+    )
+    assert list(tmp_path.iterdir()) == before
+
+
+def test_export_of_an_old_file_has_its_names_and_no_secrets(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "old.stat"
+    secrets = {"token": "AUTH_tk1", "storage_url": "http://host/v1/x", "auth_kwargs": {"key": "sesame"}}
+    path.write_bytes(msgpack_file([[success(size_str="größer", **secrets), failure(**secrets)]]))
+    assert main(["export", "-s", str(path), "-f", "jsonl"]) == 0
+    out = capfdbinary.readouterr().out
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert (first["container"], first["object"], first["size_class"]) == (
+        "ssbench_000001",
+        "tiny_000001",
+        "größer",
+    )
+    assert second["error_detail"] == "error(111, 'Connection refused')"
+    for secret in (b"AUTH_tk1", b"http://host", b"sesame"):
+        assert secret not in out
+
+
+@pytest.mark.parametrize("output", ["KNOWN", "/nonexistent/out", "/dev/full"])
+def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "-s", str(known), "-o", output.replace("KNOWN", str(known))]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR:")
+    assert numbers(known).total.count == 3
+
+
+def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output_file, "terminal_columns", lambda _: 80)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    file = known.rename(folder / "-x.stat.gz")
+    assert main(["report-scenario", "last", "--results-dir", str(folder)]) == 0
+    assert capsys.readouterr().out.endswith(f"report-scenario {file} --report table\n")
+    monkeypatch.chdir(folder)
+    assert main(["report-scenario", f"--stats-file={file.name}"]) == 0
+    assert capsys.readouterr().out.endswith(f"report-scenario --stats-file={file.name} --report table\n")

@@ -1,0 +1,109 @@
+"""Where a run's stat file goes, and what must not be there already."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import StatFileError
+from ssbench.run.stats_path import check_unused, default_name, labelled, reserve
+from ssbench.scenario.reading import load
+
+SCENARIO = load("very_small")
+NOW = 1e9
+
+
+def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path) -> None:
+    given = tmp_path / "new" / "run.stat"
+    with reserve(given, SCENARIO, NOW) as path:
+        assert path == tmp_path / "new" / "run.stat.gz"
+        with pytest.raises(StatFileError, match="exists already"), reserve(given, SCENARIO, NOW):
+            pass
+        assert path.exists()
+    assert not path.exists()
+    with reserve(given, SCENARIO, NOW) as path:
+        path.write_bytes(b"results")
+    assert path.read_bytes() == b"results"
+
+
+def test_a_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    path.write_bytes(b"results")
+    with (
+        pytest.raises(StatFileError, match="exists already; give another name, or --force to overwrite it"),
+        reserve(path, SCENARIO, NOW),
+    ):
+        pass
+    with reserve(path, SCENARIO, NOW, force=True):
+        pass
+    assert path.read_bytes() == b"results"  # the run never came to write
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("/dev/null", "/dev/null: is not a regular file"),
+        ("FOLDER/pipe.gz", "pipe.gz: is not a regular file"),
+        ("FOLDER", "is a folder"),
+        ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
+        ("FOLDER/\ud800", "no file can have this name here"),
+        ("/proc/nowhere/file", "cannot be written"),
+    ],
+)
+def test_what_can_be_no_stat_file(tmp_path: Path, name: str, message: str, force: bool) -> None:
+    os.mkfifo(tmp_path / "pipe.gz")
+    given = Path(name.replace("FOLDER", str(tmp_path)))
+    with pytest.raises(StatFileError, match=message), reserve(given, SCENARIO, NOW, force=force):
+        pass
+
+
+def test_runs_of_the_same_second_have_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with reserve(None, SCENARIO, NOW) as first, reserve(None, SCENARIO, NOW) as second:
+        assert first != second
+        assert first.parent == second.parent == tmp_path / "ssbench"
+
+
+def test_a_default_name_can_be_encoded() -> None:
+    os.fsencode(default_name(replace(SCENARIO, name="\ud83d" + "é" * 300), NOW))
+
+
+@pytest.mark.parametrize("name", ["sweep", "sweep.stat", "sweep.stat.gz", "sweep.gz"])
+def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> None:
+    path = labelled(tmp_path / name, SCENARIO, "users-4", NOW)
+    assert path == tmp_path / "sweep.users-4.stat.gz"
+    check_unused(tmp_path / name, "users-")
+    path.touch()
+    check_unused(tmp_path / name, "run-")
+    with pytest.raises(
+        StatFileError, match=r"users-4\.stat\.gz: exists already; give another name, or --force"
+    ):
+        check_unused(tmp_path / name, "users-")
+
+
+def test_several_runs_without_a_name_have_the_usual_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    path = labelled(None, SCENARIO, "run-1", NOW)
+    usual = default_name(SCENARIO, NOW).removesuffix(".stat.gz")
+    assert path == tmp_path / "ssbench" / f"{usual}.run-1.stat.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("FOLDER", "is a folder"),
+        ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
+        ("FOLDER/a\0b", "no file can have this name here"),
+    ],
+)
+def test_what_several_stat_files_cannot_be_named(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(StatFileError, match=message):
+        labelled(Path(name.replace("FOLDER", str(tmp_path))), SCENARIO, "users-4", NOW)

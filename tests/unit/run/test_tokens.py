@@ -1,0 +1,176 @@
+"""Renewing tokens, with a clock that the test moves and attempts that take no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from runs import wait_until
+
+from ssbench.base.errors import ClusterError
+from ssbench.fleet.history import History
+from ssbench.fleet.wire import Rare, Result
+from ssbench.run.tokens import TokenRenewal, WaitingForToken
+
+
+class Service:
+    """Gives tokens, or fails while ``fault`` is set. ``asked`` are the times at which it was asked."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self.asked: list[float] = []
+        self.now = 0.0
+        self.waiting: list[Callable[[], None]] = []
+        self.renewal = TokenRenewal(self.authenticate, self.waiting.append)
+
+    def authenticate(self) -> str:
+        self.asked.append(self.now)
+        if self.fault is not None:
+            raise self.fault
+        return f"token-{len(self.asked)}"
+
+    def until(self, end: float) -> str | None:
+        """Let time pass in steps of 0.1 s until a token is there."""
+        while self.now < end:
+            token = self.renewal.poll(self.now)
+            if token is not None:
+                return token
+            for call in self.waiting:
+                call()
+            self.waiting.clear()
+            self.now = round(self.now + 0.1, 1)
+        return None
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+def test_nothing_is_asked_for_unbidden(service: Service) -> None:
+    assert service.until(10) is None
+    assert service.asked == []
+    assert service.renewal.possible
+    assert not service.renewal.under_way
+
+
+def test_a_token_comes_once(service: Service) -> None:
+    service.renewal.start()
+    service.renewal.start()
+    assert service.renewal.under_way
+    assert service.until(10) == "token-1"
+    assert not service.renewal.under_way
+    assert service.until(10) is None
+    assert len(service.asked) == 1
+
+
+def test_tokens_that_are_refused_at_once_are_renewed_once_a_second(service: Service) -> None:
+    while service.now < 10:
+        service.renewal.start()
+        service.until(10)
+    assert 9 <= len(service.asked) <= 11
+
+
+def test_failures_are_counted_and_tried_again_with_growing_pauses(service: Service) -> None:
+    service.fault = ClusterError("nobody there")
+    service.renewal.start()
+    assert service.until(60) is None
+    assert service.renewal.under_way
+    assert (service.renewal.failures, service.renewal.error) == (len(service.asked), "nobody there")
+    pauses = [
+        round(later - earlier) for earlier, later in zip(service.asked, service.asked[1:], strict=False)
+    ]
+    assert pauses == [1, 2, 4, 8, 10, 10, 10, 10]
+    service.fault = None
+    assert service.until(80) == f"token-{len(service.asked)}"
+    assert service.renewal.failures == 0
+
+
+def test_a_bug_is_not_tried_again(service: Service) -> None:
+    service.fault = ZeroDivisionError()
+    service.renewal.start()
+    with pytest.raises(ZeroDivisionError):
+        service.until(10)
+
+
+def test_a_token_of_the_users_own_cannot_be_renewed() -> None:
+    renewal = TokenRenewal(None)
+    renewal.start()
+    assert not renewal.possible
+    assert not renewal.under_way
+    assert renewal.poll(0.0) is None
+
+
+def test_a_thread_of_its_own() -> None:
+    renewal = TokenRenewal(lambda: "token")
+    renewal.start()
+    wait_until(lambda: renewal.poll(0.0) == "token", "the token")
+
+
+TASK = (1, 0, 0, 7, 0)
+ANY = TokenRenewal(lambda: "token")
+
+
+def refused(retries: int = 0, retried: dict[str, int] | None = None) -> Result:
+    return Result(1, None, 2.0, 0.0, retries=retries, retried=retried, cause="HTTP 401", unauthorized=True)
+
+
+def test_a_task_waits_for_a_token_with_its_history() -> None:
+    waiting = WaitingForToken()
+    assert waiting.add(TASK, refused(1, {"HTTP 503": 1}), None, ANY, ended=10.0)
+    assert len(waiting) == 1
+    ((task, history),) = waiting.take()
+    assert (task, history) == (TASK, History(2, 8.0, {"HTTP 503": 1, "HTTP 401": 1}, ended=10.0))
+    assert (len(waiting), waiting.take()) == (0, [])
+
+
+def test_the_first_attempt_counts_however_often_a_token_is_refused() -> None:
+    waiting = WaitingForToken()
+    history = None
+    for turn in range(10):
+        result = refused(turn, history.retried if history else None)
+        assert waiting.add(TASK, result, history, ANY, ended=10.0 + turn)
+        ((_, history),) = waiting.take()
+    assert history == History(10, 8.0, {"HTTP 401": 10}, ended=19.0)
+    assert not waiting.add(TASK, refused(10, history.retried), history, ANY, ended=30.0)
+    assert waiting.take() == []
+
+
+def test_a_job_that_was_only_handed_back_began_when_it_was_sent_again() -> None:
+    waiting = WaitingForToken()
+    assert waiting.add(TASK, refused(), History(0, 0.0, {}, due=7.0), ANY, ended=10.0)
+    assert waiting.take() == [(TASK, History(1, 8.0, {"HTTP 401": 1}, ended=10.0, due=7.0))]
+
+
+def test_parts_of_all_attempts_add_up() -> None:
+    waiting = WaitingForToken()
+    before = msgspec.structs.replace(refused(), rare=Rare(0.5, 0.25))
+    assert waiting.add(TASK, before, None, ANY, ended=10.0)
+    ((_, history),) = waiting.take()
+    done = history.add_to(Result(1, 1.0, 9.0, 16.0, rare=Rare(0.125, 4.0, 0.5)))
+    assert done.rare == Rare(0.625, 4.25, 0.5)
+    assert history.add_to(Result(1, 1.0, 9.0, 16.0)).rare == Rare(0.5, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("before", "in_doubt"),
+    [
+        ({"retried": {"read timeout": 1}, "retries": 1}, True),
+        ({"resent": 1}, True),
+        ({"retried": {"HTTP 503": 1}}, False),
+    ],
+)
+def test_what_got_no_answer_before_its_token_was_refused_is_in_doubt(
+    before: dict[str, object], in_doubt: bool
+) -> None:
+    waiting = WaitingForToken()
+    assert waiting.add(TASK, msgspec.structs.replace(refused(), **before), None, ANY, ended=10.0)
+    ((_, history),) = waiting.take()
+    assert history.in_doubt == in_doubt
+    assert waiting.add(TASK, refused(2, history.retried), history, ANY, ended=11.0)
+    assert waiting.take()[0][1].in_doubt == in_doubt
+
+
+def test_without_a_way_to_a_token_no_task_waits() -> None:
+    assert not WaitingForToken().add(TASK, refused(), None, TokenRenewal(None), ended=10.0)

@@ -1,0 +1,260 @@
+"""Bodies of the bytes of files: what is read, sent, found by a check, and refused elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from fault_server import FaultServer
+from msgspec import structs
+
+from ssbench.base.errors import ScenarioError, UsageError
+from ssbench.document.elements import View
+from ssbench.document.renderers import text
+from ssbench.fleet.packing import pack_parameters, unpack_parameters
+from ssbench.fleet.wire import RunParameters
+from ssbench.reports import outlook
+from ssbench.reports.json_run import scenario_of
+from ssbench.scenario import reading
+from ssbench.scenario.body_files import BodyFiles, Content, find, load
+from ssbench.scenario.owner import owner_of
+from ssbench.store.contract import Request
+from ssbench.store.http.payload import FilePayload
+from ssbench.store.http.verify import Verifier
+from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.worker.engine.greenlets import make_engine
+
+PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]
+WHOLE = b"".join(PARTS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "photos"
+    found.mkdir()
+    for number, part in enumerate(PARTS):
+        (found / f"{number}.bin").write_bytes(part)
+    (found / ".hidden").write_bytes(b"no")
+    (found / "empty").touch()
+    (found / "sub").mkdir()
+    return found
+
+
+def write(folder: Path, body: str) -> str:
+    file = folder.parent / "scenario.yaml"
+    file.write_text(
+        "name: files\nsizes: [{name: a, size: 1MB}]\ninitial_files: {a: 1}\nprofile: {create: 1}\n"
+        f"operation_count: 1\nuser_count: 1\n{body}\n"
+    )
+    return str(file)
+
+
+def body(first: bytes, payload: FilePayload, offset: int, size: int) -> bytes:
+    """Return the body that begins so, as it is sent."""
+    while len(first) < size:
+        first += (piece := bytes(payload.piece(offset, size - len(first))))
+        offset = (offset + len(piece)) % payload.block_bytes
+    return first[:size]
+
+
+def from_file(number: int, size: int) -> bytes:
+    """Return the bytes from the beginning of a file on."""
+    begin = sum(map(len, PARTS[:number]))
+    return (WHOLE * (2 + size // len(WHOLE)))[begin : begin + size]
+
+
+def test_files_are_read_in_the_order_of_their_names(folder: Path) -> None:
+    found = find(folder)
+    assert (found.folder, found.count, found.size, found.others) == (str(folder), 4, len(WHOLE), 3)
+    assert load(found) == Content(WHOLE, (0, 11, 11 + 9600, 11 + 9600 + 500))
+
+
+@pytest.mark.parametrize("size", [0, 1, 11, 300, 4096, 4097, 70_000, 3_000_000])
+def test_bodies_are_the_bytes_of_one_file_after_the_other(folder: Path, size: int) -> None:
+    payload = FilePayload(load(find(folder)))
+    seen = []
+    for _ in range(8):
+        first, offset, digest = payload.begin(size)
+        sent = body(first, payload, offset, size)
+        assert sent in [from_file(number, size) for number in range(4)]
+        if digest is not None:
+            rest = size - len(first)
+            payload.add_to(digest, offset, rest)
+            assert digest.hexdigest() == hashlib.md5(sent).hexdigest()
+        seen.append(sent)
+    # Each file has its turn.
+    assert set(seen) == {from_file(number, size) for number in range(4)}
+    assert seen[:4] == seen[4:]
+
+
+@pytest.mark.parametrize("size", [5, 16, 17, 4000, 90_000])
+def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
+    writer = Verifier(FilePayload(load(find(folder))), 7)
+    reader = Verifier(FilePayload(load(find(folder))), 7)
+    files = set()
+    for name in (b"c/%d" % number for number in range(40)):
+        stamp, offset, _ = writer.begin(name, size)
+        sent = body(stamp, writer.payload, offset, size)  # type: ignore[arg-type]
+        files.add(next((n for n in range(4) if sent[16:] == from_file(n, size)[: size - 16]), None))
+        for change in (None, size - 1):
+            data = bytearray(sent)
+            if change is not None:
+                data[change] ^= 1
+            check = reader.check(name)
+            for start, end in itertools.pairwise([0, *sorted({min(9, size), min(3000, size)}), size]):
+                check.feed(bytes(data[start:end]))
+            if change is None or change > 16 or change < 8:
+                assert check.wrong == change or (check.wrong == 0 and change is not None and change < 8)
+            for first in {0, 3, min(20, size - 1), size // 2}:
+                part = reader.check_part(name, first)
+                part.feed(bytes(data[first : first + 40]))
+                part.feed(bytes(data[first + 40 :]))
+                assert part.wrong is None or change is not None
+                assert change is None or size < 4000 or part.wrong is not None
+    # One byte does not tell them apart.
+    assert size <= 17 or files == {0, 1, 2, 3}
+
+
+def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
+    client = Client(ClientSettings(files=find(folder)))
+    try:
+        for size in (100, 200_000):
+            put = Request(method="PUT", container="c", name="o", size=size, etag=True)
+            assert client.perform(fault_server.url, put).cause is None
+            got = fault_server.requests[-1]
+            assert got.body in [from_file(number, size) for number in range(4)]
+            assert got.headers["etag"] == hashlib.md5(got.body).hexdigest()
+    finally:
+        client.close()
+
+
+def test_other_files_are_refused_in_one_line(folder: Path) -> None:
+    there = find(folder)
+    parameters = RunParameters(1, files=there)
+    assert unpack_parameters(pack_parameters(parameters)).files == there
+    (folder / "0.bin").write_bytes(b"first fiLe ")
+    load.cache_clear()
+    with pytest.raises(
+        UsageError, match=r"^body: other files than the master has: here 4 files of .*this host$"
+    ):
+        load(there)
+    gone = structs.replace(there, folder=str(folder / "gone"))
+    with pytest.raises(
+        UsageError, match="gone cannot be read: No such file or directory; the folder has to be"
+    ):
+        load(gone)
+
+
+def test_what_a_scenario_says(folder: Path) -> None:
+    scenario = reading.load(write(folder, "body: {files: photos}"))
+    assert scenario.body is not None
+    assert scenario.body.files == find(folder)
+    words = f"4 files of {folder} (10.1 kB, digest {find(folder).digest[:8]})"
+    assert scenario_of(scenario).body == words
+    view = View(columns=300)
+    said = " ".join(text.render(outlook.document(scenario, view), view).split())
+    assert f"bodies are the bytes of {words}; other entries of the folder, not used: 3" in said
+    # Objects of other contents are others, wherever the folder is.
+    owner = owner_of(scenario, scenario.size_classes[0])
+    moved = folder.rename(folder.parent / "moved")
+    again = reading.load(write(moved, "body: {files: moved}"))
+    assert owner_of(again, again.size_classes[0]) == owner
+    (moved / "0.bin").write_bytes(b"others")
+    other = reading.load(write(moved, "body: {files: moved}"))
+    assert owner_of(other, other.size_classes[0]) != owner
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("nowhere", "body: files: .*nowhere cannot be read: No such file or directory"),
+        ("photos/0.bin", "body: files: .*0.bin cannot be read: Not a directory"),
+        ("photos/sub", "body: files: .*sub: expected a file that is not empty"),
+        ("7", "body: expected random, zero, {compressible: 0.6}.* or {files: FOLDER}"),
+        ("photos, zero: 1", "body: expected random, zero, {compressible: 0.6}"),
+    ],
+)
+def test_faults_are_said_with_all_others(folder: Path, given: str, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=f"(?s)scenario.yaml:7: {expected}.*mistake: unknown key"):
+        reading.load(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
+
+
+def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A scenario of others could name /root/.ssh, and make the containers public."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    secret = elsewhere / "id_rsa"
+    secret.write_bytes(b"secret")
+    scenario = write(folder, f"body: {{files: {elsewhere}}}")
+    with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow-bod"):
+        reading.load(scenario)
+    for allowed in (elsewhere, elsewhere.parent):
+        assert reading.load(scenario, bodies=[allowed]).body is not None
+    hidden = folder.parent / ".ssh"
+    elsewhere.rename(hidden)
+    with pytest.raises(ScenarioError, match=r"\.ssh is not in"):
+        reading.load(write(folder, "body: {files: .ssh}"))
+    (folder.parent / "link").symlink_to(hidden)
+    for outside in ("link", "photos/../.ssh"):
+        with pytest.raises(ScenarioError, match=r"\.ssh,? is not in"):
+            reading.load(write(folder, f"body: {{files: {outside}}}"))
+    (folder / "innocent").symlink_to(hidden / "id_rsa")
+    with pytest.raises(ScenarioError, match=r"innocent, a link to .*id_rsa, is not in"):
+        reading.load(write(folder, "body: {files: photos}"))
+    (folder / "innocent").unlink()
+    (folder / "twin").symlink_to(folder / "0.bin")  # which is in the folder
+    assert reading.load(write(folder, "body: {files: photos}")).body is not None
+    (folder.parent / "round").symlink_to("round")
+    with pytest.raises(ScenarioError, match=r"round.*(leads to itself|symbolic links)"):
+        reading.load(write(folder, "body: {files: round}"))
+
+
+def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
+    parameters = RunParameters(1, files=find(folder))
+    load.cache_clear()
+    with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow-bodies"):
+        make_engine(parameters, 1, lambda *_: None)
+    with pytest.raises(UsageError, match=r"photos is not in .*sub, or hidden"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[folder / "sub"])
+    (folder / "3.bin").unlink()
+    (folder / "3.bin").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match=r"3\.bin, a link to /etc/passwd, is not in"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[folder])
+    (folder / "3.bin").unlink()
+    (folder / "3.bin").write_bytes(PARTS[3])
+    make_engine(parameters, 1, lambda *_: None, bodies=[folder.parent]).close()
+    no_requests = structs.replace(parameters, noop=True)
+    make_engine(no_requests, 1, lambda *_: None).close()
+
+
+def test_a_worker_of_a_master_on_this_host_reads_what_that_has_allowed(folder: Path) -> None:
+    """A scenario in ~/.local has bodies that no other folder would have."""
+    hidden = folder.parent / ".local"
+    hidden.mkdir()
+    folder = folder.rename(hidden / folder.name)
+    scenario = reading.load(write(folder, f"body: {{files: {folder.name}}}"))
+    assert scenario.body is not None
+    load.cache_clear()
+    parameters = RunParameters(1, files=scenario.body.files)
+    with pytest.raises(UsageError, match="or hidden"):
+        make_engine(parameters, 1, lambda *_: None, bodies=[hidden.parent])
+    make_engine(parameters, 1, lambda *_: None, bodies=[Path("/")]).close()  # as Bench does
+
+
+def test_too_many_bytes_are_not_read(folder: Path) -> None:
+    with (folder / "huge").open("wb") as file:
+        file.truncate(200_000_000)
+    with pytest.raises(ValueError, match="expected at most 10,000 files of 100 MB in all, not 5 of 200 MB"):
+        find(folder)
+
+
+def test_the_example_in_the_documentation(folder: Path) -> None:
+    doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = doc.partition("\n``files``\n")[2].partition("folder: ``")[2].partition("``")[0]
+    scenario = reading.load(write(folder, dedent(example)))
+    assert scenario.body is not None
+    assert isinstance(scenario.body.files, BodyFiles)

@@ -1,0 +1,328 @@
+"""Several accounts: how a scenario says so, how work is spread, credentials in a list, what is shown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chi_square import misfit
+from result_rows import many
+
+from ssbench.base.errors import ExitCode, ScenarioError, UsageError
+from ssbench.cli import auth_options, credentials_file, master
+from ssbench.document.elements import View
+from ssbench.document.renderers.text import render
+from ssbench.reports import members, outlook
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.writing import report
+from ssbench.results.block import LOST, Failure, ResultBlock, join
+from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.schema import UNKNOWN
+from ssbench.run.parameters import accounts_of
+from ssbench.run.part import parts_of
+from ssbench.run.places import apart
+from ssbench.run.row_maker import Addresses
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.names import account_names, in_account
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import check
+from ssbench.statistics.summary import summarize
+from ssbench.store.request_options import parse_addresses
+from ssbench.store.swift.credentials import Session
+from ssbench.store.swift.credentials import in_account as session_in
+
+SCENARIO = """
+name: tenants
+sizes: [{name: small, size_min: 1kB, size_max: 2kB}]
+initial_files: {small: 60}
+profile: {read: 9, create: 1}
+user_count: 4
+operation_count: 100
+container_count: 3
+"""
+
+
+def test_what_the_documentation_shows_is_valid() -> None:
+    text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
+    section = text.partition("Several accounts\n----------------\n")[2]
+    example = section.partition(".. code-block:: yaml\n")[2].partition("\nThere are ")[0]
+    scenario = check(example, "example")
+    assert (scenario.accounts, scenario.account_base, scenario.container_numbers) == (100, "tenant", 200)
+    assert "in each of 100 accounts" in " ".join(render(outlook.document(scenario, View()), View()).split())
+
+
+def test_all_faults_are_reported_together() -> None:
+    wrong = "accounts: 1001\naccount_base: a/b\nuser_cuont: 3\n"
+    with pytest.raises(ScenarioError) as caught:
+        check(SCENARIO + wrong, "file")
+    assert str(caught.value).count("\n") == 2
+    assert "accounts: expected a whole number from 1 to 1000, not 1001" in str(caught.value)
+    assert "account_base: expected 1 to 64 letters" in str(caught.value)
+    with pytest.raises(ScenarioError, match="account_base: expected accounts beside it"):
+        check(SCENARIO + "account_base: a\n", "file")
+    with pytest.raises(ScenarioError, match="at most 1,000,000,000 containers in all accounts"):
+        check(SCENARIO.replace("count: 3", "count: 10000000") + "accounts: 1000\n", "file")
+    with pytest.raises(UsageError, match="accounts: expected at most"):
+        override(check(SCENARIO, "file"), accounts=1000, container_count=10_000_000)
+
+
+def test_objects_and_operations_are_spread_evenly() -> None:
+    scenario = check(SCENARIO + "accounts: 5\n", "file")
+    workload = Workload(scenario, 1)
+    containers = [container for _, _, container, _ in islice(workload.draws(), 20_000)]
+    places = Counter(in_account(each, 5) for each in containers)
+    assert set(places) == {(account, container) for account in range(5) for container in range(3)}
+    assert misfit([*places.values()], [1 / 15] * 15) < 1
+    initial = Counter(container % 5 for _, container, _, _ in workload.initial_objects())
+    assert set(initial.values()) == {12}
+
+
+def test_one_account_draws_what_it_drew() -> None:
+    one = check(SCENARIO, "file")
+    same = override(one, accounts=1)
+    draws = [[*islice(Workload(each, 7).draws(), 5000)] for each in (one, same)]
+    assert draws[0] == draws[1]
+
+
+def test_each_account_is_a_place() -> None:
+    scenario = check(SCENARIO + "accounts: 3\n", "file")
+    (part,) = parts_of(scenario, 1, None)
+    assert [place.account for place in part.places] == [0, 1, 2]
+    assert len(apart(part.places)) == 3
+
+
+def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own() -> None:
+    session = Session(("http://a:8080/v1/AUTH_admin", "http://b:8080/v1/AUTH_admin"), "token")
+    assert account_names("tenant", 2) == ["tenant1", "tenant2"]
+    assert session_in(session, "tenant2").storage_urls == (
+        "http://a:8080/v1/AUTH_tenant2",
+        "http://b:8080/v1/AUTH_tenant2",
+    )
+    for url in ("http://ceph/swift/v1", "http://a/v1/0123456789abcdef"):
+        with pytest.raises(UsageError, match="does not end in an account such as AUTH_test"):
+            session_in(Session((url,)), "tenant1")
+
+
+def test_workers_get_one_token_once() -> None:
+    sessions = [Session((f"http://a/v1/AUTH_{number}",), "token") for number in range(2)]
+    assert accounts_of(sessions[:1]) == []
+    assert accounts_of(sessions) == [(["http://a/v1/AUTH_0"], None), (["http://a/v1/AUTH_1"], None)]
+    sessions[1] = Session(("http://a/v1/AUTH_1",), "other")
+    assert [token for _, token in accounts_of(sessions)] == ["token", "other"]
+
+
+# -- a list of credentials --------------------------------------------------------------------
+
+
+def read(folder: Path, text: str, *options: str, **environ: str) -> list[object]:
+    path = folder / "list.yaml"
+    path.write_text(text)
+    path.chmod(0o600)
+    parser = argparse.ArgumentParser()
+    auth_options.add_arguments(parser)
+    arguments = parser.parse_args(["--credentials", str(path), *options])
+    return [*credentials_file.accounts_of(arguments, environ)]
+
+
+def test_a_list_has_what_differs_and_variables_hold_secrets(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "- {user: 'a:x', key_env: KEY_A}\n- {user: 'b:x', key: two, auth_url: 'http://other/auth'}\n"
+    environ = {"KEY_A": "one", "OS_STORAGE_URL": "http://s/v1/AUTH_c", "OS_AUTH_TOKEN": "t", "ST_USER": "no"}
+    first, second = read(tmp_path, text, "-A", "http://auth/v1.0", **environ)
+    assert (first.user, first.key, first.auth_url) == ("a:x", "one", "http://auth/v1.0")
+    assert (second.user, second.key, second.auth_url) == ("b:x", "two", "http://other/auth")
+    assert [each.name for each in (first, second)] == ["credentials 1", "credentials 2"]
+    assert not caplog.messages
+    caplog.set_level(logging.WARNING)
+    path = tmp_path / "list.yaml"
+    path.chmod(0o644)
+    credentials_file.accounts_of(_arguments("--credentials", str(path), "-A", "http://a/v1.0"), environ)
+    assert "holds secrets, and other users of this machine can read it" in caplog.text
+
+
+def test_an_entry_wins_over_what_the_command_line_calls_by_another_name(tmp_path: Path) -> None:
+    same = "os_auth_url: http://k/v3, os_project_name: p, os_user_domain_id: d, os_project_domain_id: d"
+    text = (
+        f"- {{os_username: ann, os_password: pa, {same}}}\n- {{os_username: bob, os_password: pb, {same}}}\n"
+    )
+    found = read(tmp_path, text, "-A", "http://auth/v1.0", "-U", "test:tester", "-K", "testing")
+    assert [(each.user, each.key) for each in found] == [("ann", "pa"), ("bob", "pb")]
+    assert {each.auth_url for each in found} == {"http://k/v3"}
+
+
+def test_child_processes_do_not_inherit_the_variables_that_a_list_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENANT_KEY", "secret")
+    path = tmp_path / "list.yaml"
+    path.write_text("- {user: 'a:x', key_env: TENANT_KEY}\n")
+    arguments = _arguments("--credentials", str(path), "-A", "http://a/v1.0")
+    assert [each.key for each in credentials_file.accounts_of(arguments, os.environ)] == ["secret"]
+    assert "TENANT_KEY" not in os.environ
+
+
+def test_a_key_that_may_hold_a_secret_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, "- {user: 'a:x', key:Hidden-1}\n", "-A", "http://auth/v1.0")
+    assert "Hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--account-base", "x"], "--account-base: expected --accounts beside it"),
+        (["--accounts", "1", "--account-base", "test/backups"], "letters, digits, hyphens and underscores"),
+        (["--accounts", "1001"], "--accounts: expected at most 1,000"),
+    ],
+)
+def test_names_of_accounts_to_clean_are_checked(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["-S", "http://127.0.0.1:9/v1/AUTH_test", "-T", "t"]
+    assert master.main(["cleanup-containers", *store, "--yes", *words]) == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+
+
+def _arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    auth_options.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_all_faults_of_a_list_are_reported_together_without_values(tmp_path: Path) -> None:
+    text = (
+        "- {usr: 'a:hidden1', key: hidden2}\n- {user: 'b:x', key: 12345678}\n"
+        "- {user: 'c:x', key_env: NONE}\n- {user: 'd:x', key: hidden3, key_env: KEY}\n- hidden4\n"
+        "- {user: 'e:x'}\n- {user: 'f:x', key: hidden5}\n- {user: 'f:x', key: hidden5}\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, text, "-A", "http://auth/v1.0", KEY="hidden6")
+    lines = str(caught.value).split("\n")
+    assert [line.partition(": ")[0].rpartition(":")[2] for line in lines] == list("123456" + "8")
+    for part in (
+        "unknown key 'usr'; did you mean user?",
+        "key: expected a text, in quotes where it is a number",
+        "key_env: the environment has no variable of the name that it gives",
+        "key: expected this or key_env, not both",
+        "expected a mapping such as {user: ..., key_env: ...}",
+        "no way to authenticate",
+        "the same as entry 7",
+    ):
+        assert part in str(caught.value)
+    assert "hidden" not in str(caught.value)
+    assert "12345678" not in str(caught.value)
+    with pytest.raises(UsageError, match="leave out -S"):
+        read(tmp_path, text, "-S", "http://s/v1/AUTH_a")
+    with pytest.raises(UsageError, match="expected a list"):
+        read(tmp_path, "user: a", "-A", "http://auth/v1.0")
+
+
+# -- what is shown ----------------------------------------------------------------------------
+
+
+class _Run:
+    """The results of a run in ``count`` accounts, of which each one is slower than the one before."""
+
+    current = True
+    warnings = ()
+    size_classes = ("small",)
+
+    def __init__(self, count: int) -> None:
+        self.run = RunDescription(
+            check(SCENARIO + f"accounts: {count}\n", "file"),
+            accounts=tuple(account_names("AUTH_t", count)),
+        )
+        self.summary = RunSummary(ended=0.0)
+        self._count = count
+
+    def blocks(self) -> list[ResultBlock]:
+        found = []
+        for account in range(self._count):
+            own = many(range(40), last_byte=np.full(40, 0.01 * (account + 1)))
+            failures = {3: Failure("HTTP 401", "", {})} if account == 1 else {}
+            columns = {name: getattr(own, name) for name in own.given}
+            found.append(ResultBlock(40, {**columns, "account": np.full(40, account)}, failures))
+        return [join(found)]
+
+    def again(self) -> _Run:
+        return self
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_a_report_says_how_accounts_differ(count: int) -> None:
+    statistics = summarize(_Run(count))
+    assert [each.number for each in statistics.accounts] == [*range(count)]
+    assert statistics.accounts[1].errors == {"HTTP 401": 1}
+    assert sum(each.figures.count for each in statistics.accounts) == statistics.total.count == 40 * count - 1
+    note, table = members.accounts(statistics)
+    text = note.text.replace("\N{NO-BREAK SPACE}", " ")
+    assert f"median 10.0 ms to {10 * count:.1f} ms (slowest AUTH_t{count})" in text
+    assert "errors in 1, 1 of them in AUTH_t2" in text
+    assert len(table.rows) == min(count, 10)
+    assert table.rows[0][0] == f"AUTH_t{count}"
+    assert table.rows[-1][0] == "AUTH_t1"
+    if count == 3:
+        assert table.rows[1][-1] == "1 x HTTP 401"
+    else:
+        assert table.title.endswith("by median, of 20")
+
+
+def test_operations_of_lost_workers_are_counted_by_account_too() -> None:
+    run = _Run(3)
+    (block,) = run.blocks()
+    lost = ResultBlock(
+        len(block),
+        {name: getattr(block, name) for name in block.given},
+        {50: Failure(LOST, "", {}), 60: Failure(LOST, "", {}), 90: Failure("HTTP 503", "", {})},
+    )
+    run.blocks = lambda: [lost]  # type: ignore[method-assign]
+    statistics = summarize(run)
+    assert statistics.total.lost == 2
+    assert [each.figures.lost for each in statistics.accounts] == [0, 2, 0]
+    made = json.loads(report("json", statistics, ReportOptions()))
+    assert [each["figures"]["lost"] for each in made["accounts"]] == [0, 2, 0]
+
+
+def test_a_run_with_one_account_says_nothing_of_it() -> None:
+    run = _Run(1)
+    blocks = [many(range(40), last_byte=np.full(40, 0.01))]
+    run.blocks = lambda: blocks  # type: ignore[method-assign]
+    assert [*members.accounts(summarize(run))] == []
+
+
+# -- addresses --------------------------------------------------------------------------------
+
+
+def test_addresses_are_read_with_their_host() -> None:
+    assert parse_addresses("Swift=10.0.0.1,::1") == {"swift": ["10.0.0.1", "::1"]}
+    for wrong in (
+        "swift",
+        "=10.0.0.1",
+        "swift=",
+        "swift=name",
+        "swift=10.0.0.1,10.0.0.1",
+        "swift=10.0.0.256",
+        "swift:8080=10.0.0.1",
+        "http://swift=10.0.0.1",
+        " swift =10.0.0.1",
+    ):
+        with pytest.raises(ValueError, match="is not a host and its addresses"):
+            parse_addresses(wrong)
+
+
+def test_addresses_are_numbered_as_they_come() -> None:
+    found = Addresses()
+    assert [found.number(each) for each in ("b", "a", "b")] == [0, 1, 0]
+    assert found.names() == ("b", "a")
+    assert [found.number(str(each)) for each in range(2000)][-1] == UNKNOWN

@@ -1,0 +1,874 @@
+"""Scenario files: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from itertools import islice
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ssbench import load_scenario
+from ssbench.base.errors import ExitCode, ScenarioError, UsageError
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.scenario import finding, rules, sizes
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.finding import shipped
+from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import load
+
+YAML = """\
+name: Small test scenario
+sizes:
+- name: tiny
+  size_min: 4096
+  size_max: 65536
+- name: small
+  size_min: 100000
+  size_max: 200000
+  crud_profile: [0, 9, 0, 1]
+- name: unused
+  size_min: 1
+  size_max: 2
+initial_files:
+  small: 10
+  tiny: 100
+operation_count: 500
+crud_profile: [3, 4, 2, 2]
+user_count: 7
+"""
+
+EXPECTED = Scenario(
+    name="Small test scenario",
+    size_classes=(
+        SizeClass("tiny", 4096, 65536, 100, (3.0, 4.0, 2.0, 2.0)),
+        SizeClass("small", 100000, 200000, 10, (0.0, 9.0, 0.0, 1.0)),
+    ),
+    user_count=7,
+    operation_count=500,
+    data=yaml.safe_load(YAML),
+)
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def write_file(content: str | bytes, name: str = "some.file") -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write_file
+
+
+def faults_of(path: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert caught.value.exit_code == ExitCode.USAGE
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(path + ":") for line in lines)
+    return [line.removeprefix(path + ":") for line in lines]
+
+
+def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_are(tmp_path: Path) -> None:
+    """The text was longer than what may wait for a terminal, and dropped as a whole."""
+    file = tmp_path / "many.yaml"
+    file.write_text("name: x\n" + "".join(f"key{number}: 1\n" for number in range(10_000)))
+    with pytest.raises(ScenarioError) as caught:
+        load(str(file))
+    first, *others, last = str(caught.value).split("\n")
+    assert len(others) == 19
+    assert "missing" in first  # what has no line comes first
+    assert f"{file}:2: key0: unknown key" in str(caught.value)
+    assert last == f"{file}: and 9,984 more faults"
+    file.write_text(f"name: x\n{'y' * 900_000}: 1\n")
+    with pytest.raises(ScenarioError) as caught:
+        load(str(file))
+    assert len(str(caught.value)) < 50_000
+
+
+def test_yaml(write):
+    assert load(write(YAML)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(EXPECTED.data),
+        json.dumps(EXPECTED.data, indent="\t"),
+        "\ufeff" + json.dumps(EXPECTED.data, indent=2).replace("\n", "\r\n"),
+        yaml.safe_dump(EXPECTED.data, default_flow_style=True),
+        json.dumps(EXPECTED.data).replace("}", ",}"),
+    ],
+    ids=["json", "json with tabs", "json with BOM and CRLF", "flow YAML", "JSON with YAML's last comma"],
+)
+@pytest.mark.parametrize("ending", ["scenario", "json", "yaml"])
+def test_both_eras_are_told_apart_by_content(write, text, ending):
+    assert load(write(text, f"x.{ending}")) == EXPECTED
+
+
+def test_a_scenario_of_a_mapping():
+    data = EXPECTED.data
+    assert load_scenario(data) == EXPECTED
+    endless = {key: value for key, value in data.items() if key != "operation_count"}
+    assert load_scenario(endless, limited=True).operation_count is None
+    with pytest.raises(ScenarioError, match=r"^scenario: "):
+        load_scenario(endless)
+    with pytest.raises(UsageError, match=r"^scenario: expected what a scenario file may contain"):
+        load_scenario({**data, "name": object()})
+
+
+def test_json_that_is_no_yaml(write):
+    name = "Se\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")
+    data = EXPECTED.data | {"name": name, "run_seconds": 1500.0}
+    del data["operation_count"]
+    text = json.dumps(data).replace("1500.0", "1.5e3")
+    assert r"\ud83d" in text
+    scenario = load(write(text))
+    assert (scenario.name, scenario.run_seconds) == (name, 1500.0)
+
+
+def test_every_key(write):
+    more = "container_base: bench\ncontainer_count: 5\ncontainer_concurrency: 3\n"
+    scenario = load(write(YAML + more + "delete_after: 60\npolicy: gold\n"))
+    assert (scenario.container_base, scenario.container_count, scenario.container_concurrency) == (
+        "bench",
+        5,
+        3,
+    )
+    assert (scenario.delete_after, scenario.policy) == (60, "gold")
+
+
+def test_optional_keys_may_be_empty(write):
+    scenario = load(write(YAML + "delete_after:\npolicy: null\nrun_seconds: ~\n"))
+    assert (scenario.delete_after, scenario.policy, scenario.run_seconds) == (None, None, None)
+
+
+def test_no_common_profile_needed_when_each_used_class_has_one(write):
+    text = YAML.replace("crud_profile: [3, 4, 2, 2]\n", "").replace(
+        "size_max: 65536", "size_max: 65536\n  crud_profile: [1, 0, 0, 0]"
+    )
+    assert [each.crud_profile for each in load(write(text)).size_classes] == [
+        (1.0, 0.0, 0.0, 0.0),
+        (0.0, 9.0, 0.0, 1.0),
+    ]
+
+
+def test_weights_by_name_mean_the_same_as_a_list(write):
+    by_name = YAML.replace("[0, 9, 0, 1]", "{read: 9, delete: 1}")
+    scenario = load(write(by_name))
+    assert scenario.size_classes[1].crud_profile == {"read": 9.0, "delete": 1.0}
+    assert scenario.size_classes[0].weights == {"create": 3.0, "read": 4.0, "update": 2.0, "delete": 2.0}
+    listed = load(write(YAML))
+    draws = [list(islice(Workload(each, 7).draws(), 2000)) for each in (scenario, listed)]
+    assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        *((each, "four numbers of 0 or more") for each in ("{}", "{read: 0}", "{read: -1}", "{read: yes}")),
+        ("{reed: 1}", "names of operations, not 'reed'; did you mean read?"),
+        ("{1: 1}", "names of operations, not 1 (there are bulk, conditional, copy, create,"),
+        (
+            "{sequence: 1}",
+            "sequence needs steps: operations: [{name: sequence, steps: [create, post, read]}]",
+        ),
+    ],
+)
+def test_wrong_weights_by_name(write, weights, said):
+    (fault,) = faults_of(write(YAML.replace("[0, 9, 0, 1]", weights)))
+    assert said in fault
+
+
+def test_anchors_and_merges(write):
+    text = YAML.replace("- name: tiny", "- &first\n  name: tiny").replace(
+        "- name: small\n  size_min: 100000\n  size_max: 200000",
+        "- <<: *first\n  name: small\n  size_max: 200000",
+    )
+    small = load(write(text)).size_classes[1]
+    assert (small.name, small.size_min, small.size_max) == ("small", 4096, 200000)
+
+
+def test_quantities_with_units(write):
+    text = YAML.replace("size_min: 4096", "size_min: 4K").replace("size_max: 65536", "size_max: 66 kB")
+    text = text.replace("operation_count: 500", "run_seconds: 1m30s\ndelete_after: 1h")
+    scenario = load(write(text))
+    tiny = scenario.size_classes[0]
+    assert (tiny.size_min, tiny.size_max) == (4096, 66_000)
+    assert (scenario.run_seconds, scenario.delete_after) == (90.0, 3600)
+
+
+def test_seconds_win_over_a_count_in_the_file(write, caplog):
+    with caplog.at_level(logging.WARNING):
+        scenario = load(write(YAML + "run_seconds: 30\n"))
+    assert (scenario.run_seconds, scenario.operation_count) == (30, None)
+    assert "run_seconds wins" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "expected"),
+    [
+        ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "groups; did you mean run_seconds?"),
+        ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
+        ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
+        ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
+        ("name: Small", "name: x\nname: Small", "2", "name: expected once"),
+        ("user_count: 7\n", "", None, "user_count: missing, expected a whole number from 1"),
+        ("user_count: 7", "user_count: 0", "18", "user_count: expected a whole number from 1"),
+        ("user_count: 7", "user_count: true", "18", "user_count: expected a whole number"),
+        ("user_count: 7", "user_count: 7.0", "18", "not 7.0"),
+        ("user_count: 7", "user_count:", "18", "user_count: expected a whole number"),
+        (
+            "operation_count: 500\n",
+            "",
+            None,
+            "operation_count: missing, expected this key, run_seconds or stages",
+        ),
+        (
+            "operation_count: 500",
+            "run_seconds: .nan",
+            "16",
+            "run_seconds: expected a number of seconds above 0",
+        ),
+        ("operation_count: 500", "run_seconds: .inf", "16", "run_seconds: expected a number"),
+        ("operation_count: 500", "run_seconds: 0", "16", "run_seconds: expected a number"),
+        ("operation_count: 500", "operation_count: '500'", "16", "not '500'"),
+        ("crud_profile: [3, 4, 2, 2]\n", "", None, "crud_profile: missing, expected four numbers"),
+        (
+            "[3, 4, 2, 2]",
+            "[0, 0, 0, 0]",
+            "17",
+            "crud_profile: expected four numbers of 0 or more that do not sum",
+        ),
+        ("[3, 4, 2, 2]", "[3, 4, 2]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, -1]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, .nan]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, true]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[1.0e+308, 1.0e+308, 2, 2]", "17", "crud_profile: expected four numbers"),
+        ("[0, 9, 0, 1]", "[0, 0, 0, 0]", "9", "sizes[1].crud_profile: expected four numbers"),
+        (
+            "- name: unused",
+            "- name: tiny",
+            "10",
+            "sizes[2].name: expected a name of its own, 'tiny' is taken",
+        ),
+        (
+            "- name: unused",
+            '- name: "two\\nlines"',
+            "10",
+            "sizes[2].name: expected a string of 1 to 200 printable",
+        ),
+        ("- name: unused", "- name: no", "10", "sizes[2].name: expected a string"),
+        (
+            "size_min: 4096",
+            "size_min: 70000",
+            "4",
+            "sizes[0].size_min: expected at most size_max, which is 65536",
+        ),
+        ("size_min: 4096", "size_min: -1", "4", "sizes[0].size_min: expected a whole number from 0"),
+        ("size_max: 65536", "size_max: 1e6", "5", "not '1e6'"),
+        (
+            "size_max: 65536",
+            "size_max: 9223372036854775808",
+            "5",
+            "sizes[0].size_max: expected a whole number",
+        ),
+        (
+            "size_max: 65536",
+            "size_max: 64Q",
+            "5",
+            "sizes[0].size_max: '64Q' is not a number of bytes, such as",
+        ),
+        ("size_max: 65536", "size_max: '65536'", "5", "sizes[0].size_max: expected a whole number"),
+        ("operation_count: 500", "run_seconds: 5parsec", "16", "'parsec' is not a unit of time (us, ms, s,"),
+        (
+            "operation_count: 500",
+            "run_seconds: 0s",
+            "16",
+            "run_seconds: expected a number of seconds above 0",
+        ),
+        (
+            "user_count: 7",
+            "user_count: 7\ndelete_after: 1500ms",
+            "19",
+            "delete_after: expected a whole number",
+        ),
+        ("user_count: 7", "user_count: 7s", "18", "user_count: expected a whole number"),
+        ("  size_max: 65536\n", "", "3", "sizes[0].size_max: missing, expected a whole number"),
+        ("  size_max: 65536", "  size_max: 65536\n  colour: red", "6", "sizes[0].colour: unknown key"),
+        ("- name: unused", "- 5\n- name: unused", "10", "sizes[2]: expected a mapping, not 5"),
+        (
+            "  small: 10",
+            "  large: 10",
+            "14",
+            "initial_files.large: expected the name of a size class in sizes",
+        ),
+        ("  small: 10", "  smal: 10", "14", "not 'smal'; did you mean small?"),
+        ("  small: 10", "  small: -1", "14", "initial_files.small: expected a whole number from 0"),
+        ("  small: 10", "  7: 10", "14", "initial_files.7: expected the name of a size class"),
+        ("  small: 10\n  tiny: 100", "  small: 0", "13", "initial_files: expected a number above 0"),
+        ("  small: 10\n  tiny: 100", "- small", "13", "initial_files: expected a mapping"),
+        ("user_count: 7", "user_count: 7\npolicy: 'a/b'", "19", "policy: expected a string"),
+        ("user_count: 7", 'user_count: 7\npolicy: "a\\r\\nX-Evil: 1"', "19", "policy: expected a string"),
+        ("user_count: 7", "user_count: 7\ncontainer_base: a/b", "19", "container_base: expected a string"),
+        (
+            "user_count: 7",
+            "user_count: 7\ncontainer_count: 0",
+            "19",
+            "container_count: expected a whole number",
+        ),
+        ("user_count: 7", "user_count: 7\ndelete_after: -5", "19", "delete_after: expected a whole number"),
+        ("user_count: 7", "user_count: [7", "19", "expected YAML or JSON, but it is broken"),
+        ("user_count: 7", "user_count: *seven", "18", "broken: found undefined alias"),
+        (
+            "user_count: 7",
+            "user_count: !!python/name:os.system",
+            "18",
+            "broken: could not determine a constructor",
+        ),
+        ("user_count: 7", "user_count: 7\n---\nname: two", "19", "broken: but found another document"),
+        ("user_count: 7", "user_count: !!int seven", "18", "'seven' is no value of"),
+        ("user_count: 7", "user_count: 2013-13-45", "18", "is no value of"),
+        ("user_count: 7", "user_count: !!set {a, b}", "18", "unexpected tag"),
+        ("user_count: 7", "[user_count]: 7", "18", "a key must be plain text"),
+        ("user_count: 7", "<<: 7", "18", "<< takes mappings"),
+        ("user_count: 7", "user_count: \0", None, "control characters are not allowed"),
+    ],
+)
+def test_one_fault(write, old, new, line, expected):
+    assert old in YAML
+    (fault,) = faults_of(write(YAML.replace(old, new, 1)))
+    assert expected in fault
+    assert fault.startswith(f"{line}: " if line else " ")
+
+
+def test_all_faults_are_told_at_once_in_the_order_of_the_file(write):
+    text = (
+        YAML.replace("user_count: 7", "user_count: many")
+        .replace("4096", "-4")
+        .replace("tiny: 100", "tony: 1")
+    )
+    assert [fault.split(" expected")[0] for fault in faults_of(write(text))] == [
+        "4: sizes[0].size_min:",
+        "15: initial_files.tony:",
+        "18: user_count:",
+    ]
+
+
+def test_faults_in_json_have_lines_where_yaml_can_read_it(write):
+    text = json.dumps(EXPECTED.data | {"user_count": 0}, indent=1)
+    line = next(n for n, row in enumerate(text.splitlines(), 1) if "user_count" in row)
+    (fault,) = faults_of(write(text))
+    assert fault.startswith(f"{line}: user_count: expected")
+    (fault,) = faults_of(write(text.replace("Small test", r"Sm\ud83d\ude00all")))
+    assert fault.startswith(" user_count: expected")
+
+
+@pytest.mark.parametrize(("name", "where"), [("x", "5: "), (r"\ud83d\ude00", " ")])
+def test_key_twice_in_json(write, name, where):
+    text = json.dumps(EXPECTED.data).replace("Small test scenario", name)
+    text = text.replace('"user_count": 7', '\n\n\n\n"user_count": 7, "user_count": 7')
+    (fault,) = faults_of(write(text))
+    assert fault.startswith(where + "user_count: expected once")
+
+
+def test_broken_json(write):
+    (fault,) = faults_of(write('{"name": "x",\n "sizes": [}'))
+    assert fault.startswith("2: expected JSON or YAML, but it is broken: Expecting value")
+
+
+def test_lone_surrogate(write):
+    for key in ("name", "policy"):
+        (fault,) = faults_of(write(json.dumps(EXPECTED.data | {key: "\ud83d"})))
+        assert f"{key}: expected a string" in fault
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", " expected a mapping with keys such as name and sizes, not nothing"),
+        (b"just words", " expected a mapping"),
+        (b"- a\n- b\n", " expected a mapping"),
+        (b"name: x\nsizes: \xff", "2: expected UTF-8 text"),
+        (b"#" * 1_000_001, " expected a scenario of at most 1000000 bytes"),
+        (b"[" * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper than 20 levels"),
+        (b"- " * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper"),
+        (b'{"a":' * 100_000, " expected JSON or YAML, but it is broken: nested too deeply"),
+        (b"a: &a\n  b: *a\n", "aliases expand to more than"),
+        (b"name: " + b"9" * 5000, "a value of tag:yaml.org,2002:int with 5,000 characters"),
+    ],
+    ids=[
+        "empty",
+        "words",
+        "list",
+        "latin-1",
+        "huge",
+        "deep",
+        "deep blocks",
+        "deep JSON",
+        "recursive",
+        "digits",
+    ],
+)
+def test_files_that_are_something_else(write, content, expected):
+    (fault,) = faults_of(write(content))
+    assert expected in fault
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["0x" + "f" * 5000, "0b" + "1" * 20_000, "1" * 5000, "1" + ":59" * 5000, "." + "1" * 900],
+    ids=["hexadecimal", "binary", "decimal", "of 60", "fraction"],
+)
+@pytest.mark.parametrize("key", ["user_count", "delete_after", "surprise"])
+def test_a_number_without_end_is_refused_in_one_line(write, key, number):
+    with pytest.raises(ScenarioError) as caught:
+        load(write(f"{key}: {number}\n"))
+    assert "characters" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("form", ["[{0}]", "{{<<: [{0}]}}"], ids=["lists", "merges"])
+def test_aliases_that_explode_are_refused(write, form):
+    text = "a0: &a0 {x: 1}\n" + "".join(
+        f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}\n" for n in range(1, 15)
+    )
+    (fault,) = faults_of(write(text))
+    assert "aliases expand to more than" in fault
+
+
+def test_no_such_file_tells_what_there_is(tmp_path):
+    (fault,) = faults_of(str(tmp_path / "none.yaml"))
+    assert "there is no such file; expected a scenario file or the name of a shipped one" in fault
+    assert "very_small" in fault
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        # As the scenarios of ssbench 0.x were called.
+        *((f"scenarios/{name}_test.scenario", name) for name in ("small", "medium", "large", "huge")),
+        ("smal", "small"),
+        ("Very-Small.yaml", "very_small"),
+        ("4kb_read", "4kB_read"),
+    ],
+)
+def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load(asked)
+    text = str(caught.value)
+    assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
+    assert "'ssbench-master run-scenario --list-scenarios'" in text  # other sub-commands say this too
+    assert "\n" not in text
+
+
+def test_folder_and_names_that_are_none(tmp_path):
+    assert "expected a scenario file" in faults_of(str(tmp_path))[0]
+    with pytest.raises(ScenarioError, match="expected a scenario file"):
+        load("a\0b")
+    with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
+        load("a" * 5000)
+    with pytest.raises(ScenarioError, match="there is no such file; did you mean very_small, which ships"):
+        load("../very_small")
+
+
+@pytest.mark.parametrize(
+    "name", ["very_small", "very_small.yaml", "very_small.scenario", "scenarios/very_small.scenario"]
+)
+def test_shipped_scenarios_by_name(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert load(name).name == "Very small mixed scenario"
+    assert "very_small" in dict(shipped())
+
+
+def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, monkeypatch, write):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "very_small").mkdir()
+    assert load("very_small").name == "Very small mixed scenario"
+    write(YAML, "small")
+    assert load("small").name == "Small test scenario"
+
+
+def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
+    write("# What for\n" + YAML, "mine.yaml")
+    monkeypatch.setattr(finding.resources, "files", lambda package: tmp_path)
+    assert shipped() == [("mine", "What for")]
+    assert load("mine").name == "Small test scenario"
+
+
+def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write):
+    path = write("\n".join(line for line in YAML.splitlines() if "operation_count" not in line))
+    with pytest.raises(ScenarioError, match="operation_count: missing"):
+        load(path)
+    scenario = override(load(path, limited=True), run_seconds=3.0)
+    assert (scenario.run_seconds, scenario.operation_count) == (3.0, None)
+    scenario = override(load(path, limited=True), operation_count=7)
+    assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
+
+
+def test_override(caplog):
+    assert override(EXPECTED) == EXPECTED
+    changed = override(EXPECTED, user_count=3, container_count=9, policy="gold", delete_after=5)
+    assert (changed.user_count, changed.container_count, changed.policy, changed.delete_after) == (
+        3,
+        9,
+        "gold",
+        5,
+    )
+    assert override(changed, delete_after=0).delete_after is None
+    assert override(changed, operation_count=8).operation_count == 8
+    timed = override(EXPECTED, operation_count=8, run_seconds=2.5)
+    assert "Both -r/--run-seconds and -o/--op-count are given; -r wins" in caplog.text
+    assert (timed.run_seconds, timed.operation_count) == (2.5, None)
+    counted = override(timed, operation_count=8)
+    assert (counted.run_seconds, counted.operation_count) == (None, 8)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("policy", "a/b"),
+        ("policy", "a\nX: b"),
+        ("user_count", 0),
+        ("container_count", 2**40),
+        ("run_seconds", 0.0),
+    ],
+)
+def test_override_takes_only_what_a_file_may_say(option, value):
+    with pytest.raises(UsageError, match=f"^{option}: expected .*, not "):
+        override(EXPECTED, **{option: value})
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["tiny", "small", [3, 4, 2, 2], {"tiny": 5}]),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+    max_leaves=10,
+)
+KEYS = st.sampled_from([*EXPECTED.data, "run_seconds", "policy", "delete_after", "container_base", "other"])
+
+
+def loads_or_is_refused(path: Path) -> None:
+    try:
+        scenario = load(str(path))
+    except ScenarioError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017 - most inputs are refused, some are not
+    else:
+        assert scenario.size_classes
+        assert (scenario.operation_count is None) != (scenario.run_seconds is None)
+        assert all(
+            each.size_min <= each.size_max and sum(each.crud_profile) > 0 for each in scenario.size_classes
+        )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=4), st.booleans())
+def test_any_values_load_or_are_refused(tmp_path, changes, as_json):
+    data = EXPECTED.data | changes
+    path = tmp_path / "any"
+    path.write_text(json.dumps(data) if as_json else yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    loads_or_is_refused(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.binary(max_size=60) | st.text("{}[]:,-&*<!|>'\"\n ab1.~#%@`?\t", max_size=60).map(str.encode),
+    st.integers(0, len(YAML)),
+    st.integers(0, 20),
+)
+def test_any_bytes_load_or_are_refused(tmp_path, inserted, at, cut):
+    path = tmp_path / "any"
+    path.write_bytes(YAML[:at].encode() + inserted + YAML[at + cut :].encode())
+    loads_or_is_refused(path)
+    path.write_bytes(inserted)
+    loads_or_is_refused(path)
+
+
+def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
+    text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
+    assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
+    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES}
+    keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.KINDS}
+    keys |= {key for row in OPERATIONS for key in row.keys}
+    keys |= {row.name for row in OPERATIONS.drawn if not row.defined}
+    stages = (
+        text.partition("Stages\n------\n")[2].partition(".. code-block:: yaml\n")[2].partition("\nA run ")[0]
+    )
+    assert len(load(write(with_stages(dedent(stages), ""))).stages) == 4
+    assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
+    assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()
+
+
+# -- how much load there is ----------------------------------------------------------------------
+
+STAGES = """\
+stages:
+- {seconds: 60, users: 16}
+- {seconds: 30s, users: 16..64}
+- {seconds: 1m, rate: 500}
+- {seconds: 10, rate: 0..99.5, users: 7}
+"""
+
+
+def with_stages(stages: str = STAGES, users: str = "user_count: 64\n") -> str:
+    return YAML.replace("operation_count: 500\n", stages).replace("user_count: 7\n", users)
+
+
+def test_a_closed_loop_without_stages_is_one_stage(write):
+    scenario = load(write(YAML))
+    assert scenario.plan == (Stage(math.inf, (7, 7)),)
+    assert not scenario.is_open
+    assert (scenario.warmup, scenario.think_time, scenario.arrivals) == (0.0, 0.0, "even")
+
+
+def test_an_open_loop(write):
+    scenario = load(write(YAML + "rate: 12.5\narrivals: poisson\nwarmup: 500ms\nrun_seconds: 60\n"))
+    assert (scenario.rate, scenario.arrivals, scenario.warmup) == (12.5, "poisson", 0.5)
+    assert scenario.plan == (Stage(60, (7, 7), (12.5, 12.5)),)
+    assert scenario.is_open
+    changed = override(scenario, rate=100.0, arrivals="even", warmup=2.0)
+    assert (changed.rate, changed.arrivals, changed.warmup) == (100.0, "even", 2.0)
+
+
+def test_think_time(write):
+    scenario = load(write(YAML + "think_time: 200ms\n"))
+    assert scenario.think_time == 0.2
+    assert override(scenario, think_time=0.0).think_time == 0
+    with pytest.raises(UsageError, match="think_time: expected no think_time beside a rate"):
+        override(scenario, rate=5.0)
+
+
+def test_stages(write):
+    scenario = load(write(with_stages()))
+    assert scenario.stages == (
+        Stage(60, (16, 16)),
+        Stage(30.0, (16, 64)),
+        Stage(60.0, None, (500, 500)),
+        Stage(10, (7, 7), (0, 99.5)),
+    )
+    assert (scenario.run_seconds, scenario.operation_count, scenario.user_count) == (160, None, 64)
+    assert [str(stage) for stage in scenario.plan] == ["16 users", "16..64 users", "500/s", "0..99.5/s"]
+    assert scenario.plan[2].users == (64, 64)
+    assert override(scenario, user_count=100).plan[2].users == (100, 100)
+
+
+def test_the_user_count_follows_from_stages_that_have_users(write):
+    scenario = load(write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", "")))
+    assert scenario.user_count == 9
+    assert faults_of(write(with_stages(users=""))) == [
+        f" user_count: missing, expected a whole number from 1 to {10**9}"
+    ]
+
+
+@pytest.mark.parametrize("key", ["run_seconds", "operation_count", "rate"])
+def test_stages_leave_no_room_for_another_load(write, key):
+    scenario = load(write(with_stages()))
+    with pytest.raises(UsageError, match=f"{key}: the scenario has stages"):
+        override(scenario, **{key: 5})
+    (fault,) = faults_of(write(with_stages() + f"{key}: 5\n"))
+    assert fault.endswith(
+        f"{key}: expected no {key} beside stages, which have seconds and a load of their own"
+    )
+
+
+def test_fewer_users_than_a_stage_asks_for(write):
+    with pytest.raises(
+        UsageError, match=r"stages\[0\].users: expected at most user_count, which is 8, not 16"
+    ):
+        override(load(write(with_stages())), user_count=8)
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        ("stages: 5\n", "stages: expected a list of one stage or more, not 5"),
+        ("stages: []\n", "stages: expected a list of one stage or more, not []"),
+        ("stages: [5]\n", "stages[0]: expected a mapping, not 5"),
+        ("stages: [{users: 3}]\n", "stages[0].seconds: missing, expected a number of seconds above 0"),
+        ("stages: [{seconds: 3}]\n", "stages[0]: expected users, rate or both"),
+        ("stages: [{seconds: 3, users: 0}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1..2.5}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1-2}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: yes}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1.., rate: 2}]\n", "stages[0].users: expected a whole number from 1"),
+        ("stages: [{seconds: 3, rate: 0..0}]\n", "stages[0].rate: expected a number of operations a second"),
+        (
+            "stages: [{seconds: 3, rate: 1..inf}]\n",
+            "stages[0].rate: expected a number of operations a second",
+        ),
+        ("stages: [{seconds: 0, users: 1}]\n", "stages[0].seconds: expected a number of seconds above 0"),
+        ("stages: [{seconds: 3, user: 1}]\n", "stages[0].user: unknown key"),
+        (
+            "stages: [{seconds: 3, users: 99}]\n",
+            "stages[0].users: expected at most user_count, which is 64, not 99",
+        ),
+        ("stages: [{seconds: 3, users: 1}]\nwarmup: 3\n", "warmup: expected less than the run takes"),
+        (
+            "stages: [{seconds: 3, rate: 1}]\nthink_time: 3\n",
+            "think_time: expected no think_time beside a rate",
+        ),
+    ],
+)
+def test_wrong_stages(write, stages, expected):
+    faults = faults_of(write(with_stages(stages)))
+    assert any(expected in fault for fault in faults), faults
+    assert len(faults) == (2 if "user: 1" in stages else 1), faults
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rate: 0", "rate: expected a number of operations a second above 0, up to 10000000, not 0"),
+        ("rate: fast", "rate: expected a number of operations a second above 0"),
+        ("arrivals: odd", "arrivals: expected even or poisson, not 'odd'"),
+        ("arrivals: [even]", "arrivals: expected even or poisson"),
+        ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
+        ("think_time: 5x", "think_time: '5x': 'x' is not a unit of time"),
+    ],
+)
+def test_wrong_loads(write, text, expected):
+    (fault,) = faults_of(write(YAML + text + "\n"))
+    assert expected in fault
+    assert fault.startswith("19: ")
+
+
+def test_a_warm_up_is_shorter_than_the_run(write):
+    scenario = load(write(YAML))
+    with pytest.raises(UsageError, match="warmup: expected less than the run takes, which is 5 s, not 5"):
+        override(scenario, run_seconds=5.0, warmup=5.0)
+    assert override(scenario, warmup=5.0).warmup == 5  # of a run that ends by its number of operations
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
+    text = YAML.replace("operation_count: 500\n", "") + yaml.safe_dump(
+        {"stages": [{"seconds": 3, "users": value, "rate": value}, value]}, allow_unicode=True
+    )
+    with pytest.raises(ScenarioError):
+        load(write(text))
+
+
+# -- operations ----------------------------------------------------------------------------------
+
+
+def test_the_example_of_operations_in_the_documentation(write):
+    text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = text.partition("Operations\n----------\n")[2].partition("yaml\n")[2].partition("\nEach op")[0]
+    found = load(write(YAML.replace("crud_profile: [3, 4, 2, 2]\n", dedent(example))))
+    assert found.size_classes[0].weights == {"create": 3, "read": 10, "head": 5, "list": 1, "info": 1}
+    read, listing, info = found.operations
+    assert read.headers == (("X-Newest", "true"),)
+    assert listing.values == {"prefix": "tiny", "limit": 1000}
+    assert info.defined is not None
+    assert info.defined[:2] == ("GET", "none")
+    words = products.find(Product.OUTLOOK, "text")(found)
+    for expected in (
+        "%): header X-Newest: true",
+        "prefix tiny, limit 1000",
+        "GET /info, success 200",
+    ):
+        assert expected in words
+
+
+def test_five_numbers_and_both_names_of_a_profile(write):
+    five = load(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
+    assert five.weights["list"] == 9
+    assert load(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
+    (fault,) = faults_of(write(f"{YAML}\nprofile: [1, 1, 1, 1]\n"))
+    assert "profile: expected this or crud_profile, not both" in fault
+
+
+def test_get_headers_are_headers_of_read(write):
+    more = "get_headers: {X-Newest: 'true'}\ncontainer_put_headers: {X-Container-Sharding: 'on'}\n"
+    found = load(write(f"{YAML}\n{more}operations: [{{name: read, headers: {{X-A: b}}}}]\n"))
+    assert [each.headers for each in found.operations] == [(("X-Newest", "true"), ("X-A", "b"))]
+    assert found.container_put_headers == (("X-Container-Sharding", "on"),)
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ("7", "operations: expected a list of mappings with a name, not 7"),
+        ("[7]", "operations[0]: expected a mapping, not 7"),
+        ("[{limit: 3}]", "operations[0].name: expected a name"),
+        ("[{name: lst}]", "not 'lst'; did you mean list?"),
+        ("[{name: list, limit: 0}]", "operations[0].limit: expected a whole number from 1 to 100000, not 0"),
+        ("[{name: list, limits: 3}]", "operations[0].limits: unknown key"),
+        ("[{name: read, limit: 3}]", "operations[0].limit: unknown key"),
+        ("[{name: read}, {name: read}]", "operations[1].name: expected once, 'read' is there already"),
+        ("[{name: range, length: 0}]", "operations[0].length: expected a size of 1 or more"),
+        ("[{name: range, length: 5..3}]", "operations[0].length: the smaller size comes first, but not in"),
+        (
+            "[{name: slo, reads: [whole, whole]}]",
+            "operations[0].reads: expected a list of one or more of whole",
+        ),
+        ("[{name: sequence, steps: [read, create]}]", "operations[0].steps: expected a list of 2 to 6"),
+        ("[{name: sequence, steps: [create, delete, read]}]", "a delete is the last"),
+        ("[{name: read, headers: {Host: x}}]", "operations[0].headers: expected a mapping of header fields"),
+        ('[{name: read, headers: {A: "b\\r\\nC: d"}}]', "operations[0].headers: expected a mapping"),
+        ("[{name: read, method: GET, path: /x}]", "'read' is an operation of ssbench"),
+        (
+            "[{name: Mine, method: GET, path: /x}]",
+            "operations[0].name: expected a name of lower-case letters",
+        ),
+        ("[{name: mine, method: GRAB, path: /x}]", "operations[0].method: expected one of GET"),
+        ("[{name: mine, method: GET}]", "operations[0].path: missing"),
+        ("[{name: mine, method: GET, path: 'x y'}]", "operations[0].path: expected a path"),
+        ("[{name: mine, method: GET, path: '/{object}'}]", "{object} needs an effect on an object"),
+        ("[{name: mine, method: GET, path: /x, success: [42]}]", "a list of statuses from 200 to 599"),
+        ("[{name: mine, method: GET, path: /x, effect: adds}]", "one of none, reads, changes"),
+    ],
+)
+def test_wrong_settings_of_operations(write, operations, expected):
+    assert any(expected in fault for fault in faults_of(write(f"{YAML}\noperations: {operations}\n")))
+
+
+def test_a_range_needs_objects_that_are_not_empty(write):
+    text = YAML.replace("[3, 4, 2, 2]", "{range: 1}").replace("size_min: 4096", "size_min: 0")
+    (fault,) = faults_of(write(text))
+    assert "range needs objects of 1 byte or more; 'tiny' has 0" in fault
+
+
+def test_an_operation_of_another_scenario_is_not_one_of_this(write):
+    load(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]")))
+    (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
+    assert "profile: 'own' is not among the operations of this scenario" in fault
+
+
+@pytest.mark.parametrize(
+    ("life", "least", "most"),
+    [("60", 60, None), ("1m", 60, None), ("1m..1h", 60, 3600), ("60..90", 60, 90), ("0", None, None)],
+)
+def test_objects_live_so_long(write, life, least, most):
+    scenario = load(write(f"{YAML}\ndelete_after: {life}\n"))
+    assert (scenario.delete_after, scenario.delete_after_most) == (least, most)
+    changed = override(scenario, delete_after=5)
+    assert (changed.delete_after, changed.delete_after_most) == (5, None)
+
+
+@pytest.mark.parametrize("life", ["1h..1m", "0..5", "5..", "-1", "x..5", "[1, 2]"])
+def test_wrong_lives(write, life):
+    (fault,) = faults_of(write(f"{YAML}\ndelete_after: {life}\n"))
+    assert "delete_after: " in fault
+
+
+def test_a_folder_is_no_scenario(tmp_path):
+    with pytest.raises(ScenarioError, match="it is a folder; expected a scenario file"):
+        load(str(tmp_path))

@@ -1,0 +1,90 @@
+"""A condition is undecided where a run does not tell, and seldom wrong where it does."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from simulated_conditions import outcomes, run, truth
+
+from ssbench.document.gates import Result
+from ssbench.scenario.conditions import parse
+from ssbench.statistics.thresholds import judge
+
+PASSED, FAILED, UNDECIDED = Result.PASSED, Result.FAILED, Result.UNDECIDED
+
+
+def only(text: str, operations: int, seconds: int, spread: float = 0.0) -> Result:
+    (judgment,) = judge(run(np.random.default_rng(2), operations, seconds, 0.8, spread), [parse(text)])
+    return judgment.result
+
+
+@pytest.mark.parametrize(("off", "wrong"), [(1.1, FAILED), (0.9, PASSED)])
+def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: Result) -> None:
+    """The true one is 10 % off the limit; 2.5 % of 120 is 3."""
+    found = outcomes(120, f"p50 > {1000 * truth(50, 0) * off:.4f}ms", 40, 4)
+    assert found[wrong] <= 6
+    assert found[UNDECIDED] > 60
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("p50 > 12ms", PASSED),
+        ("p50 > 8ms", FAILED),
+        ("p50 < 12ms", FAILED),
+        ("p50 > 10ms", UNDECIDED),
+        ("p99 > 60ms", PASSED),
+        ("p99 > 30ms", FAILED),
+        ("p99 > 41ms", UNDECIDED),
+        ("p99.99 > 1s", UNDECIDED),
+        ("p99 > 1s", PASSED),
+        ("mean > 14ms", PASSED),
+        ("mean > 10ms", FAILED),
+        ("mean > 12ms", UNDECIDED),
+        ("errors > 1%", FAILED),
+        ("errors > 4%", PASSED),
+        ("errors > 2%", UNDECIDED),
+        ("errors > 0", FAILED),
+        ("errors > 0%", FAILED),
+        ("errors > 100%", PASSED),
+        ("count > 1", FAILED),
+        ("max > 1ms", FAILED),
+        ("max > 1m", PASSED),
+        ("rate < 50", PASSED),
+        ("rate < 150", FAILED),
+        ("rate < 98", UNDECIDED),
+    ],
+)
+def test_three_outcomes(text: str, result: Result) -> None:
+    """6,000 operations in 60 s, half at most 10 ms, of which 2 % fail."""
+    assert only(text, 6000, 60, 0.05) is result
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("errors > 1%", UNDECIDED),
+        ("rate < 2", PASSED),
+        ("rate < 9", UNDECIDED),
+        ("rate < 40", FAILED),
+        ("mean > 1s", PASSED),
+    ],
+)
+def test_runs_of_few_seconds(text: str, result: Result) -> None:
+    assert only(text, 40, 4) is result
+
+
+def test_undecided_says_how_many_operations_would_tell() -> None:
+    (judgment,) = judge(run(np.random.default_rng(3), 400, 10), [parse("p50 > 10.5ms")])
+    found = re.fullmatch(
+        r"p50 > 10\.5ms: undecided \([\d.]+ms, of \d+ operations; about ([\d,]+) would decide\)",
+        judgment.text,
+    )
+    assert found is not None
+    enough = int(found[1].replace(",", ""))
+    assert enough >= 600
+    if enough < 60_000:
+        (again,) = judge(run(np.random.default_rng(4), 3 * enough, 60), [parse("p50 > 10.5ms")])
+        assert not again.undecided
