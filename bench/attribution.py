@@ -33,8 +33,8 @@ from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import texts
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.joined import Joined, Lines
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.joined import JoinedLines, JoinedRun
 from ssbench.local_swift import LocalSwift
 
 #: Requests enough that each device has some fifty reads.
@@ -53,18 +53,20 @@ class Planted:
     cause: Cause
     guilty: tuple[str, ...] = ()
     shape: dict[str, object] = field(default_factory=dict)
-    change: Callable[[Joined], Joined] | None = None
+    change: Callable[[JoinedRun], JoinedRun] | None = None
 
 
-def _without_log(joined: Joined) -> Joined:
+def _without_log(joined: JoinedRun) -> JoinedRun:
     """Leave out the lines of the node of device 1."""
     lines = joined.lines
     lost = np.array([device.node == "n1" for device in joined.devices])
     kept = ~lost[lines.device]
-    return replace(joined, lines=Lines(**{name: getattr(lines, name)[kept] for name in Lines.__slots__}))
+    return replace(
+        joined, lines=JoinedLines(**{name: getattr(lines, name)[kept] for name in JoinedLines.__slots__})
+    )
 
 
-def _answers_507(joined: Joined) -> Joined:
+def _answers_507(joined: JoinedRun) -> JoinedRun:
     """Have device 1 answer 507 to its first requests, and others take its place from then on."""
     lines = joined.lines
     its = np.flatnonzero(lines.device == 1)
@@ -72,8 +74,8 @@ def _answers_507(joined: Joined) -> Joined:
     status[its[:10]] = 507
     kept = np.ones(len(lines), np.bool_)
     kept[its[10:]] = False
-    columns = {name: getattr(lines, name)[kept] for name in Lines.__slots__}
-    return replace(joined, lines=Lines(**(columns | {"status": status[kept]})))
+    columns = {name: getattr(lines, name)[kept] for name in JoinedLines.__slots__}
+    return replace(joined, lines=JoinedLines(**(columns | {"status": status[kept]})))
 
 
 def _device(seconds: float, **options: Any) -> Planted:
@@ -131,7 +133,7 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
         by_it = {_short(name) for name in perseus.named(joined, by_node=peers == "node")}
         guilty = set(planted.guilty)
         return guilty <= by_it, False, bool(by_it - guilty), not by_it
-    found = attribute(planted.change(joined) if planted.change else joined)
+    found = make_attribution(planted.change(joined) if planted.change else joined)
     named: set[str] = set()
     perhaps: set[str] = set()
     wrong = False
@@ -146,7 +148,7 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
         elif each.kind == "missing":
             named.add("a server without a log")
     wrong |= bool(named - guilty)
-    clear = texts.answer(found)[0].startswith(texts.CLEAR)
+    clear = texts.describe_attribution(found)[0].startswith(texts.ALL_CLEAR)
     cause = planted.cause
     if clear and guilty and cause.where in ("open", "body") and not cause.only:
         # It says which delay of reads and deletes would have been found.

@@ -35,7 +35,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.joined import OBJECT, Joined
+from ssbench.cluster.joined import OBJECT, JoinedRun
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
@@ -66,7 +66,7 @@ class Request:
     served: list[tuple[int, float]]
 
 
-def requests(joined: Joined, first: int, last: int, suffix: str) -> Iterator[Request]:
+def requests(joined: JoinedRun, first: int, last: int, suffix: str) -> Iterator[Request]:
     """Yield some of the requests of a simulated cluster, with new transaction ids."""
     lines, operations = joined.lines, joined.operations
     # Object servers' lines come first, in the order of operations.
@@ -206,7 +206,7 @@ def write(folder: Path, results: int, lines: int, copies: int, writes: float, *,
     return total * copies
 
 
-def _block(joined: Joined, own: list[Request], first: int, last: int, copy: int) -> ResultBlock:
+def _block(joined: JoinedRun, own: list[Request], first: int, last: int, copy: int) -> ResultBlock:
     operations, chosen = joined.operations, slice(first, last)
     subject = operations.subject[chosen].astype(np.int64) + copy * (100_000 + len(operations.code))
     columns = {

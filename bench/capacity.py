@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from noise import correlated
 
-from ssbench.comparison.limit import Evidence
-from ssbench.comparison.search import Search
-from ssbench.comparison.sweep import knee
+from ssbench.comparison.limit import TrialEvidence
+from ssbench.comparison.search import LimitSearch
+from ssbench.comparison.sweep import estimate_knee
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Store:
             low, high = (middle, high) if self.share_within(middle) >= self.wanted else (low, middle)
         return low
 
-    def trial(self, load: int, seconds: float, random: np.random.Generator) -> tuple[Evidence, int]:
+    def trial(self, load: int, seconds: float, random: np.random.Generator) -> tuple[TrialEvidence, int]:
         """Return what a run says, and how many requests it made."""
         level = self.level(load) * math.exp(0.03 * random.standard_normal())
         rate = load if self.is_open else load / (level * math.exp(self.sigma**2 / 2))
@@ -64,7 +64,7 @@ class Store:
         latencies = level * noise[second] * np.exp(self.sigma * random.standard_normal(count))
         latencies[random.random(count) < self.slow] *= 5.0
         inside = latencies <= self.limit
-        return Evidence(float(inside.mean()), count / _inflation(inside, second), self.wanted), count
+        return TrialEvidence(float(inside.mean()), count / _inflation(inside, second), self.wanted), count
 
 
 def _inflation(inside: np.ndarray, second: np.ndarray) -> float:
@@ -112,7 +112,7 @@ def search(store: Store, seeds: int) -> Searched:
     truth, near, covered, requests, steps = store.truth(), 0, 0, [], []
     for seed in range(seeds):
         random = np.random.default_rng(seed)
-        searching = Search(50 if store.is_open else 4, 20.0, most=10**6)
+        searching = LimitSearch(50 if store.is_open else 4, 20.0, most=10**6)
         requests.append(0)
         steps.append(0)
         while (trial := searching.next()) is not None:
@@ -142,7 +142,7 @@ def sweep(rate: Callable[[float], float], truth: float, seeds: int) -> Swept:
     for seed in range(seeds):
         random = np.random.default_rng(seed)
         rates = [rate(value) * math.exp(0.02 * random.standard_normal()) for value in values]
-        found = knee(values, rates, [0.03] * len(values))
+        found = estimate_knee(values, rates, [0.03] * len(values))
         assert found is not None
         near += found.value == truth or abs(found.value / truth - 1) <= 0.15
         covered += found.low <= truth <= found.high

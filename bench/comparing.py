@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from simulated_runs import Store, reads
 
-from ssbench.comparison.compare import Comparison, compare
-from ssbench.comparison.entry import entry_of, past_of
-from ssbench.comparison.figures import RunFigures, figures_of
-from ssbench.comparison.floor import Floors
-from ssbench.comparison.sides import compare_sided, compare_sides, sided_run
+from ssbench.comparison.compare import Comparison, compare_runs
+from ssbench.comparison.entry import make_earlier_run, make_entry
+from ssbench.comparison.figures import RunFigures, make_run_figures
+from ssbench.comparison.floor import NoiseFloors
+from ssbench.comparison.sides import compare_sided, compare_sides, make_sided_run
 from ssbench.statistics.run_statistics import RunStatistics
 
 Way = Callable[[np.random.Generator, float], Comparison]
@@ -35,7 +35,7 @@ Way = Callable[[np.random.Generator, float], Comparison]
 def runs(random: np.random.Generator, changes: Sequence[float], *, mixed: bool) -> list[RunFigures]:
     """Runs of 20 s, one after another."""
     return [
-        replace(figures_of(reads(random, 20, change, mixed=mixed), str(place)), started=float(place))
+        replace(make_run_figures(reads(random, 20, change, mixed=mixed), str(place)), started=float(place))
         for place, change in enumerate(changes)
     ]
 
@@ -45,7 +45,7 @@ def grouped(count: int, *, mixed: bool) -> Way:
 
     def way(random: np.random.Generator, change: float) -> Comparison:
         found = runs(random, [1.0] * count + [change] * count, mixed=mixed)
-        return compare(found[:count], found[count:])
+        return compare_runs(found[:count], found[count:])
 
     return way
 
@@ -62,7 +62,7 @@ def in_turn(count: int, drift: float, *, mixed: bool) -> Way:
             [run for place, run in enumerate(found) if (place % 4 in {1, 2}) is side]
             for side in (False, True)
         ]
-        return compare(*sides)
+        return compare_runs(*sides)
 
     return way
 
@@ -73,7 +73,7 @@ def drifting(count: int, drift: float, *, mixed: bool) -> Way:
     def way(random: np.random.Generator, change: float) -> Comparison:
         levels = [(change if place >= count else 1.0) * (1 + drift) ** place for place in range(2 * count)]
         found = runs(random, levels, mixed=mixed)
-        return compare(found[:count], found[count:])
+        return compare_runs(found[:count], found[count:])
 
     return way
 
@@ -85,8 +85,8 @@ def sided(store: Store, earlier: int = 0, *, mixed: bool) -> Way:
         return reads(random, 60, change, sides=("old", "new"), store=store, mixed=mixed)
 
     def way(random: np.random.Generator, change: float) -> Comparison:
-        past = [past_of(entry_of(one(random, 1.0), "", 0, 0)) for _ in range(earlier)]
-        return compare_sides(one(random, change), floors=Floors([past]) if past else None)
+        past = [make_earlier_run(make_entry(one(random, 1.0), "", 0, 0)) for _ in range(earlier)]
+        return compare_sides(one(random, change), floors=NoiseFloors([past]) if past else None)
 
     return way
 
@@ -97,7 +97,7 @@ def sided_group(store: Store, count: int, *, mixed: bool) -> Way:
     def way(random: np.random.Generator, change: float) -> Comparison:
         return compare_sided(
             [
-                sided_run(
+                make_sided_run(
                     reads(random, 20, change, sides=("old", "new"), store=store, mixed=mixed), str(number)
                 )
                 for number in range(count)

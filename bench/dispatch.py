@@ -87,12 +87,12 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     """Jobs and results as they are sent in the middle of such a run."""
     first = 1_000_000
     jobs = [(first + place, 1, place % 2, place % 20, 500 + place, 0) for place in range(batch)]
-    results = [wire.Result(job[0], 0.0, 0.0, 12345.678) for job in jobs]
+    results = [wire.JobResult(job[0], 0.0, 0.0, 12345.678) for job in jobs]
     parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
-    answer = wire.Results(2**61, 1, 2**61, 12345.678, 0, results)
-    batch_packed = packing.pack(wire.JobBatch(first, jobs))
-    reference = packing.refer(packing.pack_parameters(parameters), parameters)
-    return reference + batch_packed, packing.pack(answer)
+    answer = wire.JobResults(2**61, 1, 2**61, 12345.678, 0, results)
+    batch_packed = packing.pack_message(wire.JobBatch(first, jobs))
+    reference = packing.pack_reference(packing.pack_parameters(parameters), parameters)
+    return reference + batch_packed, packing.pack_message(answer)
 
 
 def _echo(work: int, back: int, answer: bytes) -> None:

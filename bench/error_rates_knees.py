@@ -16,7 +16,7 @@ from functools import cache, partial
 import numpy as np
 from error_rates import ErrorRate
 
-from ssbench.comparison.sweep import NEAR, Knee, knee
+from ssbench.comparison.sweep import KNEE_RATE_SHARE, Knee, estimate_knee
 
 LOADS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -44,7 +44,7 @@ class Store:
         """Return the knee, of all loads up to a million."""
         loads = np.geomspace(1, 1e6, 20_001)
         rates = np.array([self.rate(float(load)) for load in loads])
-        return max(float(loads[int(np.argmax(rates >= NEAR * rates.max()))]), self.corner)
+        return max(float(loads[int(np.argmax(rates >= KNEE_RATE_SHARE * rates.max()))]), self.corner)
 
     @cache  # noqa: B019
     def swept(self, runs: int) -> list[Knee]:
@@ -53,7 +53,7 @@ class Store:
         found = []
         for _ in range(runs):
             rates = [self.rate(load) * math.exp(_NOISE * random.standard_normal()) for load in LOADS]
-            each = knee(LOADS, rates, [_HALF] * len(LOADS))
+            each = estimate_knee(LOADS, rates, [_HALF] * len(LOADS))
             assert each is not None
             found.append(each)
         return found
@@ -89,7 +89,7 @@ def _below(store: Store, runs: int) -> tuple[int, int]:
 
 
 def _too_low(store: Store, runs: int) -> tuple[int, int]:
-    least = (NEAR - _ALLOWED) * max(map(store.rate, LOADS))
+    least = (KNEE_RATE_SHARE - _ALLOWED) * max(map(store.rate, LOADS))
     return sum(each.reached and store.rate(each.value) < least for each in store.swept(runs)), runs
 
 

@@ -13,7 +13,7 @@ from error_rates import ErrorRate
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.findings import attribute
+from ssbench.cluster.findings import make_attribution
 
 #: What says that somebody is slow.
 _SLOW = ("slow", "unfelt", "late")
@@ -28,7 +28,7 @@ def _shapes(*rings: str) -> Iterator[Shape]:
 
 
 def _named(cause: Cause, shape: Shape, seed: int) -> set[str]:
-    found = attribute(simulate(seed, cause, shape)).findings
+    found = make_attribution(simulate(seed, cause, shape)).findings
     return {name.split()[0] for each in found if each.kind in _SLOW for name in each.members or [each.name]}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from error_rates import ErrorRate
 
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.steadiness import steadiness
+from ssbench.statistics.steadiness import judge_steadiness
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_conditions import outcomes, truth
@@ -20,12 +20,12 @@ from simulated_steps import rates
 
 def _steady_called_unsteady(seconds: int, runs: int) -> tuple[int, int]:
     series = rates(1, 10 * runs, seconds)
-    return sum(not steadiness(each, 0.0, LatencyTable()).steady for each in series), len(series)
+    return sum(not judge_steadiness(each, 0.0, LatencyTable()).steady for each in series), len(series)
 
 
 def _step_missed(seconds: int, change: float, runs: int) -> tuple[int, int]:
     series = rates(2, 5 * runs, seconds, change=change)
-    return sum(steadiness(each, 0.0, LatencyTable()).step is None for each in series), len(series)
+    return sum(judge_steadiness(each, 0.0, LatencyTable()).step is None for each in series), len(series)
 
 
 def _steps() -> tuple[ErrorRate, ...]:
@@ -45,7 +45,7 @@ def _wrong(off: float, operations: int, seconds: int, spread: float, rank: int, 
     """A condition on a percentile whose limit is so many times its true value."""
     limit = 1000 * truth(rank, spread) * off
     found = outcomes(5 * runs, f"p{rank} > {limit:.4f}ms", operations, seconds, 0.8, spread)
-    return found[Result.FAILED if off > 1 else Result.PASSED], 5 * runs
+    return found[GateResult.FAILED if off > 1 else GateResult.PASSED], 5 * runs
 
 
 def _conditions() -> tuple[ErrorRate, ...]:

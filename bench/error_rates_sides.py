@@ -16,7 +16,7 @@ from error_rates import ErrorRate
 
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.sides import compare_sides
-from ssbench.comparison.verdict import Word, verdict
+from ssbench.comparison.verdict import Word, judge_comparison
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from comparing import drifting, in_turn
@@ -37,7 +37,7 @@ def _sides(store: Store, change: float, is_wrong: Callable[[Comparison], bool], 
 
 
 def _good_news(found: Comparison) -> bool:
-    return verdict(found).word in _GOOD
+    return judge_comparison(found).word in _GOOD
 
 
 def _unsaid(found: Comparison) -> bool:

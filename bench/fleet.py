@@ -38,7 +38,7 @@ from spread import spread
 from watched import Watched
 from yardsticks import free_port
 
-from ssbench.results.block import LOST
+from ssbench.results.block import LOST_CAUSE
 from ssbench.results.formats import open_results
 
 CONCURRENCY = 8
@@ -149,7 +149,7 @@ def read(stats: Path, count: int) -> Ran:
     completed = np.concatenate([block.completed for block in blocks])
     failed = np.concatenate([block.failed for block in blocks])
     worker = np.concatenate([block.worker for block in blocks])
-    lost = sum(failure.cause == LOST for block in blocks for failure in block.failures.values())
+    lost = sum(failure.cause == LOST_CAUSE for block in blocks for failure in block.failures.values())
     duration = completed.max() - completed.min()
     rates = [float(((worker == worker_id) & ~failed).sum() / duration) for worker_id in range(count)]
     others = np.sort(completed[(worker < count - 1) & ~failed])

@@ -33,11 +33,11 @@ from saving import save
 from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
-from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
+from ssbench.fleet.wire import BriefResult, JobBatch, JobResult, RunParameters
 from ssbench.scenario.operation_table import READ, UPDATE
-from ssbench.store.http.arrival import ANCILLARY_BYTES, arrived_at, ask_for_arrivals
+from ssbench.store.http.arrival import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
 from ssbench.store.http.http_response import parse_head
-from ssbench.store.http.payload import Payload
+from ssbench.store.http.payload import BodySource
 from ssbench.worker.engine.greenlets import GreenletEngine
 
 SIZE = 4096
@@ -59,7 +59,7 @@ class Bare:
         fields += f"User-Agent: bare\r\nX-Auth-Token: {TOKEN}\r\n"
         fields += "Content-Length: %d\r\n\r\n%b" if self._sends else "\r\n"
         self._template = fields.encode()
-        self._payload = Payload()
+        self._payload = BodySource()
         self._buffer = bytearray(65536)
         self._latencies: list[tuple[float, int]] = []
         self._end = 0.0
@@ -95,7 +95,7 @@ class Bare:
             hub.switch()
             received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
             now = time.monotonic()
-            arrived = arrived_at(told[0][2], now, sent_at, offset) if told else now
+            arrived = arrival_time(told[0][2], now, sent_at, offset) if told else now
             raw = bytes(buffer[: buffer.find(b"\r\n\r\n", 0, received) + 2])
             head = parse_head(raw, False)
             if head is None or head.status // 100 != 2 or received != head.start + head.length:
@@ -124,9 +124,9 @@ class Ours:
         )
         self._engine = GreenletEngine(parameters, users, self._ended)
 
-    def _ended(self, _batch: int, results: Sequence[Brief], _refused: int | None = None) -> None:
+    def _ended(self, _batch: int, results: Sequence[BriefResult], _refused: int | None = None) -> None:
         for result in results:
-            if isinstance(result, Result) and result.cause:
+            if isinstance(result, JobResult) and result.cause:
                 sys.exit(f"{result.cause}: {result.detail}")
         self._done += len(results)
         if time.monotonic() < self._end:

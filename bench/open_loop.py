@@ -31,7 +31,7 @@ from ssbench.results.formats import open_results
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
-from ssbench.worker.engine.due import Alarm
+from ssbench.worker.engine.due import GreenletAlarm
 
 SERVICE = 0.001
 STALL_BEGINS, STALL_ENDS, EVERY = 4.0, 5.0, 10.0
@@ -43,7 +43,7 @@ class Store:
     """A store that stalls. It answers at the moment meant, to some tens of microseconds."""
 
     def __init__(self) -> None:
-        self._alarm = Alarm(self._answer)
+        self._alarm = GreenletAlarm(self._answer)
         self._waiting: list[tuple[float, int, green.socket]] = []
         self._count = 0
         self._first_read: float | None = None

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ssbench.cluster import evidence, kinds
-from ssbench.cluster.joined import OBJECT, Joined
+from ssbench.cluster.joined import OBJECT, JoinedRun
 
 #: Entries of a run, and of a window; an entry has at least so many requests.
 ENTRIES, WINDOW, IN_ENTRY = 24, 5, 2
@@ -25,7 +25,7 @@ ABOVE = 3.09
 FAR = 3 * 1.4826
 
 
-def named(joined: Joined, *, by_node: bool) -> set[str]:
+def named(joined: JoinedRun, *, by_node: bool) -> set[str]:
     """Return the devices that it names; the peers are those of the node, or of the cluster."""
     devices = [place for place, each in enumerate(joined.devices) if each.server == "object"]
     groups: dict[str, list[int]] = {}
@@ -40,13 +40,13 @@ def named(joined: Joined, *, by_node: bool) -> set[str]:
     }
 
 
-def _entries(joined: Joined) -> dict[int, np.ndarray]:
+def _entries(joined: JoinedRun) -> dict[int, np.ndarray]:
     """Return rows of (throughput, latency) of each device; NaN for slices with too few requests."""
-    complete = kinds.completeness(joined)
+    complete = kinds.count_completeness(joined)
     fine = ~joined.operations.failed & (joined.operations.retries == 0)
-    usable = evidence.Usable(fine, fine & complete.complete & ~complete.concurrent)
-    at = np.flatnonzero(evidence.is_own(joined, usable) & (joined.lines.of == OBJECT))
-    seconds = evidence.less_updates(joined)[at]
+    usable = evidence.UsableOperations(fine, fine & complete.complete & ~complete.concurrent)
+    at = np.flatnonzero(evidence.is_own_time(joined, usable) & (joined.lines.of == OBJECT))
+    seconds = evidence.subtract_update_times(joined)[at]
     moment = joined.lines.operation[at]
     part = np.minimum(moment * ENTRIES // max(len(joined.operations.code), 1), ENTRIES - 1)
     found = {}

@@ -17,16 +17,16 @@ import time
 from report import as_block, draw, scenario
 
 from ssbench.cli import logs
-from ssbench.monitoring.gathering import Source
+from ssbench.monitoring.gathering import RunMonitor
 from ssbench.monitoring.statsd_sender import StatsdSender
-from ssbench.monitoring.sums import Counting
+from ssbench.monitoring.sums import CountingSink
 from ssbench.results.description import RunSummary
 from ssbench.run.live import LiveScreen
 from ssbench.run.live_frame import WorkerView
 from ssbench.run.progress import ResultCharacters
 from ssbench.run.progress_line import ProgressLine
 
-SOURCE = Source(lambda: (2, 2))
+SOURCE = RunMonitor(lambda: (2, 2))
 
 
 def empty(descriptor: int) -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     controller, terminal = pty.openpty()
     os.dup2(terminal, 2)
     threading.Thread(target=empty, args=(controller,), daemon=True).start()
-    logs.set_up()
+    logs.set_up_logging()
     logging.getLogger().setLevel(logging.INFO)
     os.environ["TERM"] = "xterm"
     blocks = [
@@ -55,7 +55,7 @@ def main() -> None:
         "line": ProgressLine(scenario(), lambda: (2, 2)),
         "characters": ResultCharacters(),
         "live": live,
-        "Prometheus": Counting(scenario(), SOURCE),
+        "Prometheus": CountingSink(scenario(), SOURCE),
         "statsd": StatsdSender(scenario(), SOURCE, "127.0.0.1", 8125),
     }
     for name, sink in sinks.items():

@@ -30,7 +30,7 @@ import numpy as np
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.rows import ResultRow, Rows
+from ssbench.results.rows import ResultRow, RowCollector
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 
@@ -82,7 +82,7 @@ def draw(results: int, trans_ids: bool) -> Iterator[tuple[list[ResultRow], list[
 
 
 def as_block(rows: list[ResultRow], ids: list[str | None]) -> ResultBlock:
-    made = Rows(also=["retries"])
+    made = RowCollector(also=["retries"])
     made.rows.extend(made.pack(*row[:-1]) + made.pack_also(row[-1]) for row in rows)
     made.trans_ids.extend(ids)
     return made.take()

@@ -41,8 +41,8 @@ from program import read_process
 from saving import save
 from yardsticks import free_port
 
-from ssbench.fleet.key import read, write_new
-from ssbench.fleet.zap import Clients, ZapHandler
+from ssbench.fleet.key import read_fleet_key, write_fleet_key
+from ssbench.fleet.zap import AllowedClients, ZapHandler
 from ssbench.results.formats import open_results
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
@@ -182,7 +182,7 @@ def stand_in(
     from stand_in_workers import StandInWorkers  # noqa: PLC0415 - only there
 
     allow_all_descriptors()
-    fleet_key = None if key is None else read(key)
+    fleet_key = None if key is None else read_fleet_key(key)
     with StandInWorkers(
         count, work, results, first=first, key=fleet_key, capacity=capacity, longest=longest / 1000
     ) as workers:
@@ -307,13 +307,13 @@ def handshakes(count: int, *, sealed: bool) -> tuple[float, float]:
     """Return how long all connections of ``count`` stand-ins took to shake hands, and CPU, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fleet.key"
-        write_new(path)
-        key = read(path) if sealed else None
+        write_fleet_key(path)
+        key = read_fleet_key(path) if sealed else None
         ports = (free_port(), free_port())
         fleet = StandIns(count, ports, path if sealed else None)
         time.sleep(1 + count / 500)
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        handler = ZapHandler(context, None if key is None else Clients(key))
+        handler = ZapHandler(context, None if key is None else AllowedClients(key))
         sockets = (context.socket(zmq.ROUTER), context.socket(zmq.PULL))
         monitors = [socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED) for socket in sockets]
         poller = zmq.Poller()

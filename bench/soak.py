@@ -41,7 +41,7 @@ from soak_faults import CONCURRENCY, INITIAL, NETWORK_TIMEOUT, Faults, Fleet
 from watched import Watched
 
 from ssbench.local_swift import LocalSwift
-from ssbench.results.block import LOST, UNFINISHED
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.results.formats import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.scenario.operation_table import CREATE
@@ -54,7 +54,15 @@ from history import PlantedSwift, check, rows_of
 #: What a fault may end an operation with. HTTP 404: an object is read while it is deleted, or deleted
 #: again because the first answer was cut off.
 KNOWN = frozenset(
-    {None, LOST, UNFINISHED, causes.RESET, causes.CLOSED, causes.SHORT_BODY, causes.CONNECT_REFUSED}
+    {
+        None,
+        LOST_CAUSE,
+        UNFINISHED_CAUSE,
+        causes.RESET,
+        causes.CLOSED,
+        causes.SHORT_BODY,
+        causes.CONNECT_REFUSED,
+    }
     | {causes.CONNECT_TIMEOUT, causes.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
 )
 
@@ -136,13 +144,13 @@ def check_results(verdict: Verdict, stats: Path, what: str) -> Counter[str | Non
         not_begun = summary.counters["not_begun"]
         text = f"{what}: {count} results + {not_sendable} not sendable + {not_begun:.0f} not begun"
         verdict.expect(count + not_sendable + not_begun == drawn, f"{text} are not {drawn:.0f} operations")
-        text = f"{what}: {found[LOST]} results lost, {summary.lost_jobs} lost jobs in the summary"
-        verdict.expect(found[LOST] == summary.lost_jobs, text)
+        text = f"{what}: {found[LOST_CAUSE]} results lost, {summary.lost_jobs} lost jobs in the summary"
+        verdict.expect(found[LOST_CAUSE] == summary.lost_jobs, text)
         known = {worker.worker_id for worker in summary.workers}
         verdict.expect(workers.keys() <= known, f"{what}: results of workers {set(workers) - known}")
         total = summarize(open_results(stats)).sections[0]
         counted = (total.count, total.failed - total.lost, total.lost)
-        expected = (found[None], count - found[None] - found[LOST], found[LOST])
+        expected = (found[None], count - found[None] - found[LOST_CAUSE], found[LOST_CAUSE])
         text = f"{what}: the report counts {counted} successes, errors and lost ones, not {expected}"
         verdict.expect(counted == expected, text)
         verdict.figures["late results dropped"] = int(summary.counters["late_results"])

@@ -34,8 +34,8 @@ from simulated_waits import Plant, pausing, statistics_of
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.results.formats import open_results
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.wait_lengths import LENGTHS
-from ssbench.statistics.waits import sentence
+from ssbench.statistics.wait_lengths import WAIT_LENGTHS
+from ssbench.statistics.waits import describe_wait
 
 #: Makes a run in a folder, and returns its stat file.
 Cause = Callable[[Path], Path]
@@ -282,7 +282,7 @@ def judged(made: Iterable[tuple[str, Path]]) -> bool:
         else:
             healthy, wrong = healthy + 1, wrong + bool(found)
             said = f"healthy: {'WRONG' if found else 'nothing'}"
-        print(said, *map(sentence, found), sep="\n    ", flush=True)
+        print(said, *map(describe_wait, found), sep="\n    ", flush=True)
     print(f"real: {named} of {tried} named; of {healthy} healthy runs {wrong} with a wait")
     return named >= 0.9 * tried and wrong <= max(1, healthy // 20)
 
@@ -293,7 +293,7 @@ def simulated() -> bool:
     paused = sum(bool(pausing(seed).waits) for seed in range(300))
     print(f"simulated: {paused} of 300 healthy runs with pauses have one")
     wrong = max(wrong, paused)
-    for length in LENGTHS:
+    for length in WAIT_LENGTHS:
         row = []
         for share in (0.02, 0.3, 1.0):
             plant = Plant(length.seconds, share, 0 if length.writes else 1, length.connecting)

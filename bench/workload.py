@@ -17,7 +17,7 @@ import sys
 import time
 import tracemalloc
 
-from ssbench.scenario.chosen import population_of
+from ssbench.scenario.chosen import make_population
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.popularity import Popularity, Reuse
@@ -79,7 +79,7 @@ def chosen(name: str, objects: int, operations: int = 100_000) -> tuple[list[flo
     sizes = SizeClass("one", 1000, 10**6, objects, weights, shape)
     drawn = Scenario("bench", (sizes,), 64, 1, popularity=popularity, reuse=reuse)
     tracemalloc.start()
-    state = population_of(drawn, Workload(drawn, 1))
+    state = make_population(drawn, Workload(drawn, 1))
     for number in range(1, objects + 1):
         state.add_initial(0, number, 4096)
     _, peak = tracemalloc.get_traced_memory()

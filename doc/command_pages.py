@@ -25,7 +25,7 @@ def pages() -> list[Page]:
     summaries["ssbench-master"] = "run scenarios, report on them, clean up after them"
     summaries["ssbench-worker"] = "make the requests that a master asks for"
     whole = master.parser(list(master.COMMANDS))
-    parsers = [whole, *master.sub_parsers(whole).values(), worker.parser()]
+    parsers = [whole, *master.find_sub_parsers(whole).values(), worker.parser()]
     return [Page(each.prog.replace(" ", "-"), summaries[each.prog], _text(each)) for each in parsers]
 
 

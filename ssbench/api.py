@@ -12,24 +12,23 @@ from os import PathLike
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.comparison.compare import Comparison
-from ssbench.comparison.compare import compare as compare_runs
-from ssbench.comparison.figures import RunFigures, figures_of
-from ssbench.document.gates import worst
+from ssbench.comparison.compare import Comparison, compare_runs
+from ssbench.comparison.figures import RunFigures, make_run_figures
+from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
 from ssbench.results.formats import open_results as _open
 from ssbench.results.reading import RunResults
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.conditions import Condition, parse, subject
+from ssbench.scenario.conditions import Condition, parse_condition, parse_subject
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import check_data, load
+from ssbench.scenario.reading import check_scenario_data, read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.thresholds import judge, line
-from ssbench.statistics.verdict import Verdict, verdict_of
+from ssbench.statistics.thresholds import find_line, judge_conditions
+from ssbench.statistics.verdict import RunVerdict, verdict_of
 from ssbench.store.stores import Credentials
 
 #: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.
@@ -46,13 +45,13 @@ class RunReport:
 
     path: Path
     statistics: RunStatistics
-    verdict: Verdict
+    verdict: RunVerdict
     ending_code: ExitCode = ExitCode.OK
 
     @property
     def exit_code(self) -> ExitCode:
         """What ``ssbench-master run-scenario`` would end with; 0 if all went well."""
-        return worst([self.verdict.exit_code, self.ending_code])
+        return choose_worst_code([self.verdict.exit_code, self.ending_code])
 
     def figure(self, name: str) -> float | None:
         """Return a figure by its name in conditions: ``read.p95`` (seconds), ``rate``, ``errors``.
@@ -61,10 +60,10 @@ class RunReport:
         that is no figure.
         """
         try:
-            operation, size_class, row = subject(name)
+            operation, size_class, row = parse_subject(name)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        found = line(self.statistics, operation, size_class)
+        found = find_line(self.statistics, operation, size_class)
         return None if found is None else row.value(found, self.statistics)
 
     def holds(self, condition: str) -> bool | None:
@@ -73,7 +72,7 @@ class RunReport:
         Of what the run has not measured it holds, as for ``--fail-if``. Raises UsageError for what is no
         condition.
         """
-        (judgment,) = judge(self.statistics, [_condition(condition)])
+        (judgment,) = judge_conditions(self.statistics, [_condition(condition)])
         return None if judgment.undecided else judgment.failed
 
 
@@ -108,10 +107,10 @@ def load_scenario(
         return source
     allowed = [Path(each) for each in bodies]
     if isinstance(source, Mapping):
-        return check_data(source, limited=limited, bodies=allowed)
+        return check_scenario_data(source, limited=limited, bodies=allowed)
     if not isinstance(source, str | PathLike):
         raise UsageError(f"scenario: expected a Scenario, a file, a name or a mapping, not {source!r:.80}")
-    return load(str(source), limited=limited, bodies=allowed)
+    return read_scenario(str(source), limited=limited, bodies=allowed)
 
 
 def run_scenario(
@@ -189,11 +188,11 @@ def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list
     if isinstance(runs, str | PathLike | RunReport) or not runs:
         raise UsageError(f"{side}: expected a list of runs or stat files, not {runs!r:.80}")
     reports = [each if isinstance(each, RunReport) else report(each) for each in runs]
-    return [figures_of(each.statistics, each.path.name) for each in reports]
+    return [make_run_figures(each.statistics, each.path.name) for each in reports]
 
 
 def _condition(text: str) -> Condition:
     try:
-        return parse(text)
+        return parse_condition(text)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -14,16 +14,18 @@ from typing import TypeVar
 
 from ssbench.base import interruption
 
-_Item = TypeVar("_Item")
+_Argument = TypeVar("_Argument")
 _Answer = TypeVar("_Answer")
 
 
-def at_once(call: Callable[[_Item], _Answer], items: Sequence[_Item], most: int, name: str) -> list[_Answer]:
+def call_concurrently(
+    call: Callable[[_Argument], _Answer], items: Sequence[_Argument], most: int, name: str
+) -> list[_Answer]:
     """Return what a call returns for each item, at most ``most`` at a time; raises the first error.
 
     ``name`` is that of the threads. After an error no further call begins.
     """
-    waiting: queue.SimpleQueue[tuple[int, _Item]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[tuple[int, _Argument]] = queue.SimpleQueue()
     answers: queue.SimpleQueue[tuple[int, _Answer] | BaseException] = queue.SimpleQueue()
     for each in enumerate(items):
         waiting.put(each)
@@ -42,7 +44,7 @@ def at_once(call: Callable[[_Item], _Answer], items: Sequence[_Item], most: int,
     found: dict[int, _Answer] = {}
     try:
         while len(found) < len(items):
-            answer = interruption.take(answers)
+            answer = interruption.take_from_queue(answers)
             if isinstance(answer, BaseException):
                 raise answer
             found[answer[0]] = answer[1]

@@ -10,17 +10,17 @@ import os
 from typing import IO, Any
 
 #: The codes of tones (ECMA-48, SGR): green, yellow, bold red. What is open has none.
-_CODES = {"good": "\x1b[32m", "doubtful": "\x1b[33m", "bad": "\x1b[1;31m"}
-_END = "\x1b[0m"
+_TONE_CODES = {"good": "\x1b[32m", "doubtful": "\x1b[33m", "bad": "\x1b[1;31m"}
+_RESET_CODE = "\x1b[0m"
 
-#: All that :func:`paint` writes besides the text.
-SEQUENCES = (*_CODES.values(), _END)
+#: All that :func:`paint_text` writes besides the text.
+COLOUR_SEQUENCES = (*_TONE_CODES.values(), _RESET_CODE)
 
 #: The descriptors that FORCE_COLOR is for; a file that the user names has no colours.
-_STANDARD = (1, 2)
+_STANDARD_DESCRIPTORS = (1, 2)
 
 
-class Toned(str):
+class TonedText(str):
     """A text with a tone."""
 
     __slots__ = ("tone",)
@@ -28,26 +28,26 @@ class Toned(str):
     tone: str
 
     @classmethod
-    def of(cls, text: str, tone: str) -> Toned:
+    def of(cls, text: str, tone: str) -> TonedText:
         """Make one."""
         made = cls(text)
         made.tone = tone
         return made
 
 
-def paint(text: str, tone: str | None) -> str:
+def paint_text(text: str, tone: str | None) -> str:
     """Return a text in the colour of a tone; as it is where that has none."""
-    code = _CODES.get(tone or "")
-    return f"{code}{text}{_END}" if code and text else text
+    code = _TONE_CODES.get(tone or "")
+    return f"{code}{text}{_RESET_CODE}" if code and text else text
 
 
-def wanted(stream: IO[Any]) -> bool:
+def wants_colours(stream: IO[Any]) -> bool:
     """Return whether colours are written to a stream: to a terminal, unless the user wants otherwise."""
     if os.environ.get("NO_COLOR"):
         return False
     try:
         if os.environ.get("FORCE_COLOR", "0") not in {"", "0", "false"}:
-            return stream.fileno() in _STANDARD
+            return stream.fileno() in _STANDARD_DESCRIPTORS
         return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
         return False

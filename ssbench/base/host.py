@@ -18,7 +18,7 @@ _PROC = Path("/proc")
 _Counted = Annotated[float, Meta(ge=0, le=1e12)]
 
 
-class Reading(Struct, array_like=True, frozen=True):
+class HostCounters(Struct, array_like=True, frozen=True):
     """What a machine and one process on it have used so far, in seconds of one core unless it says otherwise.
 
     ``load`` is the load average of the last minute; ``busy`` the CPU that all processes used together,
@@ -35,21 +35,21 @@ class Reading(Struct, array_like=True, frozen=True):
     waited: _Counted | None = None
 
 
-def read(proc: Path = _PROC) -> Reading:
+def read_host_counters(proc: Path = _PROC) -> HostCounters:
     """Read the counters of this machine and of this process."""
-    busy, stolen = _known(lambda: _cpu(_begin(f"{proc}/stat"))) or (None, None)
-    return Reading(
+    busy, stolen = _get_or_none(lambda: _parse_cpu_times(_read_start(f"{proc}/stat"))) or (None, None)
+    return HostCounters(
         os.cpu_count() or 1,
         time.process_time(),
-        _known(lambda: float(_begin(f"{proc}/loadavg").split()[0])),
+        _get_or_none(lambda: float(_read_start(f"{proc}/loadavg").split()[0])),
         busy,
         stolen,
-        _known(lambda: _pressed(_begin(f"{proc}/pressure/cpu"))),
-        _known(lambda: int(_begin(f"{proc}/self/schedstat").split()[1]) / 1e9),
+        _get_or_none(lambda: _parse_pressure(_read_start(f"{proc}/pressure/cpu"))),
+        _get_or_none(lambda: int(_read_start(f"{proc}/self/schedstat").split()[1]) / 1e9),
     )
 
 
-def children(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
+def read_child_cpu_times(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
     """Yield the children of this process: their numbers, and the CPU seconds that each has used."""
     mine, tick = str(os.getpid()), os.sysconf("SC_CLK_TCK")
     for path in proc.glob("[0-9]*/stat"):
@@ -59,7 +59,7 @@ def children(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
                 yield int(path.parent.name), (int(fields[11]) + int(fields[12])) / tick
 
 
-def _begin(path: str) -> str:
+def _read_start(path: str) -> str:
     """Return the first bytes of a file. A worker does this each second, in the thread that makes requests."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -68,7 +68,7 @@ def _begin(path: str) -> str:
         os.close(descriptor)
 
 
-def _known(get: Callable[[], _Value]) -> _Value | None:
+def _get_or_none(get: Callable[[], _Value]) -> _Value | None:
     """Return what is got, None where it is not there or of another form."""
     try:
         return get()
@@ -76,14 +76,14 @@ def _known(get: Callable[[], _Value]) -> _Value | None:
         return None
 
 
-def _cpu(text: str) -> tuple[float, float]:
+def _parse_cpu_times(text: str) -> tuple[float, float]:
     """Return the seconds that CPUs were busy and those that were stolen, from /proc/stat."""
     user, nice, system, _, _, irq, softirq, stolen = map(int, text.split("\n", 1)[0].split()[1:9])
     tick = os.sysconf("SC_CLK_TCK")
     return (user + nice + system + irq + softirq) / tick, stolen / tick
 
 
-def _pressed(text: str) -> float:
+def _parse_pressure(text: str) -> float:
     """Return the seconds of ``some``, from /proc/pressure/cpu."""
     line = next(each for each in text.splitlines() if each.startswith("some "))
     return int(line.rpartition("total=")[2]) / 1e6

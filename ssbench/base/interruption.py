@@ -3,10 +3,10 @@
 A handler that raises does so at any instruction, such as between the line that takes the lock of a Popen and
 the ``try`` that releases it; ``Popen.wait`` then waits for that lock for ever. So no handler here raises:
 
-- A program that has called :func:`begin` ends on the spot: one line, exit code 130, and nothing else of it is
-  executed. That is safe at any instruction. What must not stay behind is named with :func:`undone`.
-- In the context of :func:`held` a signal is only noted. Code that waits calls :func:`check`, which raises
-  KeyboardInterrupt where that does no harm, or :func:`sleep` and :func:`take`, which call it.
+- A program that has called :func:`handle_interrupts` ends on the spot: one line, exit code 130, and nothing else of it is
+  executed. That is safe at any instruction. What must not stay behind is named with :func:`undo_on_interrupt`.
+- In the context of :func:`hold_signals` a signal is only noted. Code that waits calls :func:`raise_if_interrupted`, which raises
+  KeyboardInterrupt where that does no harm, or :func:`sleep_interruptibly` and :func:`take_from_queue`, which call it.
 - A program that does not come to a check in time ends on the spot.
 """
 
@@ -29,12 +29,12 @@ _Item = TypeVar("_Item")
 
 #: Seconds to the next check after the first signal and after each further one; then the program ends on the
 #: spot. The first has time for a busy machine, because what was made is removed then.
-FIRST_GRACE, GRACE = 5.0, 1.0
+FIRST_GRACE_SECONDS, GRACE_SECONDS = 5.0, 1.0
 
 #: Seconds between two checks of what waits.
-_TICK = 0.1
+_TICK_SECONDS = 0.1
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _State:
@@ -51,10 +51,10 @@ class _State:
         self.depth = self.count = 0
         self.undo: list[Callable[[], object]] = []
         #: Writes the last line to standard error; must wait neither for locks nor for a reader.
-        self.say: Callable[[str], object] = write_last
+        self.say: Callable[[str], object] = write_last_line
 
 
-def write_last(text: str) -> None:
+def write_last_line(text: str) -> None:
     """Write to standard error, unless its reader does not read."""
     import select  # noqa: PLC0415 - the beginning of each program does without
 
@@ -66,11 +66,11 @@ def write_last(text: str) -> None:
 _state = _State()
 
 
-def begin(program: str) -> None:
+def handle_interrupts(program: str) -> None:
     """Let Ctrl-C end this process on the spot, unless it is ignored; a ``program`` calls this first."""
     _state.program = program
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, lambda _number, _frame: end_on_the_spot())
+        signal.signal(signal.SIGINT, lambda _number, _frame: end_program_now())
 
 
 def is_program() -> bool:
@@ -78,12 +78,12 @@ def is_program() -> bool:
     return _state.program is not None
 
 
-def say_with(say: Callable[[str], object]) -> None:
+def set_last_line_writer(say: Callable[[str], object]) -> None:
     """Let ``say`` write the last line; it must wait neither for locks nor for a reader."""
     _state.say = say
 
 
-def end_on_the_spot() -> None:
+def end_program_now() -> None:
     """End the process with exit code 130. Children of ours end when they see that it has ended."""
     for call in reversed(_state.undo):
         with suppress(Exception):
@@ -94,7 +94,7 @@ def end_on_the_spot() -> None:
 
 
 @contextmanager
-def undone(call: Callable[[], object]) -> Iterator[None]:
+def undo_on_interrupt(call: Callable[[], object]) -> Iterator[None]:
     """Have ``call`` called where the program ends on the spot in this context; it must wait for no lock."""
     _state.undo.append(call)
     try:
@@ -104,7 +104,7 @@ def undone(call: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def held(
+def hold_signals(
     *also: signal.Signals, handler: Callable[[int, FrameType | None], object] | None = None
 ) -> Iterator[None]:
     """Note signals in this context instead of having them raise there or end the process.
@@ -118,8 +118,8 @@ def held(
         yield
         return
     before = {
-        number: signal.signal(number, handler or _note)
-        for number in _NUMBERS
+        number: signal.signal(number, handler or _handle_signal)
+        for number in _ENDING_SIGNALS
         if number in also or callable(signal.getsignal(number))
     }
     _state.depth += 1
@@ -135,64 +135,64 @@ def held(
                 signal.raise_signal(left)
 
 
-def _note(number: int, _frame: FrameType | None) -> None:
+def _handle_signal(number: int, _frame: FrameType | None) -> None:
     _state.count += 1
-    note(number, FIRST_GRACE if _state.count == 1 else GRACE)
+    note_signal(number, FIRST_GRACE_SECONDS if _state.count == 1 else GRACE_SECONDS)
 
 
-def note(number: int, grace: float) -> None:
-    """Note a signal, for the next :func:`check`; a program of ours has ``grace`` seconds to come to one."""
+def note_signal(number: int, grace: float) -> None:
+    """Note a signal, for the next :func:`raise_if_interrupted`; a program of ours has ``grace`` seconds to come to one."""
     deadline = time.monotonic() + grace
     _state.deadline = deadline if _state.noted is None else min(_state.deadline, deadline)
     _state.noted = number
     if _state.program is not None:
         # Without the locks that threading.Thread takes, which the interrupted code may have.
-        _thread.start_new_thread(_watch, ())
+        _thread.start_new_thread(_end_if_unheeded, ())
 
 
-def _watch() -> None:
+def _end_if_unheeded() -> None:
     """End the program where it does not heed the signal in time; the body of a thread."""
     while _state.noted is not None:
         left = _state.deadline - time.monotonic()
         if left <= 0:
-            end_on_the_spot()
-        time.sleep(min(_TICK / 2, left))
+            end_program_now()
+        time.sleep(min(_TICK_SECONDS / 2, left))
 
 
-def forget() -> None:
+def forget_signals() -> None:
     """Drop what was noted: the program ends anyway."""
     _state.noted = None
 
 
-def noted() -> bool:
+def has_noted_signal() -> bool:
     """Return whether a signal was noted that is not heeded yet."""
     return _state.noted is not None
 
 
-def check() -> None:
+def raise_if_interrupted() -> None:
     """Raise KeyboardInterrupt where a signal was noted; in other threads than the main one do nothing."""
     if _state.noted is not None and threading.current_thread() is threading.main_thread():
         _state.noted = None
         raise KeyboardInterrupt
 
 
-def sleep(seconds: float) -> None:
+def sleep_interruptibly(seconds: float) -> None:
     """Sleep, and check meanwhile."""
     end = time.monotonic() + seconds
-    check()
+    raise_if_interrupted()
     while (left := end - time.monotonic()) > 0:
-        time.sleep(min(_TICK, left))
-        check()
+        time.sleep(min(_TICK_SECONDS, left))
+        raise_if_interrupted()
 
 
-def take(items: queue.SimpleQueue[_Item], timeout: float = float("inf")) -> _Item:
+def take_from_queue(items: queue.SimpleQueue[_Item], timeout: float = float("inf")) -> _Item:
     """Return the next item of a queue, and check meanwhile; raises queue.Empty after ``timeout`` seconds."""
     end = time.monotonic() + timeout
     while True:
-        check()
+        raise_if_interrupted()
         left = end - time.monotonic()
         try:
-            return items.get(timeout=max(0.0, min(_TICK, left)))
+            return items.get(timeout=max(0.0, min(_TICK_SECONDS, left)))
         except queue.Empty:
-            if left <= _TICK:
+            if left <= _TICK_SECONDS:
                 raise

@@ -12,24 +12,24 @@ from ssbench.base.errors import UsageError
 
 #: Address space (bytes) for eight threads, each with a stack of 8 MiB, and for what they allocate. Libraries
 #: start some of them, and end the process where they get none.
-_NEEDED = 96 << 20
+_NEEDED_BYTES = 96 << 20
 
 #: A process that used this share of its address space failed for that, whatever the error says.
-_USED_UP = 0.75
+_USED_UP_SHARE = 0.75
 
 
-def refuse_too_little(needed: int = _NEEDED) -> None:
+def check_memory_available(needed: int = _NEEDED_BYTES) -> None:
     """Raise UsageError where this process cannot have so many more bytes: libzmq would end it for that."""
     try:
         mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
     except OSError:
         raise UsageError(
             f"this process needs {needed >> 20} MiB more of address space, for threads above all: raise the"
-            f" limit ({_limits()})"
+            f" limit ({_describe_limits()})"
         ) from None
 
 
-def shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> str | None:
+def describe_memory_shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> str | None:
     """Return what to say of an error that a lack of memory caused; None of any other."""
     found: BaseException | None = error
     while found is not None:
@@ -42,23 +42,25 @@ def shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> 
             break
         found = found.__cause__ or found.__context__
     else:
-        if not _used_up(status):
+        if not _has_used_up_memory(status):
             return None
-    return f"there is not enough memory, or there are too many threads: raise the limit ({_limits()})"
+    return (
+        f"there is not enough memory, or there are too many threads: raise the limit ({_describe_limits()})"
+    )
 
 
-def _used_up(status: Path) -> bool:
+def _has_used_up_memory(status: Path) -> bool:
     """Whether this process has once had nearly as much address space as it may."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
         with suppress(OSError, ValueError, StopIteration):
             lines = status.read_text().splitlines()
             peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak:"))
-            return peak * 1024 >= _USED_UP * limit
+            return peak * 1024 >= _USED_UP_SHARE * limit
     return False
 
 
-def _limits() -> str:
+def _describe_limits() -> str:
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if space == resource.RLIM_INFINITY:
         return "that of the machine or of a container; no ulimit -v is set"

@@ -5,7 +5,7 @@ A field of a record is an option where its type is annotated with an :class:`Opt
     retries: Annotated[int, Meta(ge=0), Option("maximum number of retries", Unit.NUMBER)] = 10
 
 From that follow its argument on the command line, its help with the default, the check of a value that a
-program gives (:func:`check`), and what the stat file keeps (:func:`recorded`). Where the record is one of the
+program gives (:func:`check_option_bounds`), and what the stat file keeps (:func:`record_options`). Where the record is one of the
 wire, its place there follows too.
 """
 
@@ -23,7 +23,7 @@ from msgspec import Meta, structs
 from ssbench.base.errors import UsageError
 
 
-class Unit(Enum):
+class OptionUnit(Enum):
     """What a value is, which says how it is read and how the help names it."""
 
     SECONDS = auto()
@@ -33,7 +33,7 @@ class Unit(Enum):
     FLAG = auto()
 
 
-class Group(Enum):
+class OptionGroup(Enum):
     """Where the help of the command line has an option; the value is the heading."""
 
     LOAD = "load"
@@ -54,18 +54,18 @@ class Option:
     """
 
     help: str
-    unit: Unit
+    unit: OptionUnit
     letter: str | None = None
     flag: str | None = None
     default: str | None = None
     parse: Callable[[str], Any] | None = None
     kept: bool = True
     metavar: str | None = None
-    group: Group = Group.REQUESTS
+    group: OptionGroup = OptionGroup.REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OptionRow:
     """An option, with what follows from its field: values are ``least`` or more, or ``above`` a number."""
 
     name: str
@@ -82,44 +82,44 @@ class Row:
     @property
     def turns_off(self) -> bool:
         """Whether the option sets its field to False."""
-        return self.option.unit is Unit.FLAG and self.default is True
+        return self.option.unit is OptionUnit.FLAG and self.default is True
 
 
-def table(record: type) -> Mapping[str, Row]:
+def list_options(record: type) -> Mapping[str, OptionRow]:
     """Return the options of a record, a dataclass or a struct, by the names of their fields."""
-    return _table(record)
+    return _list_options(record)
 
 
 @cache
-def _table(record: Any) -> Mapping[str, Row]:
+def _list_options(record: Any) -> Mapping[str, OptionRow]:
     rows = {}
-    defaults = _defaults(record)
+    defaults = _find_defaults(record)
     for name, hint in get_type_hints(record, include_extras=True).items():
-        notes = list(_notes(hint))
+        notes = list(_find_annotations(hint))
         option = next((note for note in notes if isinstance(note, Option)), None)
         if option is None:
             continue
         bounds = next((note for note in notes if isinstance(note, Meta)), Meta())
-        rows[name] = Row(name, option, defaults[name], bounds.ge, bounds.gt)
+        rows[name] = OptionRow(name, option, defaults[name], bounds.ge, bounds.gt)
     return rows
 
 
-def _notes(hint: Any) -> Iterator[object]:
+def _find_annotations(hint: Any) -> Iterator[object]:
     """Yield what a type is annotated with, and what its alternatives are (``Time | None``)."""
     yield from getattr(hint, "__metadata__", ())
     for alternative in get_args(getattr(hint, "__origin__", None)):
         yield from getattr(alternative, "__metadata__", ())
 
 
-def _defaults(record: type) -> dict[str, Any]:
+def _find_defaults(record: type) -> dict[str, Any]:
     if dataclasses.is_dataclass(record):
         return {field.name: field.default for field in dataclasses.fields(record)}
     return {field.name: field.default for field in structs.fields(record)}
 
 
-def check(record: object) -> None:
+def check_option_bounds(record: object) -> None:
     """Raise UsageError for a number that is out of the bounds of its field."""
-    for row in table(type(record)).values():
+    for row in list_options(type(record)).values():
         value = getattr(record, row.name)
         if value is None:
             continue
@@ -129,8 +129,10 @@ def check(record: object) -> None:
             raise UsageError(f"{row.name}: expected a number above {row.above:g}, not {value!r}")
 
 
-def recorded(record: object) -> dict[str, object]:
+def record_options(record: object) -> dict[str, object]:
     """Return what the stat file keeps of the options of a record, as plain values or texts."""
-    kept = {row.name: getattr(record, row.name) for row in table(type(record)).values() if row.option.kept}
+    kept = {
+        row.name: getattr(record, row.name) for row in list_options(type(record)).values() if row.option.kept
+    }
     plain = (bool, int, float, str, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in kept.items()}

@@ -12,50 +12,64 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
 
-from ssbench.base.colour import SEQUENCES
+from ssbench.base.colour import COLOUR_SEQUENCES
 
 #: Control characters, line and paragraph separators, and what overrides the direction of writing (Unicode's
 #: Technical Report 36, 2.5). Marks of a direction, which names in Arabic may hold, are not among them.
-_BEYOND_LINES = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-_IN_TEXT = re.compile(f"[{_BEYOND_LINES}]")
-_IN_LINE = re.compile(f"[{_BEYOND_LINES}\t\n\ud800-\udfff]")
-_BUT_COLOURS = re.compile(f"({'|'.join(map(re.escape, SEQUENCES))})|[{_BEYOND_LINES}]")
+_CONTROL_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_CONTROL_IN_TEXT_PATTERN = re.compile(f"[{_CONTROL_CHARACTERS}]")
+_CONTROL_IN_LINE_PATTERN = re.compile(f"[{_CONTROL_CHARACTERS}\t\n\ud800-\udfff]")
+_COLOUR_OR_CONTROL_PATTERN = re.compile(
+    f"({'|'.join(map(re.escape, COLOUR_SEQUENCES))})|[{_CONTROL_CHARACTERS}]"
+)
 
 #: What a spreadsheet takes for the beginning of a formula
 #: (https://owasp.org/www-community/attacks/CSV_Injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?%?\Z", re.ASCII)
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER_PATTERN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?%?\Z", re.ASCII)
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return a text on one line, with U+FFFD for each character that controls a terminal or a line."""
-    return text if text.isprintable() else _IN_LINE.sub("\ufffd", text)
+    return text if text.isprintable() else _CONTROL_IN_LINE_PATTERN.sub("\ufffd", text)
 
 
-def shown(text: str) -> str:
+def make_printable_lines(text: str) -> str:
     """Return a text of several lines with U+FFFD for each character that controls a terminal or a line."""
-    return text if text.isprintable() else _IN_TEXT.sub("\ufffd", text)
+    return text if text.isprintable() else _CONTROL_IN_TEXT_PATTERN.sub("\ufffd", text)
 
 
-def painted(text: str) -> str:
-    """Return a text as :func:`shown` does, but with the colours of :func:`ssbench.base.colour.paint`."""
-    return text if text.isprintable() else _BUT_COLOURS.sub(lambda found: found[1] or "\ufffd", text)
+def make_printable_coloured(text: str) -> str:
+    """Return a text as :func:`make_printable_lines` does, but with the colours of :func:`ssbench.base.colour.paint_text`."""
+    return (
+        text
+        if text.isprintable()
+        else _COLOUR_OR_CONTROL_PATTERN.sub(lambda found: found[1] or "\ufffd", text)
+    )
 
 
-def in_json(text: str) -> str:
+def escape_in_json(text: str) -> str:
     """Return a text of JSON in which these characters are written as escapes, so that nothing is lost."""
-    return text if text.isprintable() else _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return (
+        text
+        if text.isprintable()
+        else _CONTROL_IN_TEXT_PATTERN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    )
 
 
-def of(format_: str) -> Callable[[str], str]:
+def choose_cleaner(format_: str) -> Callable[[str], str]:
     """Return what makes texts of a format printable: nothing may be lost of JSON."""
-    return in_json if format_ == "json" else shown
+    return escape_in_json if format_ == "json" else make_printable_lines
 
 
-def cell(text: str) -> str:
+def escape_csv_cell(text: str) -> str:
     """Return a text for a cell of CSV: an apostrophe precedes what a spreadsheet would take for a formula."""
-    text = printable(text)
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.match(text) and text != "-" else text
+    text = make_printable(text)
+    return (
+        f"'{text}"
+        if text.startswith(_FORMULA_STARTS) and not _NUMBER_PATTERN.match(text) and text != "-"
+        else text
+    )
 
 
 class PrintableStream:
@@ -67,8 +81,8 @@ class PrintableStream:
 
     def let_paint(self) -> None:
         """Let colours pass from now on; for what is made of texts that are printable each by itself."""
-        if self._clean is shown:
-            self._clean = painted
+        if self._clean is make_printable_lines:
+            self._clean = make_printable_coloured
 
     def write(self, text: str) -> int:
         """Write a text."""
@@ -83,6 +97,6 @@ class PrintableStream:
         return getattr(self._stream, name)
 
 
-def stream(out: TextIO, clean: Callable[[str], str] = shown) -> TextIO:
+def make_printable_stream(out: TextIO, clean: Callable[[str], str] = make_printable_lines) -> TextIO:
     """Return a stream over another one, which can be shown on a terminal whatever is written to it."""
     return cast("TextIO", PrintableStream(out, clean))

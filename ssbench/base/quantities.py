@@ -10,7 +10,7 @@ import math
 import re
 from fractions import Fraction
 
-_SECONDS = {
+_UNIT_SECONDS = {
     "us": Fraction(1, 1_000_000),
     "ms": Fraction(1, 1000),
     "s": Fraction(1),
@@ -19,66 +19,66 @@ _SECONDS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
-_PREFIXES = "kmgtpe"
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_SIZE_PREFIXES = "kmgtpe"
+_SIZE_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 #: Characters from which on a text is no quantity, so that no number is too large for a float.
-_TOO_LONG = 100
+_MAX_CHARACTERS = 100
 
-_TIME_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:b|([kmgtpe])(i?b?))?", re.ASCII | re.IGNORECASE)
+_TIME_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
+_SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(?:b|([kmgtpe])(i?b?))?", re.ASCII | re.IGNORECASE)
 
 TIME_EXAMPLES = "such as 30, 200ms, 1m30s or 2h"
 SIZE_EXAMPLES = "such as 4096, 4K (4096), 4kB (4000) or 1.5MiB"
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Return a time in seconds; raises ValueError for what is none, or has an unknown unit."""
     try:
         value = float(text)
     except ValueError:
-        return _with_units(text.strip())
+        return _parse_with_units(text.strip())
     if not math.isfinite(value):
         raise ValueError(f"{text!r} is not a time, {TIME_EXAMPLES}")
     return value
 
 
-def _with_units(text: str) -> float:
+def _parse_with_units(text: str) -> float:
     total, place = Fraction(0), 0
-    while len(text) < _TOO_LONG and (part := _TIME_PART.match(text, place)):
+    while len(text) < _MAX_CHARACTERS and (part := _TIME_PATTERN.match(text, place)):
         number, unit = part.groups()
-        if unit not in _SECONDS:
+        if unit not in _UNIT_SECONDS:
             raise ValueError(f"{text!r}: {unit!r} is not a unit of time (us, ms, s, m, h, d)")
-        total += Fraction(number) * _SECONDS[unit]
+        total += Fraction(number) * _UNIT_SECONDS[unit]
         place = part.end()
     if not place or place < len(text):
         raise ValueError(f"{text!r} is not a time, {TIME_EXAMPLES}")
     return float(total)
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """Return a number of bytes; raises ValueError for what is none, or is not whole."""
-    found = _SIZE.fullmatch(text.strip())
-    if found is None or len(text) >= _TOO_LONG:
+    found = _SIZE_PATTERN.fullmatch(text.strip())
+    if found is None or len(text) >= _MAX_CHARACTERS:
         raise ValueError(f"{text!r} is not a number of bytes, {SIZE_EXAMPLES}")
     number, prefix, unit = found.groups()
     base = 1000 if (unit or "").lower() == "b" else 1024
-    power = _PREFIXES.index(prefix.lower()) + 1 if prefix else 0
+    power = _SIZE_PREFIXES.index(prefix.lower()) + 1 if prefix else 0
     value = Fraction(number) * base**power
     if value.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(value)
 
 
-def amount(value: float) -> str:
+def format_bytes(value: float) -> str:
     """Return bytes as a person says them, with three digits: ``4.1 kB``."""
     power = 0
-    while value >= 999.5 and power < len(_UNITS) - 1:
+    while value >= 999.5 and power < len(_SIZE_UNITS) - 1:
         value, power = value / 1000, power + 1
-    return f"{value:.3g} {_UNITS[power]}" if value < 999.5 else f"{value:,.0f} {_UNITS[power]}"
+    return f"{value:.3g} {_SIZE_UNITS[power]}" if value < 999.5 else f"{value:,.0f} {_SIZE_UNITS[power]}"
 
 
-def duration(value: float) -> str:
+def format_duration(value: float) -> str:
     """Return seconds as a person says them, in two units at most: ``8 min 40 s``, ``200 ms``."""
     if 0 < value < 0.9995:
         return f"{1000 * value:.3g} ms"

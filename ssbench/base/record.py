@@ -20,27 +20,27 @@ from ssbench.base.version import __version__
 
 #: So many items of a list are written at once, and each on one line where there are more than so many:
 #: indentation is half of a long list.
-_AT_ONCE = 10_000
-_MOST_INDENTED = 100
+_ITEMS_AT_ONCE = 10_000
+_MAX_INDENTED_ITEMS = 100
 
 
-def _plain_of(value: Any) -> Any:
+def _convert_sequence(value: Any) -> Any:
     """Return an array of numpy, or another sequence than a list or a tuple, as a list."""
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_plain_of)
+_encoder = msgspec.json.Encoder(enc_hook=_convert_sequence)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class JsonRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A frozen record; all fields are always written."""
 
 
 _MISSING = object()
-_Record = TypeVar("_Record", bound=Record)
+_JsonRecordType = TypeVar("_JsonRecordType", bound=JsonRecord)
 
 
-def taken(kind: type[_Record], source: object, **own: Any) -> _Record:
+def make_record_from(kind: type[_JsonRecordType], source: object, **own: Any) -> _JsonRecordType:
     """Return a record whose fields are those given, and for the others what ``source`` has by their names."""
     others = {
         name: value
@@ -50,7 +50,7 @@ def taken(kind: type[_Record], source: object, **own: Any) -> _Record:
     return kind(**others, **own)
 
 
-class Head(Record, frozen=True, kw_only=True):
+class JsonHead(JsonRecord, frozen=True, kw_only=True):
     """What the JSON of each command begins with.
 
     ``version`` rises when a field is renamed, removed or changes its meaning; fields may be added under the
@@ -63,54 +63,56 @@ class Head(Record, frozen=True, kw_only=True):
     exit_code: ExitCode = ExitCode.OK
 
 
-def text(record: object) -> str:
+def format_json(record: object) -> str:
     """Return a record as JSON, indented, with a line feed at its end."""
-    return _indented(record) + "\n"
+    return _indent_record(record) + "\n"
 
 
-def parts(record: msgspec.Struct) -> Iterator[str]:
+def iterate_json(record: msgspec.Struct) -> Iterator[str]:
     """Yield the same in parts, so that long lists in its fields are never in memory as text."""
     before = "{"
     for name, public in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
         yield f'{before}\n "{public}": '
         before = ","
         value = getattr(record, name)
-        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _MOST_INDENTED:
-            yield from _parts_of_list(value)
+        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _MAX_INDENTED_ITEMS:
+            yield from _iterate_list(value)
         else:
-            yield _indented(value).replace("\n", "\n ")
+            yield _indent_record(value).replace("\n", "\n ")
     yield "\n}\n"
 
 
-def _parts_of_list(items: Sequence[object]) -> Iterator[str]:
+def _iterate_list(items: Sequence[object]) -> Iterator[str]:
     before = "[\n  "
-    for start in range(0, len(items), _AT_ONCE):
-        yield before + ",\n  ".join(_encode(each).decode() for each in items[start : start + _AT_ONCE])
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        yield before + ",\n  ".join(
+            _encode_record(each).decode() for each in items[start : start + _ITEMS_AT_ONCE]
+        )
         before = ",\n  "
     yield "\n ]"
 
 
-def schema(kind: type) -> dict[str, Any]:
+def make_json_schema(kind: type) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of records, as they are written.
 
     All fields of a record are written, those with a default too, unless it leaves these out.
     """
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
-    whole = {name for each in _records(msgspec.inspect.type_info(kind)) for name in _names(each)}
+    whole = {name for each in _find_records(msgspec.inspect.type_info(kind)) for name in _schema_names(each)}
     for name, part in found["$defs"].items():
         if name in whole:
             part["required"] = list(part["properties"])
             for field in part["properties"].values():
                 field.pop("default", None)
-    return cast(dict[str, Any], _plain(found))
+    return cast(dict[str, Any], _make_plain_schema(found))
 
 
-def schema_text(kind: type) -> str:
+def format_json_schema(kind: type) -> str:
     """Return the schema as JSON, with a line feed at its end."""
-    return text(schema(kind))
+    return format_json(make_json_schema(kind))
 
 
-def _records(part: object, seen: set[type] | None = None) -> Iterator[type]:
+def _find_records(part: object, seen: set[type] | None = None) -> Iterator[type]:
     """Yield the classes of the records in a type that write all their fields."""
     seen = set() if seen is None else seen
     if isinstance(part, msgspec.inspect.StructType | msgspec.inspect.DataclassType):
@@ -122,57 +124,59 @@ def _records(part: object, seen: set[type] | None = None) -> Iterator[type]:
             yield part.cls
     if isinstance(part, tuple):
         for each in part:
-            yield from _records(each, seen)
+            yield from _find_records(each, seen)
     elif isinstance(part, msgspec.Struct):
         for name in part.__struct_fields__:
-            yield from _records(getattr(part, name), seen)
+            yield from _find_records(getattr(part, name), seen)
 
 
-def _names(kind: type) -> tuple[str, str]:
+def _schema_names(kind: type) -> tuple[str, str]:
     """Return what a schema may call a record; the latter where another one has the same name."""
     return kind.__name__, f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _encode(record: object) -> bytes:
+def _encode_record(record: object) -> bytes:
     try:
         return _encoder.encode(record)
     except UnicodeEncodeError:  # names in old stat files
-        return _encoder.encode(_encodable(msgspec.to_builtins(record, enc_hook=_plain_of)))
+        return _encoder.encode(_make_encodable(msgspec.to_builtins(record, enc_hook=_convert_sequence)))
 
 
-def _indented(record: object) -> str:
-    return msgspec.json.format(_encode(record), indent=1).decode()
+def _indent_record(record: object) -> str:
+    return msgspec.json.format(_encode_record(record), indent=1).decode()
 
 
-def _encodable(value: Any) -> Any:
+def _make_encodable(value: Any) -> Any:
     """Return plain data with what UTF-8 cannot express replaced."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case dict():
-            return {_encodable(key): _encodable(each) for key, each in value.items()}
+            return {_make_encodable(key): _make_encodable(each) for key, each in value.items()}
         case list() | tuple():
-            return [_encodable(each) for each in value]
+            return [_make_encodable(each) for each in value]
     return value
 
 
-def _words(docstring: str) -> str:
+def _clean_docstring(docstring: str) -> str:
     """Return a docstring for readers of JSON."""
     text = re.sub(r"\b(None|NaN)\b", "null", cleandoc(docstring))
     text = re.sub(r"\bTrue\b", "true", re.sub(r"\bFalse\b", "false", text))
     return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"``\1``", text)
 
 
-def _plain(part: Any) -> Any:
+def _make_plain_schema(part: Any) -> Any:
     """Return a part of a schema with descriptions for readers of JSON.
 
     They are not indented, as docstrings are before Python 3.13, and have null for None.
     """
     if isinstance(part, list):
-        return [_plain(each) for each in part]
+        return [_make_plain_schema(each) for each in part]
     if not isinstance(part, dict):
         return part
     return {
-        name: _words(value) if name == "description" and isinstance(value, str) else _plain(value)
+        name: _clean_docstring(value)
+        if name == "description" and isinstance(value, str)
+        else _make_plain_schema(value)
         for name, value in part.items()
     }

@@ -21,30 +21,30 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 #: Seconds that a connection may take from beginning to end, and connections at once.
-SECONDS = 5.0
-MOST = 16
+MAX_CONNECTION_SECONDS = 5.0
+MAX_CONNECTIONS = 16
 
-#: Streams at once. One whose reader takes nothing for :data:`SECONDS` is closed.
-MOST_STREAMS = 8
+#: Streams at once. One whose reader takes nothing for :data:`MAX_CONNECTION_SECONDS` is closed.
+MAX_STREAMS = 8
 
 #: Seconds after which a stream of which something has not arrived is a slow one.
-_SLOW = 1.0
+_SLOW_SECONDS = 1.0
 
 #: Seconds that a stream has before it gives way to another one although its reader reads.
-_TURN = 5.0
+_TURN_SECONDS = 5.0
 
 #: What makes a stream of an answer, in the environment of an application: a call that returns whether it may.
-STREAM = "ssbench.stream"
+STREAM_KEY = "ssbench.stream"
 
 #: Seconds to wait when no connection can be accepted, which is tried again and again.
-_PAUSE = 0.1
+_PAUSE_SECONDS = 0.1
 
 #: What starts an answer of a WSGI application, and such an application.
-Start = Callable[..., Any]
-Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
+StartResponse = Callable[..., Any]
+WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-def listen(address: str, port: int) -> socket.socket:
+def open_listening_socket(address: str, port: int) -> socket.socket:
     """Return a socket that listens at an address and a port (0: any that is free); raises OSError."""
     found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listening = socket.socket(found[0][0], socket.SOCK_STREAM)
@@ -73,7 +73,7 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, application: Application, listening: socket.socket, name: str) -> None:
+    def __init__(self, application: WsgiApplication, listening: socket.socket, name: str) -> None:
         self.address_family = listening.family
         self._open: dict[Any, float] = {}
         self._streams: dict[Any, _Stream] = {}
@@ -85,7 +85,7 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         # Without asking for the name of the address, which may take long.
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
-        self.set_app(_with_head(application))
+        self.set_app(_answer_head_too(application))
         self._thread = Thread(target=self.serve_forever, name=name, daemon=True)
         self._thread.start()
 
@@ -96,7 +96,7 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         self._close_those_of(float("inf"))
         with self._lock:
             for request in self._streams:
-                _cut(request)
+                _end_connection(request)
         self._thread.join(1)
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -104,17 +104,17 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         try:
             return super().get_request()
         except OSError:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread of its own; the oldest gives way where there are many."""
         with self._lock:
             self._open[request] = time.monotonic()
-            while len(self._open) > MOST:
+            while len(self._open) > MAX_CONNECTIONS:
                 oldest = min(self._open, key=lambda each: self._open[each])
                 del self._open[oldest]
-                _cut(oldest)
+                _end_connection(oldest)
         super().process_request(request, client_address)
 
     def stream(self, request: Any) -> bool:
@@ -129,25 +129,25 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
                 return False
             del self._open[request]
             self._streams[request] = _Stream(now, now)
-        request.settimeout(SECONDS)
+        request.settimeout(MAX_CONNECTION_SECONDS)
         return True
 
     def _make_room(self, now: float) -> bool:
-        if len(self._streams) < MOST_STREAMS:
+        if len(self._streams) < MAX_STREAMS:
             return True
         self._note_arrivals(now)
         slowest = min(self._streams, key=lambda each: self._streams[each].arrived)
-        if now - self._streams[slowest].arrived < _SLOW:
+        if now - self._streams[slowest].arrived < _SLOW_SECONDS:
             slowest = min(self._streams, key=lambda each: self._streams[each].began)
-            if now - self._streams[slowest].began < _TURN:
+            if now - self._streams[slowest].began < _TURN_SECONDS:
                 return False
         del self._streams[slowest]
-        _cut(slowest)
+        _end_connection(slowest)
         return True
 
     def _note_arrivals(self, now: float) -> None:
         for request, stream in self._streams.items():
-            if not _on_its_way(request):
+            if not _count_unread_bytes(request):
                 stream.arrived = now
 
     def shutdown_request(self, request: Any) -> None:
@@ -160,7 +160,7 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     def service_actions(self) -> None:
         """Close what has been open for too long; called twice a second."""
         now = time.monotonic()
-        self._close_those_of(now - SECONDS)
+        self._close_those_of(now - MAX_CONNECTION_SECONDS)
         with self._lock:
             self._note_arrivals(now)
 
@@ -171,10 +171,10 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         with self._lock:
             for request in [each for each, since in self._open.items() if since <= until]:
                 del self._open[request]
-                _cut(request)
+                _end_connection(request)
 
 
-def _on_its_way(request: socket.socket) -> int:
+def _count_unread_bytes(request: socket.socket) -> int:
     """Return how many bytes were sent that the other side's system has not taken."""
     try:
         return int(struct.unpack("i", fcntl.ioctl(request.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
@@ -182,7 +182,7 @@ def _on_its_way(request: socket.socket) -> int:
         return 0
 
 
-def _cut(request: socket.socket) -> None:
+def _end_connection(request: socket.socket) -> None:
     """End a connection under the thread that serves it, which then closes it."""
     with suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
@@ -194,7 +194,7 @@ class _Handler(WSGIRequestHandler):
     def get_environ(self) -> dict[str, Any]:
         """Return the environment of a request, with what makes a stream of it."""
         environ: dict[str, Any] = super().get_environ()
-        environ[STREAM] = lambda: self.server.stream(self.request)
+        environ[STREAM_KEY] = lambda: self.server.stream(self.request)
         return environ
 
     def address_string(self) -> str:
@@ -205,14 +205,14 @@ class _Handler(WSGIRequestHandler):
         """Log nothing."""
 
 
-def _with_head(application: Application) -> Application:
+def _answer_head_too(application: WsgiApplication) -> WsgiApplication:
     """Return an application that answers HEAD too: as GET, without the body."""
 
-    def answer(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+    def answer(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
         if environ.get("REQUEST_METHOD") != "HEAD":
             return application(environ, start)
         given: list[Any] = []
-        environ = {**environ, "REQUEST_METHOD": "GET", STREAM: lambda: False}
+        environ = {**environ, "REQUEST_METHOD": "GET", STREAM_KEY: lambda: False}
         body = b"".join(application(environ, lambda *args: given.extend(args)))
         start(given[0], [*given[1], ("Content-Length", str(len(body)))])
         return [b""]

@@ -1,8 +1,8 @@
 """What comes from others costs a bounded amount: of time, of memory, of depth.
 
 A stat file, a log, a ring, a key file or an answer may be damaged, or made to do harm. Files are read as
-streams (:mod:`ssbench.results.stream`). What is kept of them as plain data passes through :func:`plain`.
-What grows with each result is held to :func:`check_memory`. Small files are read by :func:`read_small`.
+streams (:mod:`ssbench.results.stream`). What is kept of them as plain data passes through :func:`copy_plain`.
+What grows with each result is held to :func:`check_memory`. Small files are read by :func:`read_small_file`.
 Where the code of others reads a file, it does so in a process of its own, which begins with
 :func:`limit_this_process`.
 """
@@ -29,17 +29,17 @@ MAX_CHARACTERS = 8 * 1024 * 1024
 _MEMORY_SHARE = 0.75
 #: Where Linux says how much memory a container may have, and how many pages this process has.
 _CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
-_STATM = Path("/proc/self/statm")
+_PROCESS_MEMORY = Path("/proc/self/statm")
 
 #: What a JSON number may be, for readers that have no larger ones.
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 
 
 class TooMuchError(ValueError):
     """Something is larger than anything genuine. The text says what."""
 
 
-def plain(value: object) -> object:
+def copy_plain(value: object) -> object:
     """Return data as JSON can hold them, in a copy; raises TooMuchError where there is too much.
 
     Keys become texts, bytes too; numbers that are too large for 64 bits become floats, and what is of no
@@ -63,7 +63,7 @@ class _Copier:
                 return self._container(value, depth)
             case str() | bytes():
                 return self._text(value)
-            case int() if not _LEAST <= value <= _MOST:
+            case int() if not _MIN_INTEGER <= value <= _MAX_INTEGER:
                 return _as_float(value)
             case None | int() | float():
                 return value
@@ -94,12 +94,12 @@ def _as_float(value: int) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def read_small(path: Path, most: int) -> bytes:
+def read_small_file(path: Path, most: int) -> bytes:
     """Return the content of a small regular file; raises OSError, and TooMuchError beyond ``most`` bytes.
 
     A pipe without a writer or a device without an end does not hold it up.
     """
-    with open_plain(path) as file:
+    with open_regular_file(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise TooMuchError(f"more than {most:,} bytes")
@@ -111,14 +111,14 @@ def read_lines(path: Path, longest: int) -> Iterator[bytes]:
 
     A line has at most ``longest`` bytes, its end included.
     """
-    with open_plain(path) as file:
+    with open_regular_file(path) as file:
         while line := file.readline(longest + 1):
             if len(line) > longest:
                 raise TooMuchError(f"a line of more than {longest:,} bytes")
             yield line
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_regular_file(path: Path) -> BinaryIO:
     """Open a regular file for reading; raises OSError, and TooMuchError for a pipe, a device or a folder."""
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -134,7 +134,7 @@ def check_memory() -> None:
     harm from one of a long run. Where the system does not say how much a process has, there is no bound.
     """
     try:
-        pages = int(_STATM.read_text().split()[1])
+        pages = int(_PROCESS_MEMORY.read_text().split()[1])
     except OSError:
         return
     most = memory_bound()

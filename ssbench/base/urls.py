@@ -8,12 +8,12 @@ from urllib.parse import SplitResult, urlsplit
 from ssbench.base.errors import UsageError
 
 #: Up to the last @: a password may hold a slash, which ends what a parser takes for the user-info.
-_USER_INFO = re.compile(r"//.*@", re.DOTALL)
+_USER_INFO_PATTERN = re.compile(r"//.*@", re.DOTALL)
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return the URL as a message may show it: quoted, without a user name and a password."""
-    return repr(_USER_INFO.sub("//***@", url))
+    return repr(_USER_INFO_PATTERN.sub("//***@", url))
 
 
 def parse_http_url(url: str) -> SplitResult | None:
@@ -36,6 +36,6 @@ def refuse_user_info(url: str, what: str) -> None:
         return  # not a URL, which is reported where one is needed
     if has_user_info:
         raise UsageError(
-            f"{what} {shown(url)}: a user name or password in a URL is refused, because URLs are shown and"
+            f"{what} {redact_url(url)}: a user name or password in a URL is refused, because URLs are shown and"
             " saved"
         )

@@ -12,36 +12,36 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import UsageError
 from ssbench.base.suggestions import did_you_mean
-from ssbench.cli.options import named_once
-from ssbench.cli.parser import completes
+from ssbench.cli.options import choose_named_once
+from ssbench.cli.parser import set_completion_kind
 from ssbench.comparison.references import is_reference
 
 if TYPE_CHECKING:
     from ssbench.comparison.archive import Archive
-    from ssbench.comparison.entry import Entry
-    from ssbench.comparison.floor import Floors
+    from ssbench.comparison.entry import ArchiveEntry
+    from ssbench.comparison.floor import NoiseFloors
 
 _log = logging.getLogger(__name__)
 
 #: Names the folder where no option does.
-VARIABLE = "SSBENCH_RESULTS_DIR"
+RESULTS_DIR_VARIABLE = "SSBENCH_RESULTS_DIR"
 
 #: The folder where neither does; see :mod:`ssbench.run.folders`.
-USUAL = "~/.local/state/ssbench"
+DEFAULT_FOLDER = "~/.local/state/ssbench"
 
 
-def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
+def add_results_dir(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
     """Add the option; ``what`` says what becomes of the folder."""
     parser.add_argument(
         "--results-dir",
         metavar="DIR",
         type=Path,
-        help=f"{what} (default: the environment variable {VARIABLE}, or {USUAL})",
+        help=f"{what} (default: the environment variable {RESULTS_DIR_VARIABLE}, or {DEFAULT_FOLDER})",
     )
 
 
-def add_stat_file(parser: argparse.ArgumentParser) -> None:
-    """Add FILE, or ``-s FILE``, for a sub-command that reads a stat file; see :func:`stat_file`."""
+def add_stat_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add FILE, or ``-s FILE``, for a sub-command that reads a stat file; see :func:`choose_stat_file`."""
     file = parser.add_argument(
         "file",
         type=Path,
@@ -49,39 +49,39 @@ def add_stat_file(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the stat file, compressed or not; or last, last-1, @LABEL",
     )
-    completes(file, "runs")
+    set_completion_kind(file, "runs")
     option = parser.add_argument(
         "-s", "--stats-file", type=Path, metavar="FILE", help="the same, as ssbench 0.x has it"
     )
-    completes(option, "runs")
-    add_argument(parser, "where last and @LABEL are looked for")
+    set_completion_kind(option, "runs")
+    add_results_dir(parser, "where last and @LABEL are looked for")
 
 
-def stat_file(arguments: argparse.Namespace) -> Path:
+def choose_stat_file(arguments: argparse.Namespace) -> Path:
     """Return the stat file that was named; raises UsageError where it is not one."""
-    given = named_once(
+    given = choose_named_once(
         arguments,
         "stats_file",
         "a stat file is given twice, as FILE and with -s; one is expected",
         "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)",
     )
-    return _one(arguments, str(given))
+    return _resolve_one(arguments, str(given))
 
 
-def stat_files(arguments: argparse.Namespace) -> list[Path]:
+def choose_stat_files(arguments: argparse.Namespace) -> list[Path]:
     """Return the stat files that were named, of a command that takes those of several masters.
 
     The further ones are in ``more``. ``-s A B`` names two, as ``A B`` does.
     """
     several = [each for each in (arguments.stats_file, arguments.file, *arguments.more) if each is not None]
     if "stats_file" not in arguments.given or len(several) == 1:
-        several = [stat_file(arguments), *arguments.more]
-    return [_one(arguments, str(each)) for each in several]
+        several = [choose_stat_file(arguments), *arguments.more]
+    return [_resolve_one(arguments, str(each)) for each in several]
 
 
-def _one(arguments: argparse.Namespace, named: str) -> Path:
+def _resolve_one(arguments: argparse.Namespace, named: str) -> Path:
     """Return the stat file of a name or reference; raises UsageError where it is not one."""
-    found = resolve(arguments, [named])
+    found = resolve_references(arguments, [named])
     there = os.path.exists(found[0])  # noqa: PTH110 - it raises nothing where that cannot be known
     if not there and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
@@ -90,10 +90,10 @@ def _one(arguments: argparse.Namespace, named: str) -> Path:
     return Path(found[0])
 
 
-def folder(arguments: argparse.Namespace) -> Path | None:
+def choose_folder(arguments: argparse.Namespace) -> Path | None:
     """Return the folder that was named; None without one. Raises UsageError if it is not a folder."""
     given: Path | None = arguments.results_dir
-    variable = os.environ.get(VARIABLE)
+    variable = os.environ.get(RESULTS_DIR_VARIABLE)
     named = given or (Path(variable) if variable else None)
     with suppress(OSError):  # which is reported where the folder is used
         if named is not None and named.exists() and not named.is_dir():
@@ -101,13 +101,13 @@ def folder(arguments: argparse.Namespace) -> Path | None:
     return named
 
 
-def folder_of_last(arguments: argparse.Namespace) -> Path | None:
+def choose_folder_of_last(arguments: argparse.Namespace) -> Path | None:
     """Return the folder where ``last`` is looked for; None where that needs ``--results-dir``."""
     from ssbench.run.folders import results_folder
 
     if arguments.results_dir:
         return None
-    if (named := folder(arguments)) is not None:
+    if (named := choose_folder(arguments)) is not None:
         return named
     with suppress(UsageError):  # of a run whose file has a name: it needs no folder
         return results_folder()
@@ -119,42 +119,42 @@ def open_archive(arguments: argparse.Namespace) -> Archive:
     from ssbench.comparison.archive import Archive
     from ssbench.run.folders import earlier_folders, results_folder
 
-    if (named := folder(arguments)) is not None:
-        return Archive(named, _read)
+    if (named := choose_folder(arguments)) is not None:
+        return Archive(named, _read_entry)
     usual = results_folder()
-    return Archive(usual, _read, [each for each in earlier_folders() if each != usual])
+    return Archive(usual, _read_entry, [each for each in earlier_folders() if each != usual])
 
 
-def _read(path: Path) -> Entry:
+def _read_entry(path: Path) -> ArchiveEntry:
     """Make the entry of a stat file; raises StatFileError."""
-    from ssbench.cli.stat_file import reading
+    from ssbench.cli.stat_file import open_stat_file
     from ssbench.comparison.earlier import read_entry
 
-    return read_entry(path, reading)
+    return read_entry(path, open_stat_file)
 
 
-def floors(
+def find_noise_floors(
     arguments: argparse.Namespace, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
-) -> Floors | None:
+) -> NoiseFloors | None:
     """Return the noise floor from equal runs of the folder that was named; None where there is none."""
-    if (named := folder(arguments)) is None:
+    if (named := choose_folder(arguments)) is None:
         return None
     with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
-    from ssbench.comparison.equal import floors_of
+    from ssbench.comparison.equal import find_equal_run_floors
 
     archive = open_archive(arguments)
     try:
-        found = floors_of(archive.entries(), configurations, compared)
+        found = find_equal_run_floors(archive.entries(), configurations, compared)
     except UsageError as error:  # a comparison is possible without it
         _log.warning("%s", error)
         return None
-    warn(archive)
+    warn_of_unreadable(archive)
     return found
 
 
-def resolve(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
+def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
     """Return names of files for names and references (last, @label)."""
     found: list[str] = []
     archive = None
@@ -162,13 +162,13 @@ def resolve(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
         if is_reference(name):
             archive = archive or open_archive(arguments)
             found += [str(path) for path in archive.find(name)]
-            warn(archive)
+            warn_of_unreadable(archive)
         else:
             found.append(name)
     return found
 
 
-def warn(archive: Archive) -> None:
+def warn_of_unreadable(archive: Archive) -> None:
     """Say which files could not be read."""
     for text in archive.unreadable:
         _log.warning("%s", text)

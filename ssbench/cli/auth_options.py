@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ssbench.base.errors import UsageError
-from ssbench.base.untrusted import TooMuchError, open_plain
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
+from ssbench.base.untrusted import TooMuchError, open_regular_file
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
 from ssbench.cli import auth_version
-from ssbench.cli.auth_version import AUTH_TYPES, Values
-from ssbench.cli.options import urls
+from ssbench.cli.auth_version import AUTH_TYPES, AuthValues
+from ssbench.cli.options import parse_urls
 from ssbench.cli.parser import Parser
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Credentials
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.
-_TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
+_TRUE_WORDS = frozenset({"true", "1", "yes", "on", "t", "y"})
 
 
-class Option(NamedTuple):
+class AuthOption(NamedTuple):
     """An option of authentication, and the environment variable that has the same."""
 
     flags: tuple[str, ...]
@@ -46,81 +46,83 @@ class Option(NamedTuple):
         return self.flags[-1].removeprefix("--").replace("-", "_")
 
 
-def _keystone(flag: str, metavar: str, text: str) -> Option:
-    return Option((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
+def _keystone_option(flag: str, metavar: str, text: str) -> AuthOption:
+    return AuthOption((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
 
 
-_INTRODUCTION = (
+_HELP_INTRODUCTION = (
     "Each value can also be given in the environment variable in brackets, where other users of the"
     " machine cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone)"
     " is used."
 )
-_WHERE_HELP_IS = (
+_HELP_POINTER = (
     "-A, -U, -K, --os-username and the other options and variables of the 'swift' command; and -S, -T:"
     " see 'ssbench-master help auth'."
 )
 
-_SWIFT = (
-    Option(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
-    Option(("-U", "--user"), "ST_USER", "USER", "account and user, as ACCOUNT:USER"),
-    Option(("-K", "--key"), "ST_KEY", "KEY", "key of the user"),
-    Option(
+_SWIFT_OPTIONS = (
+    AuthOption(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
+    AuthOption(("-U", "--user"), "ST_USER", "USER", "account and user, as ACCOUNT:USER"),
+    AuthOption(("-K", "--key"), "ST_KEY", "KEY", "key of the user"),
+    AuthOption(
         ("-V", "--auth-version"),
         "ST_AUTH_VERSION",
         "VERSION",
         "1, 2 or 3 (default: the version that the other values fit)",
     ),
 )
-_KEYSTONE = (
-    _keystone(
+_KEYSTONE_OPTIONS = (
+    _keystone_option(
         "--os-cloud", "NAME", "cloud of a clouds.yaml, instead of the options below (needs openstacksdk)"
     ),
-    _keystone("--os-auth-url", "URL", "URL to authenticate at"),
-    _keystone("--os-username", "NAME", "user"),
-    _keystone("--os-user-id", "ID", "user, by id"),
-    _keystone("--os-password", "PASSWORD", "password of the user"),
-    _keystone("--os-user-domain-id", "ID", "domain of the user, by id"),
-    _keystone("--os-user-domain-name", "NAME", "domain of the user"),
-    _keystone("--os-project-id", "ID", "project, by id"),
-    _keystone("--os-project-name", "NAME", "project"),
-    _keystone("--os-project-domain-id", "ID", "domain of the project, by id"),
-    _keystone("--os-project-domain-name", "NAME", "domain of the project"),
-    _keystone("--os-tenant-id", "ID", "project, by id (the name in version 2.0)"),
-    _keystone("--os-tenant-name", "NAME", "project (the name in version 2.0)"),
-    _keystone("--os-auth-type", "TYPE", "one of " + ", ".join(AUTH_TYPES)),
-    _keystone("--os-application-credential-id", "ID", "application credential"),
-    _keystone("--os-application-credential-secret", "SECRET", "secret of the application credential"),
-    _keystone(
+    _keystone_option("--os-auth-url", "URL", "URL to authenticate at"),
+    _keystone_option("--os-username", "NAME", "user"),
+    _keystone_option("--os-user-id", "ID", "user, by id"),
+    _keystone_option("--os-password", "PASSWORD", "password of the user"),
+    _keystone_option("--os-user-domain-id", "ID", "domain of the user, by id"),
+    _keystone_option("--os-user-domain-name", "NAME", "domain of the user"),
+    _keystone_option("--os-project-id", "ID", "project, by id"),
+    _keystone_option("--os-project-name", "NAME", "project"),
+    _keystone_option("--os-project-domain-id", "ID", "domain of the project, by id"),
+    _keystone_option("--os-project-domain-name", "NAME", "domain of the project"),
+    _keystone_option("--os-tenant-id", "ID", "project, by id (the name in version 2.0)"),
+    _keystone_option("--os-tenant-name", "NAME", "project (the name in version 2.0)"),
+    _keystone_option("--os-auth-type", "TYPE", "one of " + ", ".join(AUTH_TYPES)),
+    _keystone_option("--os-application-credential-id", "ID", "application credential"),
+    _keystone_option("--os-application-credential-secret", "SECRET", "secret of the application credential"),
+    _keystone_option(
         "--os-auth-token", "TOKEN", "token to authenticate with, or with a storage URL, the token to use"
     ),
-    _keystone("--os-storage-url", "URL", "same as --storage-url"),
-    _keystone("--os-region-name", "NAME", "region of the object store"),
-    _keystone("--os-service-type", "TYPE", "type of the object store in the catalog (default: object-store)"),
-    _keystone("--os-endpoint-type", "TYPE", "public, internal or admin (default: public)"),
-    _keystone("--os-interface", "TYPE", "same as --os-endpoint-type"),
-    _keystone("--os-cacert", "FILE", "CA certificates to trust, in PEM format"),
-    _keystone("--os-cert", "FILE", "client certificate for authentication, in PEM format"),
-    _keystone("--os-key", "FILE", "private key of the client certificate"),
-    _keystone("--os-identity-api-version", "VERSION", "same as --auth-version"),
+    _keystone_option("--os-storage-url", "URL", "same as --storage-url"),
+    _keystone_option("--os-region-name", "NAME", "region of the object store"),
+    _keystone_option(
+        "--os-service-type", "TYPE", "type of the object store in the catalog (default: object-store)"
+    ),
+    _keystone_option("--os-endpoint-type", "TYPE", "public, internal or admin (default: public)"),
+    _keystone_option("--os-interface", "TYPE", "same as --os-endpoint-type"),
+    _keystone_option("--os-cacert", "FILE", "CA certificates to trust, in PEM format"),
+    _keystone_option("--os-cert", "FILE", "client certificate for authentication, in PEM format"),
+    _keystone_option("--os-key", "FILE", "private key of the client certificate"),
+    _keystone_option("--os-identity-api-version", "VERSION", "same as --auth-version"),
 )
 
 
 #: Those that a list of credentials may have too.
-OPTIONS = (*_SWIFT, *_KEYSTONE)
+AUTH_OPTIONS = (*_SWIFT_OPTIONS, *_KEYSTONE_OPTIONS)
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
+def add_auth_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
     """Add every option of authentication to a parser.
 
     They are left out of its help, which names their own page instead, unless ``in_help``.
     """
-    group = parser.add_argument_group("authentication", _INTRODUCTION if in_help else _WHERE_HELP_IS)
-    for option in _SWIFT:
-        _add(group, option, in_help)
+    group = parser.add_argument_group("authentication", _HELP_INTRODUCTION if in_help else _HELP_POINTER)
+    for option in _SWIFT_OPTIONS:
+        _add_auth_option(group, option, in_help)
     group.add_argument(
         "-S",
         "--storage-url",
-        type=urls,
+        type=parse_urls,
         action="extend",
         metavar="URL",
         dest="auth_storage_urls",
@@ -153,11 +155,11 @@ def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> 
         else argparse.SUPPRESS,
     )
     group = parser.add_argument_group("authentication by Keystone" if in_help else None)
-    for option in _KEYSTONE:
-        _add(group, option, in_help)
+    for option in _KEYSTONE_OPTIONS:
+        _add_auth_option(group, option, in_help)
 
 
-def _add(group: argparse._ArgumentGroup, option: Option, in_help: bool) -> None:
+def _add_auth_option(group: argparse._ArgumentGroup, option: AuthOption, in_help: bool) -> None:
     group.add_argument(
         *option.flags,
         metavar=option.metavar,
@@ -166,7 +168,7 @@ def _add(group: argparse._ArgumentGroup, option: Option, in_help: bool) -> None:
     )
 
 
-def help_page() -> str:
+def format_auth_help() -> str:
     """Return the help of the options of authentication."""
     parser = Parser(
         prog="ssbench-master help auth",
@@ -175,18 +177,18 @@ def help_page() -> str:
         epilog="doc/authentication.rst tells more.",
         add_help=False,
     )
-    add_arguments(parser, in_help=True)
+    add_auth_arguments(parser, in_help=True)
     return parser.format_help()
 
 
-def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:
+def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:
     """Make credentials from the options and, where one is not given, from the environment.
 
     Raises UsageError, which names what is missing or wrong and never shows a password.
     """
-    given = {option.variable: getattr(arguments, option.destination) for option in OPTIONS}
+    given = {option.variable: getattr(arguments, option.destination) for option in AUTH_OPTIONS}
     values = {name: value or environ.get(name) or None for name, value in given.items()}
-    common = _common(arguments, given, values, environ)
+    common = _make_common_credentials(arguments, given, values, environ)
     token = arguments.auth_token or values["OS_AUTH_TOKEN"]
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
     if arguments.auth_token and not common.storage_urls:
@@ -202,14 +204,14 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
             ca_file=common.ca_file,
         )
     if cloud := auth_version.choose_cloud(given, values):
-        from ssbench.store.swift.cloud import from_cloud
+        from ssbench.store.swift.cloud import read_cloud_credentials
 
-        return from_cloud(cloud, common)
+        return read_cloud_credentials(cloud, common)
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
     if auth_url:
         _check_url(auth_url, "authentication URL")
     version = auth_version.choose_version(given, values, auth_url or "", environ)
-    auth_version.check_complete(version, values)
+    auth_version.check_auth_complete(version, values)
     return replace(
         common,
         version=version,
@@ -231,8 +233,8 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
     )
 
 
-def _common(
-    arguments: argparse.Namespace, given: Values, values: Values, environ: Mapping[str, str]
+def _make_common_credentials(
+    arguments: argparse.Namespace, given: AuthValues, values: AuthValues, environ: Mapping[str, str]
 ) -> Credentials:
     """Make credentials of what holds for every way to authenticate: endpoint, storage URLs and TLS."""
     storage_urls = tuple(arguments.auth_storage_urls or filter(None, [values["OS_STORAGE_URL"]]))
@@ -250,10 +252,10 @@ def _common(
         service_type=values["OS_SERVICE_TYPE"] or "",
         endpoint_type=next(filter(None, endpoint_types), ""),
         storage_urls=tuple(url.rstrip("/") for url in storage_urls),
-        insecure=arguments.auth_insecure or environ.get("SWIFTCLIENT_INSECURE", "").lower() in _TRUE,
-        ca_file=_readable(values["OS_CACERT"], "OS_CACERT"),
-        certificate=_readable(values["OS_CERT"], "OS_CERT"),
-        certificate_key=_readable(values["OS_KEY"], "OS_KEY"),
+        insecure=arguments.auth_insecure or environ.get("SWIFTCLIENT_INSECURE", "").lower() in _TRUE_WORDS,
+        ca_file=_check_readable(values["OS_CACERT"], "OS_CACERT"),
+        certificate=_check_readable(values["OS_CERT"], "OS_CERT"),
+        certificate_key=_check_readable(values["OS_KEY"], "OS_KEY"),
     )
 
 
@@ -266,15 +268,15 @@ def _check_secrets(*secrets: str | None) -> None:
 def _check_url(url: str, what: str) -> None:
     refuse_user_info(url, what)
     if parse_http_url(url) is None:
-        raise UsageError(f"{what} {shown(url)}: expected http://HOST[:PORT]/PATH or https://...")
+        raise UsageError(f"{what} {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...")
 
 
-def _readable(path: str | None, variable: str) -> str | None:
+def _check_readable(path: str | None, variable: str) -> str | None:
     """Return the path of a file that can be read, None for none."""
     if path is not None:
         option = "--" + variable.lower().replace("_", "-")
         try:
-            open_plain(Path(path)).close()
+            open_regular_file(Path(path)).close()
         except OSError as error:
             raise UsageError(f"{option} {path}: {error.strerror}") from None
         except TooMuchError as error:

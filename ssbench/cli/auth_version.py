@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError
-from ssbench.store.swift.credentials import Version
+from ssbench.store.swift.credentials import AuthVersion
 
-Values = Mapping[str, str | None]
+AuthValues = Mapping[str, str | None]
 
 #: The version that each ``--os-auth-type`` means; None where other values decide.
-AUTH_TYPES: dict[str, Version | None] = {
+AUTH_TYPES: dict[str, AuthVersion | None] = {
     "password": None,
     "v1password": "1.0",
     "v2password": "2.0",
@@ -24,21 +24,30 @@ AUTH_TYPES: dict[str, Version | None] = {
     "v3applicationcredential": "3",
 }
 #: What version 1 needs.
-_TRIO = ("ST_AUTH", "ST_USER", "ST_KEY")
-_VERSIONS: dict[str, Version] = {"1": "1.0", "1.0": "1.0", "2": "2.0", "2.0": "2.0", "3": "3", "3.0": "3"}
+_V1_VARIABLES = ("ST_AUTH", "ST_USER", "ST_KEY")
+_VERSION_NAMES: dict[str, AuthVersion] = {
+    "1": "1.0",
+    "1.0": "1.0",
+    "2": "2.0",
+    "2.0": "2.0",
+    "3": "3",
+    "3.0": "3",
+}
 
 
-def choose_cloud(given: Values, values: Values) -> str | None:
+def choose_cloud(given: AuthValues, values: AuthValues) -> str | None:
     """Return the cloud to authenticate with, None for none.
 
     Its variable counts only where neither an option nor the variables of version 1 say otherwise.
     """
-    if given["ST_AUTH"] or given["OS_AUTH_URL"] or all(values[name] for name in _TRIO):
+    if given["ST_AUTH"] or given["OS_AUTH_URL"] or all(values[name] for name in _V1_VARIABLES):
         return given["OS_CLOUD"]
     return values["OS_CLOUD"]
 
 
-def choose_version(given: Values, values: Values, auth_url: str, environ: Mapping[str, str]) -> Version:
+def choose_version(
+    given: AuthValues, values: AuthValues, auth_url: str, environ: Mapping[str, str]
+) -> AuthVersion:
     """Choose the version as ``swift`` does, except that an option wins over any variable.
 
     Raises UsageError for an unknown version or type.
@@ -49,21 +58,21 @@ def choose_version(given: Values, values: Values, auth_url: str, environ: Mappin
     if auth_type is not None and (version := AUTH_TYPES[auth_type]):
         return version
     asked = given["ST_AUTH_VERSION"] or given["OS_IDENTITY_API_VERSION"] or values["ST_AUTH_VERSION"]
-    if not asked and not all(given[name] for name in _TRIO):
+    if not asked and not all(given[name] for name in _V1_VARIABLES):
         asked = environ.get("OS_AUTH_VERSION") or values["OS_IDENTITY_API_VERSION"]
-    if asked and asked.removeprefix("v") not in _VERSIONS:
+    if asked and asked.removeprefix("v") not in _VERSION_NAMES:
         raise UsageError(f"authentication version {asked!r}: expected 1, 2 or 3")
-    version = _VERSIONS[asked.removeprefix("v")] if asked else "1.0"
-    if version != "1.0" or all(values[name] for name in _TRIO):
+    version = _VERSION_NAMES[asked.removeprefix("v")] if asked else "1.0"
+    if version != "1.0" or all(values[name] for name in _V1_VARIABLES):
         return version
     domains = ("OS_USER_DOMAIN_ID", "OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_ID", "OS_PROJECT_DOMAIN_NAME")
     says_two = urlsplit(auth_url).path.rstrip("/").rpartition("/")[2].startswith("v2")
     return "2.0" if says_two and not any(values[name] for name in domains) else "3"
 
 
-def check_complete(version: Version, values: Values) -> None:
+def check_auth_complete(version: AuthVersion, values: AuthValues) -> None:
     """Raise UsageError when something is missing that this version needs."""
-    lacks = _lacks(version, values)
+    lacks = _list_lacking(version, values)
     if not lacks:
         return
     if not any(values.values()):
@@ -73,13 +82,15 @@ def check_complete(version: Version, values: Values) -> None:
             " machine"
         )
     ways = []
-    if trio := _missing(values, *_TRIO):
+    if trio := _list_missing(values, *_V1_VARIABLES):
         ways.append(f"version 1 lacks {', '.join(trio)} (-A, -U, -K)")
-    keystone: Version = version
+    keystone: AuthVersion = version
     if version == "1.0":
         keystone = "3"
-        lacks = _missing(values, "OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
-        lacks += _missing_domains(values)
+        lacks = _list_missing(
+            values, "OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME"
+        )
+        lacks += _list_missing_domains(values)
     # Offer the names of Keystone only, those of version 1 were named before.
     short = [
         names.removeprefix("ST_AUTH or ").removeprefix("ST_USER or ").removeprefix("ST_KEY or ")
@@ -92,37 +103,41 @@ def check_complete(version: Version, values: Values) -> None:
     )
 
 
-def _lacks(version: Version, values: Values) -> list[str]:
+def _list_lacking(version: AuthVersion, values: AuthValues) -> list[str]:
     """List what this version needs and is not given, each as "VARIABLE or ANOTHER"."""
     auth_url, user, key = "ST_AUTH or OS_AUTH_URL", "ST_USER or OS_USERNAME", "ST_KEY or OS_PASSWORD"
     if version == "1.0":
-        return _missing(values, auth_url, user, key)
+        return _list_missing(values, auth_url, user, key)
     auth_type = values["OS_AUTH_TYPE"]
     if values["OS_APPLICATION_CREDENTIAL_ID"] or auth_type == "v3applicationcredential":
-        return _missing(values, auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET")
+        return _list_missing(
+            values, auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET"
+        )
     if values["OS_AUTH_TOKEN"] or auth_type == "v3token":
-        lacks = _missing(values, auth_url, "OS_AUTH_TOKEN")
+        lacks = _list_missing(values, auth_url, "OS_AUTH_TOKEN")
     else:
-        lacks = _missing(values, auth_url, f"{user} or OS_USER_ID", key)
+        lacks = _list_missing(values, auth_url, f"{user} or OS_USER_ID", key)
         # Version 2.0 takes PROJECT:USER for a user, as the swift command does.
         if not (version == "2.0" and ":" in (values["ST_USER"] or values["OS_USERNAME"] or "")):
-            lacks += _missing(values, "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID")
-    return lacks + (_missing_domains(values) if version == "3" else [])
+            lacks += _list_missing(
+                values, "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID"
+            )
+    return lacks + (_list_missing_domains(values) if version == "3" else [])
 
 
-def _missing_domains(values: Values) -> list[str]:
+def _list_missing_domains(values: AuthValues) -> list[str]:
     """List the domains that version 3 needs beside a name; an id needs none."""
     by_token = values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token"
     by_name = values["OS_PROJECT_NAME"] or values["OS_TENANT_NAME"]
     by_id = values["OS_PROJECT_ID"] or values["OS_TENANT_ID"]
     lacks = []
     if not values["OS_USER_ID"] and not by_token:
-        lacks += _missing(values, "OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
+        lacks += _list_missing(values, "OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
     if not by_id and (by_name or not by_token):
-        lacks += _missing(values, "OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
+        lacks += _list_missing(values, "OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
     return lacks
 
 
-def _missing(values: Values, *needed: str) -> list[str]:
+def _list_missing(values: AuthValues, *needed: str) -> list[str]:
     """List those of the needed "VARIABLE or ANOTHER" of which no variable is given."""
     return [names for names in needed if not any(values[name] for name in names.split(" or "))]

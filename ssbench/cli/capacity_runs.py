@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, TooManyErrorsError
-from ssbench.comparison.steps import Step, scenario_with, step_of
+from ssbench.comparison.steps import SweepStep, make_step, make_step_scenario
 from ssbench.comparison.variables import Variable, Varied
-from ssbench.document.units import number
+from ssbench.document.units import format_number
 from ssbench.results.formats import open_results
 from ssbench.results.sink import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ssbench.results.observation import ClusterObserver
 
 #: The messages are those of one feature.
-_log = logging.getLogger("ssbench.cli.capacity")
+_capacity_log = logging.getLogger("ssbench.cli.capacity")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StepSetting:
     """What all steps have in common, but for what is varied."""
 
     scenario: Scenario
@@ -48,11 +48,11 @@ class EndedEarlyError(Exception):
         self.code = code
 
 
-class Runs:
+class StepRuns:
     """Carries out the steps, and keeps their figures."""
 
-    def __init__(self, setting: Setting, variable: Varied, bench: Bench) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, setting: StepSetting, variable: Varied, bench: Bench) -> None:
+        self.steps: list[SweepStep] = []
         #: Whether something besides the operations of a step failed, such as its clean-up.
         self.trouble = False
         self._setting = setting
@@ -60,13 +60,13 @@ class Runs:
         self._bench = bench
         self._series = Series(bench, setting.run, variable.value)
 
-    def step(self, value: int, seconds: float | None = None) -> tuple[Step, RunStatistics]:
+    def step(self, value: int, seconds: float | None = None) -> tuple[SweepStep, RunStatistics]:
         """Carry out one; raises EndedEarlyError after one that is not to be judged."""
         setting, variable = self._setting, self._variable
-        scenario = scenario_with(setting.scenario, variable, value, seconds)
+        scenario = make_step_scenario(setting.scenario, variable, value, seconds)
         if variable is Variable.WORKERS:
             self._bench.use_local_workers(value)
-        with setting.sinks(scenario, self._bench) as sinks, _quiet(after_first=bool(self.steps)):
+        with setting.sinks(scenario, self._bench) as sinks, _silence_steps(after_first=bool(self.steps)):
             outcome = self._series.run(
                 scenario, str(value), sinks=sinks, observer=setting.observer, goal=setting.goal(scenario)
             )
@@ -74,7 +74,7 @@ class Runs:
         if outcome.path is None:
             raise EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
         statistics = summarize(open_results(outcome.path))
-        step = step_of(
+        step = make_step(
             value,
             statistics,
             room=self._bench.capacity(),
@@ -83,7 +83,7 @@ class Runs:
         )
         self.steps.append(step)
         try:
-            _go_on(outcome)
+            _check_can_go_on(outcome)
         except EndedEarlyError:
             self.say("")
             raise
@@ -92,12 +92,12 @@ class Runs:
     def say(self, verdict: str) -> None:
         """Log the result of the last step in one line."""
         step = self.steps[-1]
-        _log.info(
+        _capacity_log.info(
             "Step %d: %s, %.0f s: %s ops/s, %d failed%s",
             len(self.steps),
             self._variable.words(step.value),
             step.seconds,
-            number(step.rate),
+            format_number(step.rate),
             step.failed,
             f"; {verdict}" if verdict else "",
         )
@@ -108,15 +108,15 @@ class Runs:
             return
         last, kind = self.steps[-1].file, self._variable.value
         pattern = re.sub(rf"\.{kind}-\d+(\.\d+)?(\.stat\.gz)\Z", rf".{kind}-*\2", last, flags=re.ASCII)
-        _log.info("Results saved to %s", last if len(self.steps) == 1 else pattern)
+        _capacity_log.info("Results saved to %s", last if len(self.steps) == 1 else pattern)
 
 
 @contextmanager
-def _quiet(*, after_first: bool) -> Iterator[None]:
+def _silence_steps(*, after_first: bool) -> Iterator[None]:
     """Leave out the messages of each run on its phases, as the first step had them; warnings and -v stay."""
     loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "store", "fleet")]
     before = [each.level for each in loggers]
-    quiet = after_first and not _log.isEnabledFor(logging.DEBUG)
+    quiet = after_first and not _capacity_log.isEnabledFor(logging.DEBUG)
     try:
         for each in loggers if quiet else ():
             each.setLevel(logging.WARNING)
@@ -126,7 +126,7 @@ def _quiet(*, after_first: bool) -> Iterator[None]:
             each.setLevel(level)
 
 
-def _go_on(outcome: RunOutcome) -> None:
+def _check_can_go_on(outcome: RunOutcome) -> None:
     """Raise EndedEarlyError where no step can follow this one."""
     if outcome.error is not None and not isinstance(outcome.error, TooManyErrorsError):
         raise EndedEarlyError(str(outcome.error), outcome.error.exit_code)

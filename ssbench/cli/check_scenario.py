@@ -7,7 +7,7 @@ import argparse
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import json_output, output_file, scenario_file
-from ssbench.cli.options import add_format
+from ssbench.cli.options import add_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -22,20 +22,24 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    scenario_file.add_arguments(parser)
-    add_format(parser, Product.OUTLOOK)
-    json_output.add_arguments(parser)
+    scenario_file.add_scenario_arguments(parser)
+    add_format_option(parser, Product.OUTLOOK)
+    json_output.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
-    from ssbench.scenario.reading import load
+    from ssbench.scenario.reading import read_scenario
 
-    json_output.check(arguments)
-    scenario = load(scenario_file.chosen(arguments), bodies=arguments.allow_bodies)
-    if not json_output.alone(arguments):
-        with output_file.standard_output(printable.of(arguments.format)) as out:
-            out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))
+    json_output.check_json_output(arguments)
+    scenario = read_scenario(scenario_file.choose_scenario_file(arguments), bodies=arguments.allow_bodies)
+    if not json_output.is_json_alone(arguments):
+        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
+            out.write(
+                products.find_writer(Product.OUTLOOK, arguments.format)(scenario, output_file.make_view(out))
+            )
     if arguments.json:
-        json_output.write(arguments, products.parts(Product.OUTLOOK, "json", scenario))
+        json_output.write_json_output(
+            arguments, products.make_product_parts(Product.OUTLOOK, "json", scenario)
+        )
     return ExitCode.OK

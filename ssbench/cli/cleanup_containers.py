@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import auth_options, json_output
-from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
-from ssbench.document.gates import worst
+from ssbench.cli.options import add_renamed_option, positive_int, positive_seconds, seconds_or_0
+from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
-from ssbench.run.bars import Bar
+from ssbench.run.bars import ProgressBar
 from ssbench.run.interrupts import Interrupts
-from ssbench.scenario.names import OWN_ACCOUNTS, account_names, container_name
+from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, container_name, make_account_names
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Session
     from ssbench.store.swift.cleanup import AccountCleaner, CleanUpResult, CleanUpSettings
-    from ssbench.store.swift.marks import Mark
+    from ssbench.store.swift.marks import RunMark
 
 USAGE = "%(prog)s [option ...]"
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_renamed(
+    add_renamed_option(
         parser,
         "--container-base",
         "-b",
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="ssbench",
         help="base name of the containers (default: %(default)s)",
     )
-    add_renamed(
+    add_renamed_option(
         parser,
         "--concurrency",
         "-c",
@@ -81,14 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connect-timeout",
         metavar="SECONDS",
-        type=seconds,
+        type=positive_seconds,
         default=10.0,
         help="seconds to wait for a connection (default: %(default)g)",
     )
     parser.add_argument(
         "--network-timeout",
         metavar="SECONDS",
-        type=seconds,
+        type=positive_seconds,
         default=60.0,
         help="seconds to wait for progress of a request (default: %(default)g)",
     )
@@ -99,43 +99,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=120.0,
         help="give up when nothing has succeeded for this many seconds; 0 means never (default: %(default)g)",
     )
-    json_output.add_arguments(parser)
-    auth_options.add_arguments(parser)
+    json_output.add_json_arguments(parser)
+    auth_options.add_auth_arguments(parser)
 
 
 def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
     """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
-    from ssbench.scenario.rules import ACCOUNT_BASE, MOST_ACCOUNTS
+    from ssbench.scenario.rules import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
 
     base, count = arguments.account_base, arguments.accounts
     if count is None:
         if base is not None:
             raise UsageError("--account-base: expected --accounts beside it")
         return []
-    if count > MOST_ACCOUNTS:
-        raise UsageError(f"--accounts: expected at most {MOST_ACCOUNTS:,}, not {count:,}")
+    if count > MAX_ACCOUNTS:
+        raise UsageError(f"--accounts: expected at most {MAX_ACCOUNTS:,}, not {count:,}")
     if base is None:
-        base = OWN_ACCOUNTS
-    if not ACCOUNT_BASE.accepts(base):  # a slash would make it a container of another account
-        raise UsageError(f"--account-base: expected {ACCOUNT_BASE.expected}, not {base!r:.80}")
-    return account_names(base, count)
+        base = DEFAULT_ACCOUNT_BASE
+    if not ACCOUNT_BASE_RULE.accepts(base):  # a slash would make it a container of another account
+        raise UsageError(f"--account-base: expected {ACCOUNT_BASE_RULE.expected}, not {base!r:.80}")
+    return make_account_names(base, count)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
-    from ssbench.store.swift.auth import authenticate
-    from ssbench.store.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report
+    from ssbench.store.swift.auth import authenticate_swift
+    from ssbench.store.swift.cleanup import CleanedAccount, CleanUpReport, CleanUpResult, CleanUpSettings
     from ssbench.store.swift.listing import find_containers
 
-    json_output.check(arguments)
-    credentials = credentials_file.accounts_of(arguments, os.environ)
+    json_output.check_json_output(arguments)
+    credentials = credentials_file.read_account_credentials(arguments, os.environ)
     names = _account_names(arguments)
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
-    credentials = credentials or [auth_options.from_arguments(arguments, os.environ)]
-    tokens = TokenSource(credentials, names, lambda each: authenticate(each, arguments.connect_timeout))
+    credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
+    tokens = TokenSource(credentials, names, lambda each: authenticate_swift(each, arguments.connect_timeout))
     settings = CleanUpSettings(
         arguments.concurrency,
         arguments.connect_timeout,
@@ -149,20 +149,20 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             continue
         seen.update(session.storage_urls)
         found = dict(find_containers(session, arguments.container_base, arguments.policy, settings.timeouts))
-        used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
+        used = {} if arguments.in_use or not found else _find_in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}
-        accounts.append(_Account(session, tokens.renewing(number), len(found), used, free))
+        accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free))
     code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
     if not any(each.matched for each in accounts):
         example = container_name(arguments.container_base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
-    elif any(each.free for each in accounts) and not arguments.yes and not _confirmed(accounts):
+    elif any(each.free for each in accounts) and not arguments.yes and not _ask_to_confirm(accounts):
         _log.info("Nothing was deleted")
     else:
         code, results = _clean_all(accounts, settings)
         code = code or (ExitCode.FAILED if any(each.used for each in accounts) else ExitCode.OK)
     cleaned = [
-        Cleaned(
+        CleanedAccount(
             storage_url=each.session.storage_url,
             matched=each.matched,
             in_use={name: mark.run for name, mark in each.used.items()},
@@ -170,23 +170,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         )
         for each, result in zip(accounts, results, strict=True)
     ]
-    json_output.write(arguments, Report.of(cleaned, code))
+    json_output.write_json_output(arguments, CleanUpReport.of(cleaned, code))
     return code
 
 
 @dataclass(frozen=True, slots=True)
-class _Account:
+class _FoundAccount:
     """What was found in an account: matching containers, those that are in use and those that are free."""
 
     session: Session
     renew: Callable[[], Session] | None
     matched: int
-    used: dict[str, Mark]
+    used: dict[str, RunMark]
     free: dict[str, int]
 
 
 def _clean_all(
-    accounts: Sequence[_Account], settings: CleanUpSettings
+    accounts: Sequence[_FoundAccount], settings: CleanUpSettings
 ) -> tuple[ExitCode, list[CleanUpResult]]:
     """Delete what is free in each account, one after the other, until Ctrl-C or nothing succeeds."""
     from ssbench.store.swift.cleanup import CleanUpResult
@@ -199,16 +199,16 @@ def _clean_all(
         if len(accounts) > 1:
             _log.info("%s: %d containers to delete", each.session.storage_url, len(each.free))
         own, result = _clean_account(each, settings)
-        code = worst([code, own])
+        code = choose_worst_code([code, own])
         results.append(result)
     return code, results
 
 
-def _clean_account(account: _Account, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
+def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
     from ssbench.store.swift.cleanup import AccountCleaner
 
     free = account.free
-    with Bar("Cleaning up", len(free) + sum(free.values())) as bar:
+    with ProgressBar("Cleaning up", len(free) + sum(free.values())) as bar:
         cleaner = AccountCleaner(
             account.session,
             settings,
@@ -216,11 +216,11 @@ def _clean_account(account: _Account, settings: CleanUpSettings) -> tuple[ExitCo
             bar.advance,
             lambda objects: bar.expect(len(free) + objects),
         )
-        result = _clean(cleaner, list(free))
+        result = _clean_containers(cleaner, list(free))
     return _report_failures(cleaner, settings.give_up_after), result
 
 
-def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, Mark]:
+def _find_in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, RunMark]:
     """Return the containers that runs under way use, each with one of these; say which they are."""
     from ssbench.store.swift.marks import containers_in_use
 
@@ -235,7 +235,7 @@ def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> di
     return used
 
 
-def _clean(cleaner: AccountCleaner, containers: list[str]) -> CleanUpResult:
+def _clean_containers(cleaner: AccountCleaner, containers: list[str]) -> CleanUpResult:
     """Delete the containers until Ctrl-C; log and return how much was deleted."""
 
     def stop() -> str:
@@ -283,7 +283,7 @@ def _report_failures(cleaner: AccountCleaner, give_up_after: float) -> ExitCode:
     return ExitCode.FAILED if result.failed else ExitCode.OK
 
 
-def _confirmed(accounts: Sequence[_Account]) -> bool:
+def _ask_to_confirm(accounts: Sequence[_FoundAccount]) -> bool:
     """Ask the user for confirmation; return True where there is no terminal to ask on."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return True
@@ -294,5 +294,5 @@ def _confirmed(accounts: Sequence[_Account]) -> bool:
     if len(some) > 1:
         where += f" ... {some[-1].session.storage_url}"
     sys.stderr.write(f"Delete {len(names)} containers of {where} ({which})? [y/N] ")
-    terminal.drain()
+    terminal.drain_output()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

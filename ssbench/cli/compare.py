@@ -15,14 +15,14 @@ from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, json_output, output_file, unfit
 from ssbench.cli.options import (
-    add_force,
-    add_output,
-    add_renamed,
-    add_undecided,
-    chosen_undecided,
-    share,
+    add_force_option,
+    add_output_option,
+    add_renamed_option,
+    add_undecided_option,
+    choose_undecided,
+    parse_share,
 )
-from ssbench.cli.parser import completes
+from ssbench.cli.parser import set_completion_kind
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -66,19 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the two sides of several runs of run-scenario --ab, instead of the runs",
     )
     for each in (before, after):
-        completes(each, "runs")
-    add_renamed(
+        set_completion_kind(each, "runs")
+    add_renamed_option(
         parser,
         "--format",
         "-f",
-        choices=products.names(Product.COMPARISON),
+        choices=products.format_names(Product.COMPARISON),
         default="text",
         help="format of the comparison (default: %(default)s)",
     )
-    add_output(parser)
+    add_output_option(parser)
     parser.add_argument(
         "--noise",
-        type=share,
+        type=parse_share,
         default=0.01,
         metavar="PERCENT",
         help="a change is shown where its whole interval is beyond this (default: 1%%)",
@@ -92,52 +92,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 where only of a part of it; several"
         " times for several",
     )
-    add_undecided(parser)
+    add_undecided_option(parser)
     parser.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
         help="file for a page with charts of the runs laid over each other",
     )
-    json_output.add_option(parser)
-    archives.add_argument(
+    json_output.add_json_option(parser)
+    archives.add_results_dir(
         parser,
         "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor",
     )
-    add_force(parser)
+    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.comparison.verdict import verdict
-    from ssbench.document.gates import worst
+    from ssbench.comparison.verdict import judge_comparison
+    from ssbench.document.gates import choose_worst_code
 
-    before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
+    before, after = (
+        archives.resolve_references(arguments, names) for names in (arguments.before, arguments.to)
+    )
     if arguments.sides and after:
         raise UsageError("--sides compares within each run: leave out --to")
     if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
     if not (after or len(before) == 1 or arguments.sides):
         _refuse_for_table(arguments)
-    conditions = _conditions(arguments.fail_if)
-    outputs = _outputs(arguments)
+    conditions = _parse_conditions(arguments.fail_if)
+    outputs = _choose_outputs(arguments)
     drawn = any(format_ == "html" for format_, _ in outputs)
     curves: _Curves | None = ([], []) if drawn else None
     files = _Files()
-    comparison = _comparison(arguments, files, before, after, curves)
+    comparison = _make_comparison(arguments, files, before, after, curves)
     if comparison is None:
         _write_table(outputs, files, before, force=arguments.force)
     else:
-        comparison = _judged(
-            comparison, _of_runs(conditions, comparison.groups()), chosen_undecided(arguments)
+        comparison = _judge_comparison(
+            comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)
         )
-        warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
+        warnings = (*_describe_repeated([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
-            _write(format_, path, comparison, curves, force=arguments.force)
-    code = ExitCode.OK if comparison is None else verdict(comparison).exit_code
-    return worst([code, ExitCode.FAILED if files.damaged else ExitCode.OK])
+            _write_comparison(format_, path, comparison, curves, force=arguments.force)
+    code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
+    return choose_worst_code([code, ExitCode.FAILED if files.damaged else ExitCode.OK])
 
 
 class _Files:
@@ -150,14 +152,14 @@ class _Files:
     @contextmanager
     def opened(self, name: str) -> Iterator[RunResults]:
         """Open one; raises StatFileError."""
-        from ssbench.cli.stat_file import reading
+        from ssbench.cli.stat_file import open_stat_file
 
-        with reading(Path(name)) as results:
+        with open_stat_file(Path(name)) as results:
             yield results
             self.damaged |= results.damaged
 
 
-def _comparison(
+def _make_comparison(
     arguments: argparse.Namespace,
     files: _Files,
     before: Sequence[str],
@@ -165,88 +167,94 @@ def _comparison(
     curves: _Curves | None,
 ) -> Comparison | None:
     """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
-    from ssbench.comparison.compare import compare
+    from ssbench.comparison.compare import compare_runs
 
     if after:
         one, two = curves or (None, None)
-        first, second = _read(files, before, one), _read(files, after, two)
+        first, second = _read_runs(files, before, one), _read_runs(files, after, two)
         configurations = [run.facts for run in (first[0], second[0])]
-        floors = archives.floors(arguments, configurations, [*before, *after])
-        return compare(first, second, arguments.noise, floors)
+        floors = archives.find_noise_floors(arguments, configurations, [*before, *after])
+        return compare_runs(first, second, arguments.noise, floors)
     if len(before) == 1:
-        return _sides_of(files, before[0], arguments, curves)
-    return _sides_of_all(files, before, arguments.noise) if arguments.sides else None
+        return _compare_sides_of_run(files, before[0], arguments, curves)
+    return _compare_sides_of_runs(files, before, arguments.noise) if arguments.sides else None
 
 
-def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: Undecided) -> Comparison:
+def _judge_comparison(
+    comparison: Comparison, conditions: Sequence[Condition], undecided: Undecided
+) -> Comparison:
     """Return a comparison with its conditions, judged."""
-    from ssbench.comparison.conditions import judge
-    from ssbench.document.gates import Result, Undecided
+    from ssbench.comparison.conditions import judge_change_condition
+    from ssbench.document.gates import GateResult, Undecided
 
-    judged = [judge(comparison, condition) for condition in conditions]
+    judged = [judge_change_condition(comparison, condition) for condition in conditions]
     if undecided is Undecided.AS_FAILED:
-        judged = [replace(each, result=Result.FAILED) if each.undecided else each for each in judged]
+        judged = [replace(each, result=GateResult.FAILED) if each.undecided else each for each in judged]
     return replace(comparison, conditions=tuple(judged), undecided=undecided)
 
 
 def _refuse_for_table(arguments: argparse.Namespace) -> None:
     """Raise UsageError for what only a comparison has."""
-    if not products.has(Product.CONFIGURATIONS, arguments.format):
-        has = " or ".join(products.names(Product.CONFIGURATIONS))
+    if not products.has_format(Product.CONFIGURATIONS, arguments.format):
+        has = " or ".join(products.format_names(Product.CONFIGURATIONS))
         why = f"a table of many runs is {has}"
-        unfit.forgo(arguments, why, "--format")
-        if not products.has(Product.CONFIGURATIONS, arguments.format):
+        unfit.ignore_options(arguments, why, "--format")
+        if not products.has_format(Product.CONFIGURATIONS, arguments.format):
             raise UsageError(f"{why}: give --to to compare two groups")
     why = "a table of many runs is no comparison, which --to or two files alone make"
-    unfit.refuse(arguments, why, "--fail-if", "--html")
+    unfit.refuse_options(arguments, why, "--fail-if", "--html")
 
 
 def _write_table(
     outputs: Iterable[tuple[str, Path]], files: _Files, names: Sequence[str], *, force: bool
 ) -> None:
     """Write a table of many runs."""
-    for warning in _more_than_once(names):
+    for warning in _describe_repeated(names):
         _log.warning("%s", warning)
-    runs = _read(files, names)
+    runs = _read_runs(files, names)
     for format_, path in outputs:
-        with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
-            view = replace(output_file.view(out), wide=True)
-            out.writelines(products.parts(Product.CONFIGURATIONS, format_, runs, view))
+        with output_file.open_output(path, force=force, clean=printable.choose_cleaner(format_)) as out:
+            view = replace(output_file.make_view(out), wide=True)
+            out.writelines(products.make_product_parts(Product.CONFIGURATIONS, format_, runs, view))
 
 
-def _more_than_once(names: Sequence[str]) -> list[str]:
+def _describe_repeated(names: Sequence[str]) -> list[str]:
     """Say which files were given more than once."""
     counts = Counter(Path(name).resolve() for name in names)
     return [f"{path.name} was given {count} times" for path, count in counts.items() if count > 1]
 
 
-def _outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
+def _choose_outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     """Return each format that is asked for with its file; raises UsageError."""
     outputs = [(arguments.format, arguments.output)]
     if arguments.html:
         outputs.append(("html", arguments.html))
     if arguments.json:
-        if json_output.alone(arguments) and output_file.is_standard_output(arguments.output):
+        if json_output.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
             outputs.pop(0)
         outputs.append(("json", arguments.json))
-    output_file.check_all([path for _, path in outputs], None, force=arguments.force)
+    output_file.check_outputs([path for _, path in outputs], None, force=arguments.force)
     return outputs
 
 
-def _write(format_: str, path: Path, comparison: Comparison, curves: _Curves | None, *, force: bool) -> None:
+def _write_comparison(
+    format_: str, path: Path, comparison: Comparison, curves: _Curves | None, *, force: bool
+) -> None:
     from ssbench.comparison.document import ComparisonView
 
     before, after = curves or ((), ())
-    clean, done = printable.of(format_), output_file.say_written
-    with output_file.writing(path, force=force, clean=clean, done=done) as out:
-        screen = output_file.view(out)
+    clean, done = printable.choose_cleaner(format_), output_file.log_written
+    with output_file.open_output(path, force=force, clean=clean, done=done) as out:
+        screen = output_file.make_view(out)
         view = ComparisonView(before, after, columns=screen.columns, encoding=screen.encoding)
-        out.writelines(products.parts(Product.COMPARISON, format_, comparison, view))
+        out.writelines(products.make_product_parts(Product.COMPARISON, format_, comparison, view))
 
 
-def _sides_of(files: _Files, name: str, arguments: argparse.Namespace, curves: _Curves | None) -> Comparison:
+def _compare_sides_of_run(
+    files: _Files, name: str, arguments: argparse.Namespace, curves: _Curves | None
+) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
-    from ssbench.comparison.facts import facts_of
+    from ssbench.comparison.facts import collect_run_facts
     from ssbench.comparison.sides import compare_sides
     from ssbench.statistics.summary import summarize
 
@@ -258,25 +266,27 @@ def _sides_of(files: _Files, name: str, arguments: argparse.Namespace, curves: _
             )
         statistics = summarize(results)
     if curves is not None:
-        from ssbench.comparison.curves import curves_of_sides
+        from ssbench.comparison.curves import make_side_curves
 
-        for side, own in zip(curves, curves_of_sides(statistics), strict=True):
+        for side, own in zip(curves, make_side_curves(statistics), strict=True):
             side.extend(own)
     return compare_sides(
-        statistics, arguments.noise, archives.floors(arguments, [facts_of(statistics)], [name])
+        statistics,
+        arguments.noise,
+        archives.find_noise_floors(arguments, [collect_run_facts(statistics)], [name]),
     )
 
 
-def _sides_of_all(files: _Files, names: Sequence[str], noise: float) -> Comparison:
+def _compare_sides_of_runs(files: _Files, names: Sequence[str], noise: float) -> Comparison:
     """Compare the two sides of several runs; raises UsageError where one has none, or others."""
-    from ssbench.comparison.sides import compare_sided, sided_run
+    from ssbench.comparison.sides import compare_sided, make_sided_run
     from ssbench.statistics.summary import summarize
 
     runs = []
     for name in names:
         with files.opened(name) as results:
             try:
-                runs.append(sided_run(summarize(results), _called(name)))
+                runs.append(make_sided_run(summarize(results), _shorten_name(name)))
             except ValueError as error:
                 raise UsageError(f"--sides: {Path(name).name}: {error} (--ab)") from None
     try:
@@ -285,57 +295,61 @@ def _sides_of_all(files: _Files, names: Sequence[str], noise: float) -> Comparis
         raise UsageError(f"--sides: {error}") from None
 
 
-def _conditions(texts: Sequence[str]) -> list[Condition]:
+def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse all; raises UsageError."""
-    from ssbench.comparison.conditions import check
-    from ssbench.scenario.conditions import parse_all
+    from ssbench.comparison.conditions import check_change_condition
+    from ssbench.scenario.conditions import parse_conditions
 
     conditions: list[Condition] = []
     for text in texts:
         try:
-            conditions += parse_all(text, relative=True, grouped=True)
+            conditions += parse_conditions(text, relative=True, grouped=True)
             for condition in conditions:
-                check(condition)
+                check_change_condition(condition)
         except ValueError as error:
             raise UsageError(f"--fail-if {error}") from None
     return conditions
 
 
-def _of_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Condition]:
+def _bind_to_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Condition]:
     """Return conditions as they are read where it is known which operations the runs define.
 
     Raises UsageError for one on an operation, or on a group of users, that no run has.
     """
-    from ssbench.scenario.conditions import parse
+    from ssbench.scenario.conditions import parse_condition
 
     try:
-        return [parse(each.text, relative=True, grouped=each.group in groups) for each in conditions]
+        return [
+            parse_condition(each.text, relative=True, grouped=each.group in groups) for each in conditions
+        ]
     except ValueError as error:
         raise UsageError(f"--fail-if {error}") from None
 
 
-def _read(files: _Files, names: Sequence[str], curves: list[RunCurves] | None = None) -> list[RunFigures]:
+def _read_runs(
+    files: _Files, names: Sequence[str], curves: list[RunCurves] | None = None
+) -> list[RunFigures]:
     """Return the figures of stat files; only they stay in memory, and what of ``curves`` is asked for."""
-    from ssbench.comparison.figures import figures_of
+    from ssbench.comparison.figures import make_run_figures
     from ssbench.statistics.summary import summarize
 
     runs = []
     for name in names:
         with files.opened(name) as results:
             statistics = summarize(results, over_time=curves is not None)
-            runs.append(figures_of(statistics, _called(name)))
+            runs.append(make_run_figures(statistics, _shorten_name(name)))
         if curves is not None:
-            curves += _curves(statistics, name, len(curves))
+            curves += _make_curves(statistics, name, len(curves))
     return runs
 
 
-def _curves(statistics: RunStatistics, name: str, drawn: int) -> list[RunCurves]:
+def _make_curves(statistics: RunStatistics, name: str, drawn: int) -> list[RunCurves]:
     """Return the curves of a run in a list, which is empty where enough are drawn already."""
-    from ssbench.comparison.curves import MOST_DRAWN, curves_of
+    from ssbench.comparison.curves import MAX_DRAWN_RUNS, make_run_curves
 
-    return [curves_of(statistics, _called(name))] if drawn < MOST_DRAWN else []
+    return [make_run_curves(statistics, _shorten_name(name))] if drawn < MAX_DRAWN_RUNS else []
 
 
-def _called(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Return a short name of a stat file."""
     return Path(name).name.removesuffix(".gz").removesuffix(".stat")

@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli.output_file import standard_output
-from ssbench.cli.parser import COMPLETES
+from ssbench.cli.output_file import open_standard_output
+from ssbench.cli.parser import COMPLETION_ATTRIBUTE
 
 EXAMPLE = "ssbench-master completion bash > ~/.local/share/bash-completion/completions/ssbench-master"
 
@@ -24,68 +24,68 @@ DESCRIPTION = (
 SHELLS = ("bash", "zsh", "fish")
 
 #: What the scripts ask this program for, with the words that each is.
-_WORDS = ("scenarios", "runs", "labels")
+_WORD_KINDS = ("scenarios", "runs", "labels")
 
 #: Kinds of values that may be a file instead.
-_OR_FILES = ("scenarios", "runs")
+_KINDS_OR_FILES = ("scenarios", "runs")
 
 #: In bash a word would end before an @.
-_BASH = """\
+_BASH_FUNCTION = """\
 COMP_WORDBREAKS=${{COMP_WORDBREAKS//@}}
 _ssbench_{kind}() {{
   compgen -W "$(ssbench-master completion --words {kind} 2>/dev/null)" -- "$1"
   {files}
 }}
 """
-_ZSH = """\
+_ZSH_FUNCTION = """\
 _ssbench_{kind}() {{
   compadd -- ${{(f)"$(ssbench-master completion --words {kind} 2>/dev/null)"}}
   {files}
 }}
 """
-_FISH = "(ssbench-master completion --words {kind} 2>/dev/null{files})"
+_FISH_WORDS = "(ssbench-master completion --words {kind} 2>/dev/null{files})"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help=", ".join(SHELLS))
     parser.add_argument("--worker", action="store_true", help="the script for ssbench-worker")
-    parser.add_argument("--words", choices=_WORDS, help=argparse.SUPPRESS)
+    parser.add_argument("--words", choices=_WORD_KINDS, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the script; raises UsageError without a shell."""
     if arguments.shell is None and arguments.words is None:
         raise UsageError(f"which shell: {', '.join(SHELLS)}?")
-    with standard_output() as out:
+    with open_standard_output() as out:
         if arguments.words:
-            out.writelines(f"{word}\n" for word in words(arguments.words))
+            out.writelines(f"{word}\n" for word in list_completion_words(arguments.words))
         else:
-            out.write(script(arguments.shell, worker=arguments.worker))
+            out.write(make_completion_script(arguments.shell, worker=arguments.worker))
             out.write("\n")
     return ExitCode.OK
 
 
-def words(kind: str) -> list[str]:
+def list_completion_words(kind: str) -> list[str]:
     """Return what a value of that kind may be."""
     if kind == "scenarios":
-        from ssbench.scenario.finding import shipped
+        from ssbench.scenario.finding import list_shipped_scenarios
 
-        return [name for name, _ in shipped()]
-    labels = _labels()
+        return [name for name, _ in list_shipped_scenarios()]
+    labels = _list_labels()
     return labels if kind == "labels" else ["last", "last-1", *(f"@{label}" for label in labels)]
 
 
-def _labels() -> list[str]:
+def _list_labels() -> list[str]:
     """Return the labels that the index of the folder of results has; a shell waits for them."""
     from ssbench.cli import archives
-    from ssbench.comparison.archive import INDEX
+    from ssbench.comparison.archive import INDEX_FILE
     from ssbench.run.folders import results_folder
 
     found: list[str] = []
     with suppress(sqlite3.Error, OSError, UsageError):
-        folder = archives.folder(argparse.Namespace(results_dir=None)) or results_folder()
-        address = f"{(folder / INDEX).absolute().as_uri()}?mode=ro"
+        folder = archives.choose_folder(argparse.Namespace(results_dir=None)) or results_folder()
+        address = f"{(folder / INDEX_FILE).absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as index:
             found = [
                 str(label)
@@ -97,19 +97,19 @@ def _labels() -> list[str]:
     return [label for label in found if label and all(each.isalnum() or each in "._+-" for each in label)]
 
 
-def script(shell: str, *, worker: bool = False) -> str:
+def make_completion_script(shell: str, *, worker: bool = False) -> str:
     """Return the script for a shell, made of the parser itself, so that it never misses an option."""
     import shtab
 
     from ssbench.cli import master, worker_options
 
     parser = worker_options.parser() if worker else master.parser(list(master.COMMANDS))
-    helps = _helps_of_authentication()
-    for action in _actions(parser):
+    helps = _list_auth_helps()
+    for action in _list_actions(parser):
         if action.help == argparse.SUPPRESS:
             action.help = helps.get(action.dest, action.help)
-        if (kind := getattr(action, COMPLETES, None)) is not None:
-            action.complete = _completer(kind)  # type: ignore[attr-defined]
+        if (kind := getattr(action, COMPLETION_ATTRIBUTE, None)) is not None:
+            action.complete = _make_completer(kind)  # type: ignore[attr-defined]
         elif action.type is Path or action.metavar in {"FILE", "LOG"}:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar == "DIR":
@@ -118,32 +118,34 @@ def script(shell: str, *, worker: bool = False) -> str:
     return text
 
 
-def _completer(kind: str) -> dict[str, object]:
+def _make_completer(kind: str) -> dict[str, object]:
     """Return what shtab takes for a kind of values, by shell."""
-    files = kind in _OR_FILES
+    files = kind in _KINDS_OR_FILES
     return {
         "bash": f"_ssbench_{kind}",
         "zsh": f"_ssbench_{kind}",
-        "fish": _FISH.format(kind=kind, files="; __fish_complete_path (commandline -ct)" if files else ""),
+        "fish": _FISH_WORDS.format(
+            kind=kind, files="; __fish_complete_path (commandline -ct)" if files else ""
+        ),
         "preamble": {
-            "bash": _BASH.format(kind=kind, files='compgen -f -- "$1"' if files else ":"),
-            "zsh": _ZSH.format(kind=kind, files="_files" if files else ":"),
+            "bash": _BASH_FUNCTION.format(kind=kind, files='compgen -f -- "$1"' if files else ":"),
+            "zsh": _ZSH_FUNCTION.format(kind=kind, files="_files" if files else ":"),
         },
     }
 
 
-def _helps_of_authentication() -> dict[str, str]:
+def _list_auth_helps() -> dict[str, str]:
     """Return the help of each option of authentication, which the help of a sub-command leaves out."""
     from ssbench.cli import auth_options
 
     page = argparse.ArgumentParser(add_help=False)
-    auth_options.add_arguments(page, in_help=True)
+    auth_options.add_auth_arguments(page, in_help=True)
     return {action.dest: str(action.help) for action in page._actions}
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def _list_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
-                yield from _actions(command)
+                yield from _list_actions(command)

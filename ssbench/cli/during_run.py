@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING
 
 from ssbench.results.formats import open_results
 from ssbench.results.reading import DamageError
-from ssbench.statistics.following import Counting
+from ssbench.statistics.following import FollowedStatistics
 from ssbench.statistics.summary import summarize
 
 if TYPE_CHECKING:
     from ssbench.results.block import ResultBlock
     from ssbench.results.description import RunSummary
-    from ssbench.results.sink import SoFar
+    from ssbench.results.sink import ReadSoFar
     from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two looks at the clock, and at the file where nothing was new.
-_EVERY = 0.5
+_LOOK_SECONDS = 0.5
 #: Nothing is counted where the master's loop took more than this share of a core: sending comes first.
-_BUSY = 0.25
+_BUSY_SHARE = 0.25
 #: The thread rests so many times as long as a block took it, so that the master does not seem to be busy.
-_REST = 4.0
+_REST_FACTOR = 4.0
 #: Of more results, whose latencies take 16 bytes each, none are kept in memory before the end of the run.
-MOST_RESULTS = 20_000_000
+MAX_RESULTS_IN_MEMORY = 20_000_000
 
 
-class DuringRun:
+class StatisticsDuringRun:
     """A :class:`~ssbench.results.Sink` that takes no results: these are in the stat file.
 
     ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summarize`. ``so_far`` tells of the run in
@@ -44,10 +44,10 @@ class DuringRun:
     """
 
     def __init__(self, by: Sequence[str], *, over_time: bool) -> None:
-        self.so_far: SoFar = lambda: None
+        self.so_far: ReadSoFar = lambda: None
         self._by = by
         self._over_time = over_time
-        self._counting: Counting | None = None
+        self._counting: FollowedStatistics | None = None
         self._thread: threading.Thread | None = None
         self._has_time, self._ended = threading.Event(), threading.Event()
         self._looked_at, self._cpu = time.monotonic(), time.thread_time()
@@ -57,10 +57,10 @@ class DuringRun:
 
     def tick(self, now: float) -> None:
         """Look how much time the loop leaves; the caller is its thread."""
-        if now < self._looked_at + _EVERY:
+        if now < self._looked_at + _LOOK_SECONDS:
             return
         cpu = time.thread_time()
-        idle = cpu - self._cpu < _BUSY * (now - self._looked_at)
+        idle = cpu - self._cpu < _BUSY_SHARE * (now - self._looked_at)
         self._looked_at, self._cpu = now, cpu
         if not idle:
             self._has_time.clear()
@@ -116,12 +116,12 @@ class DuringRun:
     def _count(self, path: Path) -> None:
         """Count what comes, when there is time; the body of the thread."""
         try:
-            self._counting = counting = Counting(path, self._by, over_time=self._over_time)
+            self._counting = counting = FollowedStatistics(path, self._by, over_time=self._over_time)
             while not self._ended.is_set():
                 began = time.thread_time()
                 found = counting.some()
-                self._ended.wait(_REST * (time.thread_time() - began) if found else _EVERY)
-                if counting.results > MOST_RESULTS or counting.needs_all_twice:
+                self._ended.wait(_REST_FACTOR * (time.thread_time() - began) if found else _LOOK_SECONDS)
+                if counting.results > MAX_RESULTS_IN_MEMORY or counting.needs_all_twice:
                     self._drop()
                     return
                 self._has_time.wait()

@@ -14,20 +14,20 @@ from contextlib import contextmanager
 from ssbench.base.errors import SsbenchError, UsageError
 
 #: The exit code, once it is known.
-_known: list[int] = []
+_noted_codes: list[int] = []
 
 
-def prepare() -> None:
-    """Let the process end at once after :func:`with_code`; to be called before other modules are imported.
+def end_without_freeing() -> None:
+    """Let the process end at once after :func:`note_exit_code`; to be called before other modules are imported.
 
     What is registered first is called last: threads were waited for and everything else that was registered
     was called.
     """
-    atexit.register(_end)
+    atexit.register(_end_at_once)
 
 
 @contextmanager
-def short_of_memory() -> Iterator[None]:
+def explain_memory_errors() -> Iterator[None]:
     """Have an error that a lack of memory caused raised as UsageError, one line for the user."""
     # Nothing here does linear algebra, for which numpy would start a thread on each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -36,20 +36,20 @@ def short_of_memory() -> Iterator[None]:
     except Exception as error:
         from ssbench.base import memory
 
-        text = memory.shortage(error)
+        text = memory.describe_memory_shortage(error)
         if text is None or isinstance(error, SsbenchError):
             raise
         raise UsageError(text) from None
 
 
-def with_code(code: int) -> int:
+def note_exit_code(code: int) -> int:
     """Take note of the exit code, and return it. Without one the process ends as usual."""
-    _known[:] = [code]
+    _noted_codes[:] = [code]
     return code
 
 
-def _end() -> None:
-    if not _known:
+def _end_at_once() -> None:
+    if not _noted_codes:
         return
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -57,4 +57,4 @@ def _end() -> None:
                 stream.flush()
     except (OSError, ValueError):  # Python says so, and has an exit code for that
         return
-    os._exit(_known[0])
+    os._exit(_noted_codes[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force, add_output, add_renamed
+from ssbench.cli.options import add_force_option, add_output_option, add_renamed_option
 
 _log = logging.getLogger(__name__)
 
@@ -17,41 +17,41 @@ EXAMPLE = "ssbench-master export FILE.stat.gz --output results.csv"
 
 DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
 
-#: The keys of :data:`ssbench.results.export.WRITERS`.
+#: The keys of :data:`ssbench.results.export.EXPORT_WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file(parser)
-    add_renamed(
+    archives.add_stat_file_arguments(parser)
+    add_renamed_option(
         parser,
         "--format",
         "-f",
         choices=_FORMATS,
         help="csv, jsonl (JSON lines) or parquet (default: that of the output file's suffix, or csv)",
     )
-    add_output(parser)
-    add_force(parser)
+    add_output_option(parser)
+    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
-    from ssbench.cli.stat_file import reading
-    from ssbench.results.export import WRITERS
+    from ssbench.cli.stat_file import open_stat_file
+    from ssbench.results.export import EXPORT_WRITERS
 
-    arguments.stats_file = archives.stat_file(arguments)
+    arguments.stats_file = archives.choose_stat_file(arguments)
     output: Path = arguments.output
     ending = output.suffix[1:].lower()
     format_ = arguments.format or (ending if ending in _FORMATS else "csv")
     if output == Path("-") and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
         raise UsageError("Parquet cannot be written to a terminal; give --output FILE")
-    output_file.check_all([output], arguments.stats_file, force=arguments.force)
-    write = WRITERS[format_]
-    with reading(arguments.stats_file) as results:
+    output_file.check_outputs([output], arguments.stats_file, force=arguments.force)
+    write = EXPORT_WRITERS[format_]
+    with open_stat_file(arguments.stats_file) as results:
         whole: list[Path] = []  # not where the reader of a pipe is gone
-        with output_file.writing(output, force=arguments.force, done=whole.append) as out:
+        with output_file.open_output(output, force=arguments.force, done=whole.append) as out:
             write(results, out.buffer)
         for warning in results.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)

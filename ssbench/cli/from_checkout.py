@@ -6,7 +6,7 @@ import importlib
 import sys
 
 
-def run(program: str, module: str) -> int:
+def run_from_checkout(program: str, module: str) -> int:
     """Run the ``main`` of a module; return its exit code, or 2 after one line on what is not installed."""
     if sys.version_info < (3, 11):  # noqa: UP036 - a checkout may be run with any Python
         sys.stderr.write(f"{program}: needs Python 3.11 or later, and this is {sys.version.split()[0]}\n")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 
-def program() -> str:
+def quote_own_command() -> str:
     """Return the words, quoted for a shell, that start this program again from the same folder."""
     called = sys.argv[0]
     if called.endswith(".py"):  # python -m MODULE, of which argv has the file
@@ -21,8 +21,8 @@ def program() -> str:
     return shlex.quote(Path(called).name if on_path else called)
 
 
-def report_command(*names: str) -> str:
+def make_report_command(*names: str) -> str:
     """Return what prints the report on stat files again: their paths, or ``last`` and the like."""
     # A name like an option needs the equals sign.
     options = [shlex.quote(f"--stats-file={each}" if each.startswith("-") else each) for each in names]
-    return f"{program()} report-scenario {' '.join(options)}"
+    return f"{quote_own_command()} report-scenario {' '.join(options)}"

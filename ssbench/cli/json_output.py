@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import printable
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force
+from ssbench.cli.options import add_force_option
 
 if TYPE_CHECKING:
-    from ssbench.base.record import Head
+    from ssbench.base.record import JsonHead
 
 _log = logging.getLogger(__name__)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_json_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the option, and ``--force``."""
-    add_option(parser)
-    add_force(parser)
+    add_json_option(parser)
+    add_force_option(parser)
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
+def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add the option to a sub-command that has ``--force``."""
     parser.add_argument(
         "--json",
@@ -34,23 +34,25 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check(arguments: argparse.Namespace) -> None:
+def check_json_output(arguments: argparse.Namespace) -> None:
     """Raise UsageError for a file that cannot be written; to be called before anything is done."""
     if arguments.json is not None:
-        output_file.check(arguments.json, force=arguments.force)
+        output_file.check_output(arguments.json, force=arguments.force)
 
 
-def alone(arguments: argparse.Namespace) -> bool:
+def is_json_alone(arguments: argparse.Namespace) -> bool:
     """Whether standard output is for JSON, and for nothing else."""
-    return arguments.json is not None and output_file.is_standard_output(arguments.json)
+    return arguments.json is not None and output_file.is_standard_output_name(arguments.json)
 
 
-def write(arguments: argparse.Namespace, made: Head | Iterable[str]) -> None:
+def write_json_output(arguments: argparse.Namespace, made: JsonHead | Iterable[str]) -> None:
     """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError."""
     if arguments.json is None:
         return
-    from ssbench.base.record import Head, parts
+    from ssbench.base.record import JsonHead, iterate_json
 
-    file, done = arguments.json, output_file.say_written
-    with output_file.writing(file, force=arguments.force, clean=printable.in_json, done=done) as out:
-        out.writelines(parts(made) if isinstance(made, Head) else made)
+    file, done = arguments.json, output_file.log_written
+    with output_file.open_output(
+        file, force=arguments.force, clean=printable.escape_in_json, done=done
+    ) as out:
+        out.writelines(iterate_json(made) if isinstance(made, JsonHead) else made)

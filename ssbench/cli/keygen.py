@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli.options import parsed
+from ssbench.cli.options import make_argument_type
 
 _log = logging.getLogger(__name__)
 
@@ -31,22 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--worker",
         metavar="NAME",
-        type=parsed(_name),
+        type=make_argument_type(_parse_worker_name),
         help="write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed; once"
         " that exists, the master accepts the keys in it and no others",
     )
     which.add_argument(
         "--revoke",
         metavar="NAME",
-        type=parsed(_name),
+        type=make_argument_type(_parse_worker_name),
         help="remove the key of one worker from the list; SIGHUP lets a running master read it again",
     )
 
 
-def _name(text: str) -> str:
+def _parse_worker_name(text: str) -> str:
     from ssbench.fleet import allowed
 
-    return allowed.check_name(text)
+    return allowed.check_key_name(text)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -54,17 +54,17 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.fleet import allowed, key
 
     if arguments.worker:
-        path = key.write_worker(arguments.file, arguments.worker)
+        path = key.write_worker_key(arguments.file, arguments.worker)
         _log.info(
             "Wrote %s; move it to the host of that worker. %s has its public half, which a running"
             " master reads on SIGHUP",
             path,
-            allowed.list_of(arguments.file),
+            allowed.allowed_list_path(arguments.file),
         )
     elif arguments.revoke:
-        allowed.revoke(allowed.list_of(arguments.file), arguments.revoke)
+        allowed.revoke_worker_key(allowed.allowed_list_path(arguments.file), arguments.revoke)
         _log.info("The key of %s is revoked; a running master learns it on SIGHUP", arguments.revoke)
     else:
-        key.write_new(arguments.file)
+        key.write_fleet_key(arguments.file)
         _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
     return ExitCode.OK

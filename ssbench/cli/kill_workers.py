@@ -23,8 +23,8 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    zmq_options.add_arguments(parser, _DEFAULT_IP)
-    json_output.add_arguments(parser)
+    zmq_options.add_zmq_arguments(parser, _DEFAULT_IP)
+    json_output.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -32,25 +32,25 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     The exit code says whether all that connected have exited.
     """
-    from ssbench.base.memory import refuse_too_little
-    from ssbench.fleet.shutdown import MOST_NAMED, Shutdown
+    from ssbench.base.memory import check_memory_available
+    from ssbench.fleet.shutdown import MAX_NAMED_WORKERS, Shutdown
     from ssbench.fleet.sockets import MasterSockets
 
-    json_output.check(arguments)
-    address = zmq_options.address(arguments, _DEFAULT_IP)
-    refuse_too_little()
-    with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
+    json_output.check_json_output(arguments)
+    address = zmq_options.make_bind_address(arguments, _DEFAULT_IP)
+    check_memory_available()
+    with MasterSockets(address, zmq_options.read_chosen_key(arguments)) as sockets:
         shutdown = Shutdown(sockets)
         shutdown.run()
     left = [*shutdown.remaining.values()]
-    for name in left[:MOST_NAMED]:
+    for name in left[:MAX_NAMED_WORKERS]:
         _log.warning("%s did not exit", name)
-    exited, more = len(shutdown.exited), max(0, len(left) - MOST_NAMED) + len(shutdown.turned_away)
+    exited, more = len(shutdown.exited), max(0, len(left) - MAX_NAMED_WORKERS) + len(shutdown.turned_away)
     if more:
         _log.warning("%d more worker%s did not exit", more, "" if more == 1 else "s")
     if exited:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    json_output.write(arguments, shutdown.report())
+    json_output.write_json_output(arguments, shutdown.report())
     return shutdown.exit_code

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ssbench.run.companions import Companion, Companions
 
 #: A module of options in a package of this kind, in the order of the help.
-CLUSTER = "ssbench.cluster.run_options"
-METRICS = "ssbench.monitoring.metrics_options"
-WEB = "ssbench.monitoring.web_options"
+CLUSTER_OPTIONS = "ssbench.cluster.run_options"
+METRICS_OPTIONS = "ssbench.monitoring.metrics_options"
+WEB_OPTIONS = "ssbench.monitoring.web_options"
 
 
-class _Options(Protocol):
+class _LeafOptions(Protocol):
     """What such a module has."""
 
     @staticmethod
@@ -32,20 +32,23 @@ class _Options(Protocol):
         """Return a context for all runs; None where the options ask for nothing. It raises UsageError."""
 
 
-def add_arguments(name: str, parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_leaf_arguments(name: str, parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options of one of the modules that are named above."""
-    _options(name).add_arguments(parser)
+    _import_options(name).add_arguments(parser)
 
 
 @contextmanager
-def companions(arguments: argparse.Namespace) -> Iterator[Companions]:
+def open_companions(arguments: argparse.Namespace) -> Iterator[Companions]:
     """Yield what all of the options ask for; raises UsageError where that is not possible."""
     from ssbench.run.companions import Companions
 
     with ExitStack() as stack:
-        found = [stack.enter_context(_options(name).companion(arguments)) for name in (CLUSTER, METRICS, WEB)]
+        found = [
+            stack.enter_context(_import_options(name).companion(arguments))
+            for name in (CLUSTER_OPTIONS, METRICS_OPTIONS, WEB_OPTIONS)
+        ]
         yield Companions([each for each in found if each is not None])
 
 
-def _options(name: str) -> _Options:
-    return cast(_Options, importlib.import_module(name))
+def _import_options(name: str) -> _LeafOptions:
+    return cast(_LeafOptions, importlib.import_module(name))

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, json_output, output_file
-from ssbench.cli.options import add_format, positive_int
-from ssbench.cli.parser import completes
+from ssbench.cli.options import add_format_option, positive_int
+from ssbench.cli.parser import set_completion_kind
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -25,9 +25,9 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_argument(parser, "the folder")
+    archives.add_results_dir(parser, "the folder")
     label = parser.add_argument("--label", metavar="LABEL", help="only runs with this label")
-    completes(label, "labels")
+    set_completion_kind(label, "labels")
     parser.add_argument("--scenario", metavar="NAME", help="only runs of the scenario of this name")
     parser.add_argument(
         "-n",
@@ -43,38 +43,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show with bars how runs of each scenario developed, where a new level began, and where version,"
         " machines, seed or load changed",
     )
-    add_format(parser, Product.LIST)
-    json_output.add_arguments(parser)
+    add_format_option(parser, Product.LIST)
+    json_output.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
-    json_output.check(arguments)
+    json_output.check_json_output(arguments)
     archive = archives.open_archive(arguments)
     everything = archive.entries()
     entries = [
-        (_reference(back), entry)
+        (_format_reference(back), entry)
         for back, entry in zip(reversed(range(len(everything))), everything, strict=True)
         if arguments.label in {None, entry.label} and arguments.scenario in {None, entry.scenario}
     ]
-    archives.warn(archive)
+    archives.warn_of_unreadable(archive)
     entries = entries[-arguments.number :]
     product, shown = (
         (Product.TREND, [entry for _, entry in entries]) if arguments.trend else (Product.LIST, entries)
     )
-    if not json_output.alone(arguments):
-        with output_file.standard_output(printable.of(arguments.format)) as out:
-            view = output_file.view(out, verbose=arguments.verbose)
+    if not json_output.is_json_alone(arguments):
+        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
+            view = output_file.make_view(out, verbose=arguments.verbose)
             # A table is no text to read line by line: it may use all of a wide terminal.
-            view = replace(view, columns=max(output_file.terminal_columns(out) or 0, view.columns))
+            view = replace(view, columns=max(output_file.measure_terminal(out) or 0, view.columns))
             if arguments.verbose and not arguments.trend:  # nothing is cut
                 view = replace(view, wide=True)
-            out.writelines(products.parts(product, arguments.format, shown, view))
+            out.writelines(products.make_product_parts(product, arguments.format, shown, view))
     if arguments.json:
-        json_output.write(arguments, products.parts(product, "json", shown))
+        json_output.write_json_output(arguments, products.make_product_parts(product, "json", shown))
     return ExitCode.OK
 
 
-def _reference(back: int) -> str:
+def _format_reference(back: int) -> str:
     """Return what a run is called that has so many after it."""
     return f"last-{back}" if back else "last"

@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ssbench.base.option import Group
+from ssbench.base.option import OptionGroup
 from ssbench.cli import option_table
 from ssbench.cli.options import (
+    parse_share,
+    parse_warm_up,
+    parse_whole_seconds,
     positive_int,
-    rate,
-    seconds,
+    positive_rate,
+    positive_seconds,
     seconds_or_0,
-    share,
-    warm_up,
-    whole_seconds_or_0,
 )
 from ssbench.run.options import RunOptions
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_load_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     group = parser.add_argument_group(
         "load",
@@ -40,13 +40,13 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
         "-r",
         "--run-seconds",
         metavar="SECONDS",
-        type=seconds,
+        type=positive_seconds,
         help="run for this long; overrides a number of operations, that of -o too",
     )
     group.add_argument(
         "--rate",
         metavar="N",
-        type=rate,
+        type=positive_rate,
         help="operations a second that are due whatever the store does (an open loop); -u then bounds those"
         " in flight (default: a user sends the next when its last one has ended)",
     )
@@ -67,14 +67,14 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--warmup",
         metavar="SECONDS",
-        type=warm_up,
+        type=parse_warm_up,
         help="leave the results of this first part of the run out of the report; auto: until the rate is"
         " steady, in runs of a minute or more (default: 0)",
     )
     group.add_argument(
         "--until",
         metavar="PERCENT",
-        type=share,
+        type=parse_share,
         help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
         " -r bounds the time (default: the run does not end early)",
     )
@@ -120,11 +120,11 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--delete-after",
         metavar="SECONDS",
-        type=whole_seconds_or_0,
+        type=parse_whole_seconds,
         help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
-    option_table.add(group, RunOptions, Group.LOAD)
+    option_table.add_option_arguments(group, RunOptions, OptionGroup.LOAD)
     group.add_argument(
         "--existing",
         metavar="CONTAINER",

@@ -7,13 +7,13 @@ import logging
 from ssbench.run import terminal
 
 
-class _Handler(logging.Handler):
+class _StandardErrorHandler(logging.Handler):
     """Writes to the current ``sys.stderr``, which a progress bar replaces while it is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
-            if record.levelno <= logging.INFO and terminal.passes():
+            if record.levelno <= logging.INFO and terminal.messages_disappear():
                 terminal.write_passing(text.partition("\n")[0])
             else:
                 terminal.write_line(text, record.levelname)
@@ -21,15 +21,15 @@ class _Handler(logging.Handler):
             self.handleError(record)
 
 
-def set_up(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
+def set_up_logging(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
     """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet.
 
     From then on nothing that is written there can block or end the program.
     """
-    terminal.set_up()
+    terminal.set_up_terminal()
     stamped = verbose or time_stamps
     logging.basicConfig(
-        handlers=[_Handler()],
+        handlers=[_StandardErrorHandler()],
         level=logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO,
         format="%(asctime)s %(levelname)s:%(message)s" if stamped else "%(levelname)s:%(message)s",
         force=True,

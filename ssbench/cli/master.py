@@ -47,13 +47,13 @@ _MODULES = {
 }
 
 #: Sub-commands that work where a file with settings is wrong.
-_NO_SETTINGS = ("config", "completion", "schema", "keygen")
+_COMMANDS_WITHOUT_SETTINGS = ("config", "completion", "schema", "keygen")
 
-_VERBOSE = "log DEBUG lines too, with time stamps"
-_QUIET = "log warnings and errors only; show no progress"
+_VERBOSE_HELP = "log DEBUG lines too, with time stamps"
+_QUIET_HELP = "log warnings and errors only; show no progress"
 
 #: What asks for help, followed by the name of a sub-command or "auth".
-_HELP = ("help", "--help", "-h")
+_HELP_WORDS = ("help", "--help", "-h")
 
 _EXIT_CODES = {
     ExitCode.OK: "all went well",
@@ -69,8 +69,8 @@ _EXIT_CODES = {
 }
 
 #: Those of every sub-command, and the further ones of some.
-_USUAL = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
-_MORE = {
+_USUAL_CODES = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
+_FURTHER_CODES = {
     "run-scenario": set(ExitCode),
     "prepare": {ExitCode.FAILED, ExitCode.CLUSTER, ExitCode.WORKERS},
     "report-scenario": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
@@ -79,7 +79,7 @@ _MORE = {
     "kill-workers": {ExitCode.FAILED},
     "local-swift": {ExitCode.CLUSTER},
 }
-_TOPICS = "'ssbench-master help auth' lists the options of authentication. "
+_TOPICS_HELP = "'ssbench-master help auth' lists the options of authentication. "
 
 
 def parser(argv: Sequence[str]) -> Parser:
@@ -88,11 +88,11 @@ def parser(argv: Sequence[str]) -> Parser:
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
         example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
-        epilog=_TOPICS + _exit_codes(set(ExitCode)),
+        epilog=_TOPICS_HELP + _describe_exit_codes(set(ExitCode)),
     )
     made.add_argument("--version", action="version", version=f"ssbench {__version__}")
-    made.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE)
-    made.add_argument("-q", "--quiet", action="store_true", help=_QUIET)
+    made.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE_HELP)
+    made.add_argument("-q", "--quiet", action="store_true", help=_QUIET_HELP)
     commands = made.add_subparsers(title="sub-commands", metavar="SUBCOMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name not in argv:
@@ -106,27 +106,27 @@ def parser(argv: Sequence[str]) -> Parser:
             brief=getattr(module, "BRIEF", ()),
             help=summary,
             description=module.DESCRIPTION,
-            epilog=_exit_codes(_USUAL | _MORE.get(name, set())),
+            epilog=_describe_exit_codes(_USUAL_CODES | _FURTHER_CODES.get(name, set())),
         )
         module.add_arguments(command)
         # After the sub-command too. With a default they would undo the same option before it.
-        command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
-        command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
+        command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE_HELP)
+        command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET_HELP)
         command.add_opposites()
         command.set_defaults(run=module.run, refuse=command.error)
     return made
 
 
-def parsers() -> Mapping[str, Parser]:
+def make_command_parsers() -> Mapping[str, Parser]:
     """Return the parsers of the sub-commands that have settings, and that of ssbench-worker as ``worker``."""
     from ssbench.cli import worker_options
 
-    names = [name for name in COMMANDS if name not in _NO_SETTINGS]
-    made = sub_parsers(parser(names))
+    names = [name for name in COMMANDS if name not in _COMMANDS_WITHOUT_SETTINGS]
+    made = find_sub_parsers(parser(names))
     return {**{name: made[name] for name in names}, "worker": worker_options.parser()}
 
 
-def sub_parsers(made: Parser) -> Mapping[str, Parser]:
+def find_sub_parsers(made: Parser) -> Mapping[str, Parser]:
     """Return the parsers of the sub-commands of ``made`` by their names."""
     (action,) = (each for each in made._actions if isinstance(each, _SubParsersAction))
     return action.choices
@@ -135,13 +135,13 @@ def sub_parsers(made: Parser) -> Mapping[str, Parser]:
 def _use_settings(made: Parser, argv: Sequence[str]) -> None:
     """Let the environment and files set what the command line does not; raises UsageError."""
     command = next((each for each in argv if not each.startswith("-")), "")
-    if command in COMMANDS and command not in _NO_SETTINGS:
+    if command in COMMANDS and command not in _COMMANDS_WITHOUT_SETTINGS:
         from ssbench.cli import settings
 
-        settings.use(command, sub_parsers(made)[command], cache(parsers), argv)
+        settings.use_settings(command, find_sub_parsers(made)[command], cache(make_command_parsers), argv)
 
 
-def _exit_codes(codes: Container[ExitCode]) -> str:
+def _describe_exit_codes(codes: Container[ExitCode]) -> str:
     """Return the last lines of the help, on some of the exit codes."""
     return "Exit codes: " + " ".join(
         f"{code}: {text}." for code, text in _EXIT_CODES.items() if code in codes
@@ -151,11 +151,11 @@ def _exit_codes(codes: Container[ExitCode]) -> str:
 def _print_page(argv: Sequence[str]) -> bool:
     """Print what is not the help of a sub-command: the first screen, or the page of a topic."""
     if not argv:
-        page = _first_screen(__version__, COMMANDS)
-    elif len(argv) > 1 and argv[-2] in _HELP and argv[-1] == "auth":
+        page = _format_first_screen(__version__, COMMANDS)
+    elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] == "auth":
         from ssbench.cli import auth_options
 
-        page = auth_options.help_page()
+        page = auth_options.format_auth_help()
     else:
         if argv[0] == "help" and len(argv) == 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
             topics = [*COMMANDS, "auth"]
@@ -164,9 +164,9 @@ def _print_page(argv: Sequence[str]) -> bool:
                 " (see 'ssbench-master --help')"
             )
         return False
-    from ssbench.cli.output_file import standard_output
+    from ssbench.cli.output_file import open_standard_output
 
-    with standard_output() as out:
+    with open_standard_output() as out:
         out.write(page)
     return True
 
@@ -175,9 +175,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-master``; return its exit code. Without arguments the process ends at once after it."""
     if argv is not None:
         return _main(argv)
-    interruption.begin("ssbench-master")
-    ending.prepare()
-    return ending.with_code(_main(sys.argv[1:]))
+    interruption.handle_interrupts("ssbench-master")
+    ending.end_without_freeing()
+    return ending.note_exit_code(_main(sys.argv[1:]))
 
 
 def _main(argv: list[str]) -> int:
@@ -191,8 +191,8 @@ def _main(argv: list[str]) -> int:
         arguments, unknown = made.parse_known_args(argv)
         if unknown:  # the parser of all sub-commands would name its own help
             arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
-        with ending.short_of_memory():
-            return _carry_out(arguments)
+        with ending.explain_memory_errors():
+            return _run_command(arguments)
     except SsbenchError as error:
         from ssbench.run import terminal
 
@@ -203,7 +203,7 @@ def _main(argv: list[str]) -> int:
         return ExitCode.INTERRUPTED
 
 
-def _carry_out(arguments: Namespace) -> int:
+def _run_command(arguments: Namespace) -> int:
     """Do what was asked for; return the exit code."""
     # Here, because --help does without.
     import logging
@@ -211,13 +211,13 @@ def _carry_out(arguments: Namespace) -> int:
     from ssbench.cli import logs, settings, unfit
 
     log = logging.getLogger(__name__)
-    logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
-    for warning in settings.mistyped(parsers, os.environ):
+    logs.set_up_logging(verbose=arguments.verbose, quiet=arguments.quiet)
+    for warning in settings.describe_mistyped(make_command_parsers, os.environ):
         log.warning("%s", warning)
     try:
         code: ExitCode = arguments.run(arguments)
     except SsbenchError as error:
-        more = unfit.sources(arguments, str(error)) if isinstance(error, UsageError) else ""
+        more = unfit.describe_option_sources(arguments, str(error)) if isinstance(error, UsageError) else ""
         log.error("%s%s", error, more)
         return error.exit_code
     except KeyboardInterrupt:
@@ -226,7 +226,7 @@ def _carry_out(arguments: Namespace) -> int:
     return code
 
 
-_LINES = """\
+_FIRST_SCREEN = """\
 ssbench {version}, a benchmark for OpenStack Swift
 Try it:     ssbench-master run-scenario -f very_small --local-swift --workers 2
 Your Swift: ssbench-master run-scenario -f small --workers 2   (see help auth)
@@ -236,14 +236,14 @@ Help:       ssbench-master COMMAND --help, ssbench-master help auth
 """
 
 
-def _first_screen(version: str, commands: Iterable[str]) -> str:
+def _format_first_screen(version: str, commands: Iterable[str]) -> str:
     """Return some eight lines of 80 columns at most."""
     import textwrap
 
     wrapped = textwrap.wrap(
         "Commands:   " + ", ".join(commands), 80, subsequent_indent=" " * 12, break_on_hyphens=False
     )
-    return _LINES.format(version=version) + "\n".join(wrapped) + "\n"
+    return _FIRST_SCREEN.format(version=version) + "\n".join(wrapped) + "\n"
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.loading import loading
-from ssbench.cli.options import add_force
-from ssbench.cli.parser import completes
+from ssbench.cli.loading import import_faster
+from ssbench.cli.options import add_force_option
+from ssbench.cli.parser import set_completion_kind
 
 _log = logging.getLogger(__name__)
 
@@ -29,28 +29,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument(
         "files", metavar="FILE", nargs="+", type=Path, help="a stat file; or last, last-1, @LABEL"
     )
-    completes(files, "runs")
+    set_completion_kind(files, "runs")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, required=True, help="the stat file to write"
     )
-    archives.add_argument(parser, "where last and @LABEL are looked for")
-    add_force(parser)
+    archives.add_results_dir(parser, "where last and @LABEL are looked for")
+    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises StatFileError, and UsageError where the runs do not fit."""
-    with loading():
-        from ssbench.results.several import SeveralResults
+    with import_faster():
+        from ssbench.results.several import MergedResults
 
-    paths = [Path(each) for each in archives.resolve(arguments, map(str, arguments.files))]
+    paths = [Path(each) for each in archives.resolve_references(arguments, map(str, arguments.files))]
     output: Path = arguments.output
     if str(output) == "-" and sys.stdout and sys.stdout.isatty():
         raise UsageError("a stat file cannot be written to a terminal; give --output FILE")
     for path in paths:
-        output_file.check_all([output], path, force=arguments.force)
-    results = SeveralResults(paths)
+        output_file.check_outputs([output], path, force=arguments.force)
+    results = MergedResults(paths)
     whole: list[Path] = []  # not where the reader of a pipe is gone
-    with output_file.writing(output, force=arguments.force, done=whole.append) as out:
+    with output_file.open_output(output, force=arguments.force, done=whole.append) as out:
         results.copy_to(out.buffer)
     for warning in results.warnings:
         _log.warning("%s", warning)

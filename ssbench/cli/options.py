@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
-def _number(convert: Callable[[str], float], low: float, high: float, expected: str) -> Callable[[str], Any]:
+def _make_number_type(
+    convert: Callable[[str], float], low: float, high: float, expected: str
+) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             value = convert(text)
@@ -33,7 +35,7 @@ def _number(convert: Callable[[str], float], low: float, high: float, expected: 
     return parse
 
 
-def parsed(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+def make_argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return a type of values whose error is what the ValueError of ``parse`` says."""
 
     def checked(text: str) -> _Value:
@@ -45,46 +47,54 @@ def parsed(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return checked
 
 
-positive_int = _number(int, 1, 2**62, "a whole number of 1 or more")
-non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
-seconds = _number(quantities.seconds, 1e-9, 1e9, f"a time above 0, {quantities.TIME_EXAMPLES}")
-seconds_or_0 = _number(quantities.seconds, 0, 1e9, f"a time of 0 or more, {quantities.TIME_EXAMPLES}")
-size = _number(quantities.size, 1, 2**62, f"a number of bytes, {quantities.SIZE_EXAMPLES}")
-rate = _number(float, 1e-6, 1e7, "a number of operations a second above 0")
-port = _number(int, 1, 65535, "a port number from 1 to 65535")
-percentile = _number(float, 1, 100, "a percentile from 1 to 100")
+positive_int = _make_number_type(int, 1, 2**62, "a whole number of 1 or more")
+non_negative_int = _make_number_type(int, 0, 2**62, "a whole number of 0 or more")
+positive_seconds = _make_number_type(
+    quantities.parse_seconds, 1e-9, 1e9, f"a time above 0, {quantities.TIME_EXAMPLES}"
+)
+seconds_or_0 = _make_number_type(
+    quantities.parse_seconds, 0, 1e9, f"a time of 0 or more, {quantities.TIME_EXAMPLES}"
+)
+positive_size = _make_number_type(
+    quantities.parse_size, 1, 2**62, f"a number of bytes, {quantities.SIZE_EXAMPLES}"
+)
+positive_rate = _make_number_type(float, 1e-6, 1e7, "a number of operations a second above 0")
+port_number = _make_number_type(int, 1, 65535, "a port number from 1 to 65535")
+percentile_number = _make_number_type(float, 1, 100, "a percentile from 1 to 100")
 
 
 #: The word for a time that is derived from the results.
-AUTOMATIC = "auto"
+AUTOMATIC_WORD = "auto"
 
 
-def warm_up(text: str) -> float | str:
+def parse_warm_up(text: str) -> float | str:
     """Parse a time of 0 or more, or ``auto``."""
-    return text if text == AUTOMATIC else float(seconds_or_0(text))
+    return text if text == AUTOMATIC_WORD else float(seconds_or_0(text))
 
 
-def label(text: str) -> str:
+def parse_label(text: str) -> str:
     """Parse a word that names runs."""
     if not text or len(text) > 100 or not text.isprintable() or text != text.strip() or text.startswith("@"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a label: a printable text without @ before it")
     return text
 
 
-def urls(text: str) -> list[str]:
+def parse_urls(text: str) -> list[str]:
     """Parse URLs with spaces between them: the value of a variable that a shell may not split, as zsh."""
     if not (found := text.split()):
         raise argparse.ArgumentTypeError("expected a URL, not an empty text")
     return found
 
 
-def share(text: str) -> float:
+def parse_share(text: str) -> float:
     """Parse a percentage above 0 and below 100, as in 2% or 2, and return it as a share."""
-    parsed: float = _number(float, 1e-6, 99.999999, "a percentage such as 2%")(text.strip().removesuffix("%"))
+    parsed: float = _make_number_type(float, 1e-6, 99.999999, "a percentage such as 2%")(
+        text.strip().removesuffix("%")
+    )
     return parsed / 100
 
 
-def whole_seconds_or_0(text: str) -> int:
+def parse_whole_seconds(text: str) -> int:
     """Parse a time that Swift takes, which knows no fractions."""
     value: float = seconds_or_0(text)
     if not value.is_integer():
@@ -92,12 +102,12 @@ def whole_seconds_or_0(text: str) -> int:
     return int(value)
 
 
-def percentiles(text: str) -> list[float]:
+def parse_percentiles(text: str) -> list[float]:
     """Parse percentiles with commas between them."""
-    return [percentile(part) for part in text.split(",")]
+    return [percentile_number(part) for part in text.split(",")]
 
 
-def add_renamed(
+def add_renamed_option(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup, name: str, old: str, **settings: Any
 ) -> None:
     """Add an option, and an ``old`` letter for it that scripts may use but the help does not show.
@@ -109,11 +119,11 @@ def add_renamed(
     parser.add_argument(old, dest=name[2:].replace("-", "_"), **hidden)
 
 
-def add_percentiles(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--pctile``; see :func:`chosen_percentiles`."""
+def add_percentiles_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--pctile``; see :func:`choose_percentiles`."""
     parser.add_argument(
         "--pctile",
-        type=percentiles,
+        type=parse_percentiles,
         action="extend",
         metavar="N[,N...]",
         help="percentiles of latencies to report, from 1 to 100, as in 95,99.9; the first is that of the"
@@ -121,8 +131,8 @@ def add_percentiles(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -
     )
 
 
-def add_report(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--report`` and ``--csv``; see :func:`chosen_report`."""
+def add_report_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--report`` and ``--csv``; see :func:`choose_report`."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--report",
@@ -133,7 +143,7 @@ def add_report(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> Non
     choice.add_argument("--csv", action="store_true", help="print the report as CSV")
 
 
-def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
+def choose_report(arguments: argparse.Namespace) -> tuple[str, bool]:
     """Return the name of the report that was asked for, and whether its summary is to be long."""
     if arguments.csv:
         return "csv", False
@@ -141,18 +151,18 @@ def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
     return name, arguments.verbose or name == "full"
 
 
-def _condition(text: str) -> Condition:
+def _parse_condition(text: str) -> Condition:
     """Parse a condition of ``--fail-if``."""
     from ssbench.scenario import conditions  # here, because it brings the tables of operations and of figures
 
-    return conditions.parse(text, grouped=True)
+    return conditions.parse_condition(text, grouped=True)
 
 
-def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_fail_if_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--fail-if``."""
     parser.add_argument(
         "--fail-if",
-        type=parsed(_condition),
+        type=make_argument_type(_parse_condition),
         action="append",
         default=[],
         metavar="CONDITION",
@@ -162,8 +172,8 @@ def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
     )
 
 
-def add_undecided(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--undecided``; see :func:`chosen_undecided`."""
+def add_undecided_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--undecided``; see :func:`choose_undecided`."""
     parser.add_argument(
         "--undecided",
         choices=[each.value for each in Undecided],
@@ -172,35 +182,35 @@ def add_undecided(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     )
 
 
-def chosen_undecided(arguments: argparse.Namespace) -> Undecided:
+def choose_undecided(arguments: argparse.Namespace) -> Undecided:
     """Return what an undecided condition counts as."""
     return Undecided(arguments.undecided or Undecided.REPORT.value)
 
 
-def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:
+def choose_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:
     """Return the percentile of the table, and the others that were asked for."""
     first, *more = dict.fromkeys(arguments.pctile or [95.0])
     return first, tuple(more)
 
 
-def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_force_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--force`` for a sub-command that writes files."""
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
-def add_format(parser: argparse.ArgumentParser, product: Product) -> None:
+def add_format_option(parser: argparse.ArgumentParser, product: Product) -> None:
     """Add ``--format`` with the formats of a product."""
     parser.add_argument(
         "--format",
-        choices=products.names(product),
+        choices=products.format_names(product),
         default="text",
         help="how it is written (default: %(default)s)",
     )
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_output_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--output`` for a sub-command that writes one file."""
-    add_renamed(
+    add_renamed_option(
         parser,
         "--output",
         "-o",
@@ -211,7 +221,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
+def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
     """Return what FILE or an option that is the same names; raises UsageError unless one of them does.
 
     ``twice`` and ``none`` are the messages of that error.

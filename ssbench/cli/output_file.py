@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _View = TypeVar("_View", bound="View")
 
 #: Lines of text that are longer are tiring to read.
-_MOST_COLUMNS = 160
+_MAX_COLUMNS = 160
 
 
 class _ReaderGoneError(Exception):
@@ -35,24 +35,24 @@ class _ReaderGoneError(Exception):
 
 
 @contextmanager
-def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[TextIO]:
+def open_standard_output(clean: Callable[[str], str] = printable.make_printable_lines) -> Iterator[TextIO]:
     """Yield standard output; ``clean`` makes texts printable.
 
     Raises UsageError when it is closed or cannot be written. Where its reader is gone, the context ends
     there: that is no failure.
     """
-    with suppress(_ReaderGoneError), _standard_output(clean) as out:
+    with suppress(_ReaderGoneError), _open_standard_output(clean) as out:
         yield out
 
 
 @contextmanager
-def _standard_output(clean: Callable[[str], str]) -> Iterator[TextIO]:
+def _open_standard_output(clean: Callable[[str], str]) -> Iterator[TextIO]:
     if sys.stdout is None:  # closed by the shell; typeshed does not know
         raise UsageError("standard output is closed")
     terminal.end_row()
-    terminal.drain()  # standard error may be the same file or terminal, and comes first there
+    terminal.drain_output()  # standard error may be the same file or terminal, and comes first there
     try:
-        yield printable.stream(sys.stdout, clean)
+        yield printable.make_printable_stream(sys.stdout, clean)
         sys.stdout.flush()
     except OSError as error:
         # Otherwise the interpreter would try to flush it again at its end.
@@ -62,26 +62,26 @@ def _standard_output(clean: Callable[[str], str]) -> Iterator[TextIO]:
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
 
 
-def view(out: TextIO, *, verbose: bool = False) -> View:
+def make_view(out: TextIO, *, verbose: bool = False) -> View:
     """Return what a document is written for: a terminal has its columns, all else the usual 80."""
     # Here, because --help does without.
     from ssbench.document.elements import View
 
-    return fitted(View(verbose=verbose), out)
+    return fit_view(View(verbose=verbose), out)
 
 
-def fitted(wanted: _View, out: TextIO) -> _View:
+def fit_view(wanted: _View, out: TextIO) -> _View:
     """Return a view with the columns and the encoding of a file, and with colours where they are wanted."""
-    from ssbench.document.columns import WIDTH
+    from ssbench.document.columns import DEFAULT_COLUMNS
 
-    columns = min(max(terminal_columns(out) or 0, WIDTH), _MOST_COLUMNS)
-    coloured = colour.wanted(out)
+    columns = min(max(measure_terminal(out) or 0, DEFAULT_COLUMNS), _MAX_COLUMNS)
+    coloured = colour.wants_colours(out)
     if coloured and isinstance(out, printable.PrintableStream):
         out.let_paint()
     return replace(wanted, columns=columns, encoding=out.encoding or "utf-8", coloured=coloured)
 
 
-def terminal_columns(out: TextIO) -> int | None:
+def measure_terminal(out: TextIO) -> int | None:
     """Return the width of the terminal that a stream is; None where it is none, or does not tell."""
     try:
         return os.get_terminal_size(out.fileno()).columns or None
@@ -89,21 +89,21 @@ def terminal_columns(out: TextIO) -> int | None:
         return None
 
 
-def check_all(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:
-    """Check several outputs before anything is read or written: as :func:`check`, and that they differ."""
+def check_outputs(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:
+    """Check several outputs before anything is read or written: as :func:`check_output`, and that they differ."""
     for index, output in enumerate(outputs):
-        if stats_file is not None and _same_file(output, stats_file):
+        if stats_file is not None and _is_same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
-        check(output, force=force)
-        if not is_standard_output(output) and output.resolve() in [
+        check_output(output, force=force)
+        if not is_standard_output_name(output) and output.resolve() in [
             other.resolve() for other in outputs[:index]
         ]:
             raise UsageError(f"{output}: given for two outputs")
 
 
-def check(output: Path, *, force: bool) -> None:
+def check_output(output: Path, *, force: bool) -> None:
     """Raise UsageError when it cannot be written, or would be overwritten without ``force``."""
-    if is_standard_output(output):
+    if is_standard_output_name(output):
         return
     try:
         mode = output.stat().st_mode
@@ -113,21 +113,21 @@ def check(output: Path, *, force: bool) -> None:
             raise UsageError(f"{output}: cannot be written: {os.strerror(errno.ENOENT)}") from None
         return
     except (OSError, ValueError) as error:
-        raise _not_writable(output, error) from None
+        raise _make_write_error(output, error) from None
     if stat.S_ISDIR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         raise UsageError(f"{output}: is not a regular file")
     if stat.S_ISREG(mode) and not force:
         raise UsageError(f"{output}: exists already; give another name, or --force to overwrite it")
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def _is_same_file(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
     except (OSError, ValueError):
         return False
 
 
-def is_standard_output(output: Path) -> bool:
+def is_standard_output_name(output: Path) -> bool:
     """Return whether the name is ``-`` or another name of standard output, such as ``/dev/stdout``."""
     if output == Path("-"):
         return True
@@ -137,56 +137,56 @@ def is_standard_output(output: Path) -> bool:
         return False
 
 
-def is_stream(output: Path) -> bool:
+def is_stream_path(output: Path) -> bool:
     """Return whether something is there that is no regular file: a pipe, a device."""
     return output.exists() and not output.is_file()
 
 
 @contextmanager
-def writing(
+def open_output(
     output: Path,
     *,
     force: bool = False,
-    clean: Callable[[str], str] = printable.shown,
+    clean: Callable[[str], str] = printable.make_printable_lines,
     done: Callable[[Path], object] | None = None,
 ) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
-    ``clean`` makes texts printable: :func:`ssbench.base.printable.in_json` does so without a loss.
+    ``clean`` makes texts printable: :func:`ssbench.base.printable.escape_in_json` does so without a loss.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
-    as :func:`check` does, and when it cannot be written. Where its reader is gone, the context ends there.
+    as :func:`check_output` does, and when it cannot be written. Where its reader is gone, the context ends there.
     ``done`` is called with the output when all of it has been written.
     """
     with suppress(_ReaderGoneError):
-        with _writing(output, force=force, clean=clean) as out:
+        with _open_output(output, force=force, clean=clean) as out:
             yield out
         if done is not None:
             done(output)
 
 
 @contextmanager
-def _writing(output: Path, *, force: bool, clean: Callable[[str], str]) -> Iterator[TextIO]:
-    check(output, force=force)
-    if is_standard_output(output):
-        with _standard_output(clean) as stdout:
+def _open_output(output: Path, *, force: bool, clean: Callable[[str], str]) -> Iterator[TextIO]:
+    check_output(output, force=force)
+    if is_standard_output_name(output):
+        with _open_standard_output(clean) as stdout:
             yield stdout
         return
     try:
-        if is_stream(output):
-            with _stream(output) as stream:
-                yield printable.stream(stream, clean)
+        if is_stream_path(output):
+            with _open_stream(output) as stream:
+                yield printable.make_printable_stream(stream, clean)
         else:
             # Follow a link that may be overwritten instead of replacing it.
-            with _complete_file(output.resolve(), force=force) as file:
-                yield printable.stream(file, clean)
+            with _replace_file(output.resolve(), force=force) as file:
+                yield printable.make_printable_stream(file, clean)
     except BrokenPipeError:
         raise _ReaderGoneError from None
     except OSError as error:
-        raise _not_writable(output, error) from None
+        raise _make_write_error(output, error) from None
 
 
-def _stream(output: Path) -> TextIO:
+def _open_stream(output: Path) -> TextIO:
     """Open a device or a pipe. A pipe without a reader is an error; do not wait for one."""
     descriptor = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
@@ -194,50 +194,50 @@ def _stream(output: Path) -> TextIO:
 
 
 @contextmanager
-def _complete_file(output: Path, *, force: bool) -> Iterator[TextIO]:
+def _replace_file(output: Path, *, force: bool) -> Iterator[TextIO]:
     part = output.with_name(f".ssbench-{secrets.token_hex(6)}.part")
     try:
-        with interruption.undone(partial(part.unlink, missing_ok=True)):
+        with interruption.undo_on_interrupt(partial(part.unlink, missing_ok=True)):
             with part.open("x", encoding="utf-8", newline="") as file:
                 yield file
-            check(output, force=force)
+            check_output(output, force=force)
             part.replace(output)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def _not_writable(output: Path, error: OSError | ValueError) -> UsageError:
+def _make_write_error(output: Path, error: OSError | ValueError) -> UsageError:
     if isinstance(error, OSError):
         return UsageError(f"{output}: cannot be written: {error.strerror}")
     return UsageError(f"{str(output)!r}: no file can have this name here")
 
 
-def attempt(
+def try_to_write_output(
     output: Path,
     write: Callable[[TextIO], object],
     *,
     force: bool = False,
-    clean: Callable[[str], str] = printable.shown,
+    clean: Callable[[str], str] = printable.make_printable_lines,
 ) -> bool:
-    """Write a report as :func:`writing` does; return whether that went well, and log why it was not written.
+    """Write a report as :func:`open_output` does; return whether that went well, and log why it was not written.
 
     A reader that is gone is no failure, nor is standard output that was closed from the start.
     """
     try:
-        with _writing(output, force=force, clean=clean) as out:
+        with _open_output(output, force=force, clean=clean) as out:
             write(out)
     except UsageError as error:
         _log.warning("A report was not written: %s", error)
-        return sys.stdout is None and is_standard_output(output)
+        return sys.stdout is None and is_standard_output_name(output)
     except _ReaderGoneError:
         _log.warning("%s: its reader is gone", output)
     else:
-        say_written(output)
+        log_written(output)
     return True
 
 
-def say_written(output: Path) -> None:
+def log_written(output: Path) -> None:
     """Log which file was written."""
-    if not is_standard_output(output):
+    if not is_standard_output_name(output):
         _log.info("Wrote %s", output)

@@ -10,25 +10,25 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.printable import printable, shown
+from ssbench.base.printable import make_printable, make_printable_lines
 from ssbench.base.suggestions import did_you_mean
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
-COMPLETES = "completes"
+COMPLETION_ATTRIBUTE = "completes"
 
 
-def completes(action: argparse.Action, kind: str) -> None:
+def set_completion_kind(action: argparse.Action, kind: str) -> None:
     """Let a shell complete the values of an argument: "scenarios", "runs" or "labels"."""
-    setattr(action, COMPLETES, kind)
+    setattr(action, COMPLETION_ATTRIBUTE, kind)
 
 
-class Preset(list[Any]):
+class PresetValues(list[Any]):
     """Values of an option that may be repeated, from a file or a variable; the command line replaces them."""
 
 
 class _Append(argparse._AppendAction):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if isinstance(getattr(namespace, self.dest, None), Preset):
+        if isinstance(getattr(namespace, self.dest, None), PresetValues):
             setattr(namespace, self.dest, [])
         super().__call__(parser, namespace, values, option_string)
 
@@ -157,11 +157,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which can be forty lines."""
-        said = printable(f"{self.prog}: error: {message} (see '{self.prog} --help')")
+        said = make_printable(f"{self.prog}: error: {message} (see '{self.prog} --help')")
         self.exit(ExitCode.USAGE, f"{said}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(shown(message), file)
+        super()._print_message(make_printable_lines(message), file)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.option import Group
+from ssbench.base.option import OptionGroup
 from ssbench.cli import auth_options, option_table, scenario_file, zmq_options
-from ssbench.cli.loading import loading
+from ssbench.cli.loading import import_faster
 from ssbench.cli.options import positive_int
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
@@ -25,7 +25,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    scenario_file.add_arguments(parser)
+    scenario_file.add_scenario_arguments(parser)
     group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
     group.add_argument(
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"
@@ -34,18 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--accounts", metavar="N", type=positive_int, help="number of accounts")
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
     requests = parser.add_argument_group("requests")
-    option_table.add(requests, RequestOptions, Group.REQUESTS)
-    option_table.add(requests, RunOptions, ("mark_transactions", "give_up_after"))
-    zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    option_table.add_option_arguments(requests, RequestOptions, OptionGroup.REQUESTS)
+    option_table.add_option_arguments(requests, RunOptions, ("mark_transactions", "give_up_after"))
+    zmq_options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
     fleet.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers")
-    option_table.add(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
-    auth_options.add_arguments(parser)
+    option_table.add_option_arguments(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
+    auth_options.add_auth_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Upload the objects; raises SsbenchError where that cannot begin."""
-    with loading():
-        from ssbench.cli.run_scenario import prepare
+    with import_faster():
+        from ssbench.cli.run_scenario import prepare_scenario
 
-    return prepare(arguments)
+    return prepare_scenario(arguments)

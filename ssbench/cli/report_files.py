@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_HELP = "{}; - is standard output, without the text report (default: none)"
+_OPTION_HELP = "{}; - is standard output, without the text report (default: none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class ReportFiles:
     @property
     def on_standard_output(self) -> str | None:
         """The report that goes to standard output; None without one."""
-        return next((name for name, path in self.wanted if output_file.is_standard_output(path)), None)
+        return next((name for name, path in self.wanted if output_file.is_standard_output_name(path)), None)
 
     @property
     def by(self) -> tuple[str, ...]:
         """The fields that the statistics for these reports keep apart."""
-        return products.GROUPS if self.over_time else ()
+        return products.PAGE_GROUPS if self.over_time else ()
 
     @property
     def over_time(self) -> bool:
@@ -55,16 +55,16 @@ class ReportFiles:
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
         """Raise UsageError for files that cannot be written, besides the ``others`` of the command."""
         outputs = [*(path for path in others if path), *self.paths]
-        if self.on_standard_output and sum(map(output_file.is_standard_output, outputs)) > 1:
+        if self.on_standard_output and sum(map(output_file.is_standard_output_name, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")
-        output_file.check_all(outputs, stats_file, force=self.force)
+        output_file.check_outputs(outputs, stats_file, force=self.force)
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
         """Write all; raises UsageError, which names the file."""
         for name, path in self.wanted:
-            clean, done = printable.of(name), output_file.say_written
-            with output_file.writing(path, force=self.force, clean=clean, done=done) as out:
-                _write(name, statistics, options, out)
+            clean, done = printable.choose_cleaner(name), output_file.log_written
+            with output_file.open_output(path, force=self.force, clean=clean, done=done) as out:
+                _write_report(name, statistics, options, out)
 
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.
@@ -74,38 +74,43 @@ class ReportFiles:
         return [
             (name, path)
             for name, path in self.wanted
-            if not output_file.is_standard_output(path) and slow is output_file.is_stream(path)
+            if not output_file.is_standard_output_name(path) and slow is output_file.is_stream_path(path)
         ]
 
     def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
         """Write those that are quick or slow; return whether all went well."""
         written = [
-            output_file.attempt(
-                path, partial(_write, name, statistics, options), force=self.force, clean=printable.of(name)
+            output_file.try_to_write_output(
+                path,
+                partial(_write_report, name, statistics, options),
+                force=self.force,
+                clean=printable.choose_cleaner(name),
             )
             for name, path in self.that_are(slow=slow)
         ]
         return all(written)
 
 
-def _write(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
-    from ssbench.reports.writing import parts
+def _write_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
+    from ssbench.reports.writing import make_run_report_parts
 
-    out.writelines(parts(name, statistics, options))
+    out.writelines(make_run_report_parts(name, statistics, options))
 
 
-def spell(files: Sequence[tuple[str, Path]]) -> str:
+def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
     """Return the options of a shell's command line that ask for some files."""
-    return " ".join(shlex.quote(f"{products.option(name)}={path}") for name, path in files)
+    return " ".join(shlex.quote(f"{products.format_option(name)}={path}") for name, path in files)
 
 
-def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_report_file_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options; ``--force`` has to be there too."""
-    for name, what in products.FILES.items():
-        parser.add_argument(products.option(name), type=Path, metavar="FILE", help=_HELP.format(what))
+    for name, what in products.FORMAT_FILES.items():
+        parser.add_argument(
+            products.format_option(name), type=Path, metavar="FILE", help=_OPTION_HELP.format(what)
+        )
 
 
-def chosen(arguments: argparse.Namespace) -> ReportFiles:
+def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
     """Return what was asked for."""
-    given = ((name, getattr(arguments, name)) for name in products.FILES)
+    given = ((name, getattr(arguments, name)) for name in products.FORMAT_FILES)
     return ReportFiles(tuple((name, path) for name, path in given if path), arguments.force)

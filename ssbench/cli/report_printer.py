@@ -20,11 +20,11 @@ from ssbench.base.errors import StatFileError
 from ssbench.cli import output_file
 from ssbench.cli.report_files import ReportFiles
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import judged
+from ssbench.reports.verdict import judge_for_reports
 from ssbench.reports.writing import write_report
 from ssbench.run import terminal
-from ssbench.run.channel import Channel
-from ssbench.statistics.verdict import Verdict
+from ssbench.run.channel import OutputChannel
+from ssbench.statistics.verdict import RunVerdict
 
 if TYPE_CHECKING:
     from ssbench.reports.options import ReportOptions
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: Seconds to wait for the reader of the report before the run continues, and at the end of the program.
-_AT_FIRST_SECONDS = 2.0
-_AT_LAST_SECONDS = 5.0
+_FIRST_WAIT_SECONDS = 2.0
+_LAST_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PrintTrouble:
     """Why a report was not printed. ``is_failure`` is False where its reader was gone."""
 
     why: str
@@ -57,9 +57,9 @@ class ReportPrinter:
         self._slow_files: Callable[[], bool] = lambda: True
         self.files_written = True
         self.missing: list[tuple[str, Path]] = []
-        self.verdict: Verdict | None = None
+        self.verdict: RunVerdict | None = None
         out = sys.stdout  # None when it is closed; typeshed does not know
-        self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
+        self._channel = OutputChannel(out.fileno(), out.encoding) if out else OutputChannel(None)
         self._unreadable: StatFileError | None = None
 
     def print(
@@ -74,14 +74,14 @@ class ReportPrinter:
         ``statistics_of`` returns what it is on, and raises StatFileError.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
-        ``command`` is as in :func:`~ssbench.cli.report_printer.fitting`.
+        ``command`` is as in :func:`~ssbench.cli.report_printer.choose_fitting_report`.
         """
         try:
             statistics = statistics_of()
         except StatFileError as error:
             self._unreadable = error
             return
-        self.verdict = judged(statistics, options)
+        self.verdict = judge_for_reports(statistics, options)
         self.files_written = self._files.try_to_write(statistics, options, slow=False)
         # They must not delay the clean-up.
         self.missing = self._files.that_are(slow=True)
@@ -89,36 +89,41 @@ class ReportPrinter:
         if self.missing:
             _log.info("Written after the clean-up: %s", ", ".join(str(file) for _, file in self.missing))
         if name is not None:
-            options = output_file.fitted(options, sys.stdout) if sys.stdout else options
-            name, note = fitting(name, statistics, options, command)
-            terminal.drain()  # both may go to one place, and are to be in order there
-            clean = printable.painted if options.coloured else printable.shown
-            write_report(name, statistics, options, printable.stream(cast("TextIO", self._channel), clean))
+            options = output_file.fit_view(options, sys.stdout) if sys.stdout else options
+            name, note = choose_fitting_report(name, statistics, options, command)
+            terminal.drain_output()  # both may go to one place, and are to be in order there
+            clean = printable.make_printable_coloured if options.coloured else printable.make_printable_lines
+            write_report(
+                name,
+                statistics,
+                options,
+                printable.make_printable_stream(cast("TextIO", self._channel), clean),
+            )
             self._channel.write(note)
-            if self._channel.drain(_AT_FIRST_SECONDS):
-                terminal.let_remain()
+            if self._channel.drain(_FIRST_WAIT_SECONDS):
+                terminal.keep_output()
 
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> PrintTrouble | None:
         """Wait for the reader; return why the report was not printed, None where it was."""
         if self._unreadable is not None:
-            return Trouble(str(self._unreadable), is_failure=True)
+            return PrintTrouble(str(self._unreadable), is_failure=True)
         self.files_written &= self._slow_files()
         self.missing = []
-        self._channel.drain(_AT_LAST_SECONDS)
+        self._channel.drain(_LAST_WAIT_SECONDS)
         if not self._channel.unread:
             return None
         failure = self._channel.failure
-        return Trouble(
+        return PrintTrouble(
             f"standard output: {self._channel.why}",
             is_failure=failure is not None and not isinstance(failure, BrokenPipeError),
         )
 
 
 #: The report that has the table because it was not asked for another, and the one that does without.
-_DEFAULT, _NARROW = "both", "summary"
+_DEFAULT_REPORT, _NARROW_REPORT = "both", "summary"
 
 
-def fitting(
+def choose_fitting_report(
     name: str, statistics: RunStatistics, options: ReportOptions, command: str | None
 ) -> tuple[str, str]:
     """Return the name of the report for standard output, and the text after it.
@@ -127,15 +132,15 @@ def fitting(
     then a line that says how to see the table. ``command`` is what prints the report again, None where the
     user chose the report. Pipes and files get the table: scripts read it there.
     """
-    columns = output_file.terminal_columns(sys.stdout)
-    if name != _DEFAULT or command is None or columns is None:
+    columns = output_file.measure_terminal(sys.stdout)
+    if name != _DEFAULT_REPORT or command is None or columns is None:
         return name, ""
-    from ssbench.document.columns import width
+    from ssbench.document.columns import measure_width
     from ssbench.reports.writing import write_report
 
     table = io.StringIO()
     write_report("table", statistics, options, table)
-    widest = max(map(width, table.getvalue().splitlines()))
+    widest = max(map(measure_width, table.getvalue().splitlines()))
     if widest <= columns:
         return name, ""
-    return _NARROW, f"Old table ({widest} columns): {command} --report table\n"
+    return _NARROW_REPORT, f"Old table ({widest} columns): {command} --report table\n"

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from ssbench.base.errors import ExitCode
 from ssbench.base.profiling import Profiling
 from ssbench.cli import archives, invocation, output_file, report_files
-from ssbench.cli.loading import loading
+from ssbench.cli.loading import import_faster
 from ssbench.cli.options import (
-    add_fail_if,
-    add_force,
-    add_percentiles,
-    add_renamed,
-    add_report,
-    add_undecided,
-    chosen_percentiles,
-    chosen_report,
-    chosen_undecided,
+    add_fail_if_option,
+    add_force_option,
+    add_percentiles_option,
+    add_renamed_option,
+    add_report_options,
+    add_undecided_option,
+    choose_percentiles,
+    choose_report,
+    choose_undecided,
 )
-from ssbench.cli.parser import completes
+from ssbench.cli.parser import set_completion_kind
 from ssbench.run import terminal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file(parser)
+    archives.add_stat_file_arguments(parser)
     more = parser.add_argument(
         "more",
         type=Path,
@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="those of the other masters of the same run; the report is of all together, as of what merge"
         " makes",
     )
-    completes(more, "runs")
-    add_renamed(
+    set_completion_kind(more, "runs")
+    add_renamed_option(
         parser,
         "--report-file",
         "-f",
@@ -59,11 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for the report (default: standard output)",
     )
-    add_percentiles(parser)
-    add_report(parser)
-    add_fail_if(parser)
-    add_undecided(parser)
-    add_renamed(
+    add_percentiles_option(parser)
+    add_report_options(parser)
+    add_fail_if_option(parser)
+    add_undecided_option(parser)
+    add_renamed_option(
         parser,
         "--rps-histogram",
         "-r",
@@ -72,71 +72,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the number of requests completed in each second, as CSV; - is standard output"
         " (default: none)",
     )
-    report_files.add_arguments(parser)
-    add_force(parser)
+    report_files.add_report_file_arguments(parser)
+    add_force_option(parser)
     parser.add_argument("--profile", action="store_true", help="write a profile of making the report")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
-    with loading():
+    with import_faster():
         from ssbench.cli import thresholds
-        from ssbench.cli.report_printer import fitting
-        from ssbench.cli.stat_file import reading_all
-        from ssbench.document.gates import worst
+        from ssbench.cli.report_printer import choose_fitting_report
+        from ssbench.cli.stat_file import open_stat_files
+        from ssbench.document.gates import choose_worst_code
         from ssbench.reports.options import ReportOptions
-        from ssbench.reports.verdict import judged
+        from ssbench.reports.verdict import judge_for_reports
         from ssbench.reports.writing import groups_for, write_report
         from ssbench.statistics.summary import summarize
 
     named = arguments.file or arguments.stats_file
-    paths = archives.stat_files(arguments)
+    paths = archives.choose_stat_files(arguments)
     # In another folder "last" is another run.
     again = [named] if len(paths) == 1 and not arguments.results_dir else paths
-    command = None if arguments.report else invocation.report_command(*map(str, again))
-    files = report_files.chosen(arguments)
+    command = None if arguments.report else invocation.make_report_command(*map(str, again))
+    files = report_files.choose_report_files(arguments)
     report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
     for path in paths:
         files.check([report_file, arguments.rps_histogram], path)
-    name, verbose = chosen_report(arguments)
+    name, verbose = choose_report(arguments)
     options = ReportOptions(
-        *chosen_percentiles(arguments),
+        *choose_percentiles(arguments),
         verbose=verbose,
-        undecided=chosen_undecided(arguments) if arguments.undecided else None,
+        undecided=choose_undecided(arguments) if arguments.undecided else None,
     )
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
-        with reading_all(paths) as results:
+        with open_stat_files(paths) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
         options = replace(
             options,
-            fail_if=thresholds.of_run(arguments.fail_if, statistics),
+            fail_if=thresholds.bind_conditions(arguments.fail_if, statistics),
             compare_sides=partial(_compare_sides, arguments, paths),
         )
-        found = judged(statistics, options)
-        printed = report_file is not None and output_file.is_standard_output(report_file)
-        name, note = fitting(name, statistics, options, command) if printed else (name, "")
-        in_report = report_file is not None and name in thresholds.WITH_SUMMARY
+        found = judge_for_reports(statistics, options)
+        printed = report_file is not None and output_file.is_standard_output_name(report_file)
+        name, note = choose_fitting_report(name, statistics, options, command) if printed else (name, "")
+        in_report = report_file is not None and name in thresholds.REPORTS_WITH_SUMMARY
         # What stands in the summary is not said beside it a second time.
-        seen = in_report and printed and terminal.is_standard_output()
+        seen = in_report and printed and terminal.shares_standard_output()
         for warning in () if seen else statistics.warnings:
             _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
         if report_file:
-            with output_file.writing(report_file, force=arguments.force) as out:
-                write_report(name, statistics, output_file.fitted(options, out), out)
+            with output_file.open_output(report_file, force=arguments.force) as out:
+                write_report(name, statistics, output_file.fit_view(options, out), out)
                 out.write(note)
         if arguments.rps_histogram:
-            with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
+            with output_file.open_output(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
-        thresholds.log(found, in_report=in_report)
-    return worst((found.gate_code, ExitCode.FAILED if results.damaged else ExitCode.OK))
+        thresholds.log_thresholds(found, in_report=in_report)
+    return choose_worst_code((found.gate_code, ExitCode.FAILED if results.damaged else ExitCode.OK))
 
 
 def _compare_sides(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Any:
     """Return the comparison of the two sides of a run, which few runs have."""
     from ssbench.cli import sides
 
-    return sides.compare(arguments, paths, statistics)
+    return sides.compare_sides_of_files(arguments, paths, statistics)

@@ -13,55 +13,55 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, invocation, report_files, sides, thresholds
-from ssbench.cli.loading import loading
-from ssbench.cli.options import chosen_percentiles, chosen_report
-from ssbench.document.gates import worst
+from ssbench.cli.loading import import_faster
+from ssbench.cli.options import choose_percentiles, choose_report
+from ssbench.document.gates import choose_worst_code
 from ssbench.reports import products
 from ssbench.run import RunOutcome
 
 if TYPE_CHECKING:
-    from ssbench.cli.during_run import DuringRun
+    from ssbench.cli.during_run import StatisticsDuringRun
     from ssbench.cli.report_printer import ReportPrinter
-    from ssbench.results.sink import Sink, SoFar
+    from ssbench.results.sink import ReadSoFar, Sink
 
 _log = logging.getLogger(__name__)
 
 
-class RunReport:
+class PrintedRunReport:
     """The report of a run, printed before the run deletes what it created."""
 
     def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
-        self._files = report_files.chosen(arguments)
+        self._files = report_files.choose_report_files(arguments)
         self._files.check([], arguments.stats_file)
-        name, verbose = chosen_report(arguments)
+        name, verbose = choose_report(arguments)
         self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
         self._printer: ReportPrinter | None = None
         self._print: Callable[[Path], None] | None = None
-        self._during_run: DuringRun | None = None
+        self._during_run: StatisticsDuringRun | None = None
         self._path: Path | None = None
-        self._last_in = archives.folder_of_last(arguments)
-        percentiles = chosen_percentiles(arguments)
+        self._last_in = archives.choose_folder_of_last(arguments)
+        percentiles = choose_percentiles(arguments)
         if self._name or self._files.wanted or judges:
-            with loading():
-                from ssbench.cli.during_run import DuringRun
+            with import_faster():
+                from ssbench.cli.during_run import StatisticsDuringRun
                 from ssbench.cli.report_printer import ReportPrinter
                 from ssbench.reports.options import ReportOptions
                 from ssbench.reports.writing import groups_for
 
                 for name_, _ in self._files.wanted:
-                    products.find(products.Product.RUN, name_)
+                    products.find_writer(products.Product.RUN, name_)
 
                 if arguments.ab:
-                    sides.load()
+                    sides.import_comparison()
 
             options = ReportOptions(*percentiles, verbose=verbose)
-            counted = self._during_run = DuringRun(
+            counted = self._during_run = StatisticsDuringRun(
                 (*self._files.by, *groups_for(options)), over_time=self._files.over_time
             )
 
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                compare = partial(sides.compare, arguments, [path]) if arguments.ab else None
+                compare = partial(sides.compare_sides_of_files, arguments, [path]) if arguments.ab else None
                 command = None if arguments.report else _report_command(path, self._last_in)
                 self._printer.print(
                     partial(counted.statistics, path),
@@ -72,7 +72,7 @@ class RunReport:
 
             self._print = print_on
 
-    def sinks(self, so_far: SoFar) -> list[Sink]:
+    def sinks(self, so_far: ReadSoFar) -> list[Sink]:
         """Return what is to be given to the run, so that its report is ready when it ends."""
         if self._during_run is None:
             return []
@@ -91,7 +91,7 @@ class RunReport:
                     "Not written: %s. Write it with: %s %s",
                     ", ".join(str(path) for _, path in missing),
                     _report_command(self._path),
-                    report_files.spell(missing),
+                    report_files.format_report_options(missing),
                 )
             raise
         finally:
@@ -114,18 +114,20 @@ class RunReport:
         trouble = self._printer.trouble() if self._printer is not None else None
         found = self._printer.verdict if self._printer is not None else None
         if found is not None:
-            thresholds.log(found, in_report=self._name in thresholds.WITH_SUMMARY)
-        code = thresholds.final(found, outcome)
+            thresholds.log_thresholds(found, in_report=self._name in thresholds.REPORTS_WITH_SUMMARY)
+        code = thresholds.choose_final_code(found, outcome)
         if self._printer is not None and not self._printer.files_written:
-            code = worst([code, ExitCode.FAILED])
+            code = choose_worst_code([code, ExitCode.FAILED])
         if trouble is None or outcome.path is None:
             return code
         _log.warning(
             "The report was not printed (%s). Print it with: %s", trouble.why, _report_command(outcome.path)
         )
-        return worst([code, ExitCode.FAILED]) if trouble.is_failure else code
+        return choose_worst_code([code, ExitCode.FAILED]) if trouble.is_failure else code
 
 
 def _report_command(path: Path, last_in: Path | None = None) -> str:
     """Return what reports on a run that has just ended; ``last_in`` is the folder where ``last`` finds it."""
-    return invocation.report_command("last" if last_in is not None and path.parent == last_in else str(path))
+    return invocation.make_report_command(
+        "last" if last_in is not None and path.parent == last_in else str(path)
+    )

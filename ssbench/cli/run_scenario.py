@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 from ssbench.base.version import __version__
 from ssbench.cli import (
     archives,
@@ -31,25 +31,25 @@ from ssbench.cli import (
     unfit,
     zmq_options,
 )
-from ssbench.cli.options import AUTOMATIC, chosen_undecided
-from ssbench.cli.output_file import attempt, standard_output
-from ssbench.cli.run_report import RunReport
-from ssbench.document.gates import worst
+from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
+from ssbench.cli.output_file import open_standard_output, try_to_write_output
+from ssbench.cli.run_report import PrintedRunReport
+from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
 from ssbench.results.sink import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.moment import refuse_past
+from ssbench.run.moment import refuse_past_moment
 from ssbench.run.options import ExistingIn
 from ssbench.run.progress import ResultCharacters
 from ssbench.run.progress_line import ProgressLine
-from ssbench.run.stats_path import new_in
-from ssbench.scenario.finding import shipped
+from ssbench.run.stats_path import new_stats_path
+from ssbench.scenario.finding import list_shipped_scenarios
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
-from ssbench.scenario.portions import portion_of
-from ssbench.scenario.reading import load
+from ssbench.scenario.portions import take_master_share
+from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
@@ -65,79 +65,83 @@ _log = logging.getLogger(__name__)
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
     if arguments.list_scenarios:
-        with standard_output() as out:
-            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
+        with open_standard_output() as out:
+            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in list_shipped_scenarios())
         return ExitCode.OK
-    settings.say_files(arguments)
-    _check(arguments)
+    settings.log_settings_files(arguments)
+    _check_arguments(arguments)
     if arguments.sweep or arguments.find:
         return _find_capacity(arguments)
-    scenario = _scenario(arguments)
+    scenario = _load_scenario(arguments)
     _choose_file(arguments, scenario)
     # What this master does of it.
-    own = scenario if arguments.part is None else portion_of(scenario, arguments.part)
-    report = RunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
-    repetition = _repetition(arguments)
-    plans = _plans(arguments, scenario) if repetition else []
+    own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
+    report = PrintedRunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
+    repetition = _make_repetition(arguments)
+    plans = _make_plans(arguments, scenario) if repetition else []
     compare = (
-        sides.comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
+        sides.make_comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
     )
     with (
-        Bench(_bench_options(arguments, plans)) as bench,
-        leaves.companions(arguments) as companions,
+        Bench(_make_bench_options(arguments, plans)) as bench,
+        leaves.open_companions(arguments) as companions,
         companions.open_sinks(own, bench) as shown,
     ):
         if repetition:
             from ssbench.cli import turns
 
-            def once(series: Series, plan: turns.Plan, what: str, number: int) -> RunOutcome:
+            def once(series: Series, plan: turns.RunPlan, what: str, number: int) -> RunOutcome:
                 return series.run(
                     plan.scenario,
                     what,
-                    sinks=[*_progress(plan.arguments, plan.scenario, bench), *shown],
+                    sinks=[*_make_progress_sinks(plan.arguments, plan.scenario, bench), *shown],
                     observer=companions.observer,
-                    goal=_goal(plan.arguments, plan.scenario),
+                    goal=_make_goal(plan.arguments, plan.scenario),
                     # What one seed draws would be the same for all runs, and so seem to be known.
                     seed_offset=number - 1,
                 )
 
-            return turns.carry_out(plans, repetition, bench, once)
-        options = _run_options(arguments)
+            return turns.run_in_turn(plans, repetition, bench, once)
+        options = _make_run_options(arguments)
         with report.interruptible():
             outcome = bench.run(
                 scenario,
                 options,
-                sinks=[*_progress(arguments, own, bench), *shown, *report.sinks(bench.so_far)],
+                sinks=[*_make_progress_sinks(arguments, own, bench), *shown, *report.sinks(bench.so_far)],
                 on_measured=report.print,
                 observer=companions.observer,
-                goal=_goal(arguments, scenario),
+                goal=_make_goal(arguments, scenario),
             )
             code = report.finish(outcome)
         if compare is None or outcome.path is None:
             return code
-        written = attempt(Path("-"), partial(compare, outcome.path))
-        return code if written else worst([code, ExitCode.FAILED])
+        written = try_to_write_output(Path("-"), partial(compare, outcome.path))
+        return code if written else choose_worst_code([code, ExitCode.FAILED])
 
 
-def prepare(arguments: argparse.Namespace) -> ExitCode:
+def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
-    settings.say_files(arguments)
+    settings.log_settings_files(arguments)
     scenario = override(
-        load(scenario_file.chosen(arguments), limited=True, bodies=arguments.allow_bodies),
+        read_scenario(
+            scenario_file.choose_scenario_file(arguments), limited=True, bodies=arguments.allow_bodies
+        ),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
         accounts=arguments.accounts,
         policy=arguments.policy,
     )
-    credentials = credentials_file.accounts_of(arguments, os.environ)
-    scenario = _in_listed(scenario, len(credentials))
-    credentials = credentials or [auth_options.from_arguments(arguments, os.environ)]
-    table = option_table.table_of(RunOptions, arguments)
-    options = RunOptions(requests=RequestOptions(**option_table.values(RequestOptions, arguments)), **table)
+    credentials = credentials_file.read_account_credentials(arguments, os.environ)
+    scenario = _use_listed_accounts(scenario, len(credentials))
+    credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
+    table = option_table.read_known_option_values(RunOptions, arguments)
+    options = RunOptions(
+        requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)), **table
+    )
     shared = BenchOptions(
         workers=arguments.workers or 0,
-        address=_address(arguments),
-        key_file=zmq_options.key_file(arguments),
+        address=_make_address(arguments),
+        key_file=zmq_options.choose_key_file(arguments),
         credentials=credentials[0],
         further_credentials=tuple(credentials[1:]),
     )
@@ -147,38 +151,38 @@ def prepare(arguments: argparse.Namespace) -> ExitCode:
     if outcome.interrupted:
         _log.warning("Interrupted; what was uploaded stays, and the same command goes on from there")
     elif not outcome.trouble:
-        _log.info("All initial objects are there, after %s", duration(time.monotonic() - began))
+        _log.info("All initial objects are there, after %s", format_duration(time.monotonic() - began))
     return outcome.ending_code
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check_arguments(arguments: argparse.Namespace) -> None:
     """Raise UsageError without a scenario file, or where ``--ab`` is wrong; add its sides."""
     if not arguments.scenario_file:
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
     if not arguments.find:
-        unfit.refuse(arguments, "--find-within needs --find", "--find-within")
+        unfit.refuse_options(arguments, "--find-within needs --find", "--find-within")
     if not arguments.repeat and "pause" in arguments.given:
         raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
     if arguments.sweep or arguments.find or arguments.repeat:
         several = "--sweep, --find and --repeat are several runs of one master"
-        unfit.refuse(arguments, several, "--part", "--start-at")
+        unfit.refuse_options(arguments, several, "--part", "--start-at")
     if arguments.start_at is not None:
-        refuse_past(arguments.start_at, time.time())
+        refuse_past_moment(arguments.start_at, time.time())
     elif arguments.part is not None:
         _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
     if arguments.ab:
-        unfit.refuse(arguments, "--ab names the sides", "--credentials")
-    arguments.sides = sides.parse(arguments)
+        unfit.refuse_options(arguments, "--ab names the sides", "--credentials")
+    arguments.sides = sides.parse_sides(arguments)
     if arguments.local_swift:
-        unfit.refuse(arguments, "--local-swift has credentials of its own", "--credentials")
-    arguments.listed = credentials_file.accounts_of(arguments, os.environ)
+        unfit.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
+    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
 
 
-def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
+def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
     """Where the objects are that exist already; None where the run makes its own."""
     if not arguments.existing and arguments.existing_list is None:
         return None
@@ -187,7 +191,7 @@ def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
     what = "--existing has its own objects, and writes none"
     if arguments.noop:  # also where only a variable says so: its user expects that nothing is sent
         raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
-    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
+    unfit.refuse_options(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
     if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
         raise UsageError(f"{what}: leave out --sweep size")
     return ExistingIn(tuple(arguments.existing), arguments.existing_list)
@@ -198,32 +202,32 @@ def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
     if arguments.stats_file is not None:
         if arguments.results_dir is not None:
             raise UsageError("-s/--stats-file and --results-dir: one of them is enough")
-    elif (folder := archives.folder(arguments)) is not None:
-        arguments.stats_file = new_in(folder, scenario, time.time())
+    elif (folder := archives.choose_folder(arguments)) is not None:
+        arguments.stats_file = new_stats_path(folder, scenario, time.time())
 
 
-def _plans(arguments: argparse.Namespace, scenario: Scenario) -> list[turns.Plan]:
+def _make_plans(arguments: argparse.Namespace, scenario: Scenario) -> list[turns.RunPlan]:
     """Return what is run again and again; raises UsageError where ``--versus`` is wrong."""
     from ssbench.cli import turns
 
-    plans = [turns.Plan(arguments, scenario, _run_options(arguments))]
+    plans = [turns.RunPlan(arguments, scenario, _make_run_options(arguments))]
     if arguments.versus is not None:
-        other = turns.second(arguments)
-        plans.append(turns.Plan(other, _scenario(other), _run_options(other)))
+        other = turns.parse_second_side(arguments)
+        plans.append(turns.RunPlan(other, _load_scenario(other), _make_run_options(other)))
     return plans
 
 
-def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
+def _make_repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
-        unfit.forgo(arguments, "it needs --repeat", "--versus")
+        unfit.ignore_options(arguments, "it needs --repeat", "--versus")
         if arguments.versus is not None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
         return None
-    unfit.refuse(
+    unfit.refuse_options(
         arguments,
         "--repeat prints a summary of all runs (report-scenario writes reports of each, compare of groups)",
-        *map(products.option, products.FILES),
+        *map(products.format_option, products.FORMAT_FILES),
     )
     from ssbench.cli import repeat
 
@@ -233,52 +237,52 @@ def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
 def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     """Carry out many runs, to see how much load the store bears."""
     from ssbench.cli import capacity
-    from ssbench.cli.capacity_runs import Setting
+    from ssbench.cli.capacity_runs import StepSetting
 
-    capacity.prepare(arguments)
-    scenario = _scenario(arguments)
+    capacity.check_capacity_options(arguments)
+    scenario = _load_scenario(arguments)
     _choose_file(arguments, scenario)
-    with interruption.held(), leaves.companions(arguments) as companions:
-        return capacity.run(
+    with interruption.hold_signals(), leaves.open_companions(arguments) as companions:
+        return capacity.run_capacity(
             arguments,
-            Setting(
+            StepSetting(
                 scenario,
-                _bench_options(arguments),
-                _run_options(arguments),
+                _make_bench_options(arguments),
+                _make_run_options(arguments),
                 companions.observer,
-                partial(_sinks, arguments, companions),
-                partial(_goal, arguments),
+                partial(_open_sinks, arguments, companions),
+                partial(_make_goal, arguments),
             ),
         )
 
 
-def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
+def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
     """What ends the run before its time, where that was asked for."""
     if arguments.until is None:
         return None
     if scenario.run_seconds is None or scenario.is_open or scenario.stages:
-        unfit.forgo(arguments, "this run has a rate, or no limit of time", "--until")
+        unfit.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
         if arguments.until is None:
             return None
     if scenario.run_seconds is None:
         raise UsageError("--until needs a limit of time: -r/--run-seconds")
     if scenario.is_open or scenario.stages:
         raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
-    from ssbench.statistics.until import Until
+    from ssbench.statistics.until import StoppingSink
 
-    return Until(arguments.until)
+    return StoppingSink(arguments.until)
 
 
 @contextmanager
-def _sinks(
+def _open_sinks(
     arguments: argparse.Namespace, companions: Companions, scenario: Scenario, bench: Bench
 ) -> Iterator[list[Sink]]:
     """Yield the sinks of the results of a run, besides the stat file."""
     with companions.open_sinks(scenario, bench) as shown:
-        yield [*_progress(arguments, scenario, bench), *shown]
+        yield [*_make_progress_sinks(arguments, scenario, bench), *shown]
 
 
-def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
+def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
     match arguments.progress:
         case "line":
             return [ProgressLine(scenario, bench.workers)]
@@ -291,13 +295,13 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
     return []
 
 
-def _scenario(arguments: argparse.Namespace) -> Scenario:
+def _load_scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
-    scenario = load(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
+    scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
-        unfit.forgo(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
+        unfit.ignore_options(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
     if arguments.rate is not None or scenario.is_open:
-        unfit.forgo(arguments, "no user decides when operations of a rate are due", "--think-time")
+        unfit.ignore_options(arguments, "no user decides when operations of a rate are due", "--think-time")
     scenario = override(
         scenario,
         user_count=arguments.user_count,
@@ -310,23 +314,23 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         fail_if=[condition.text for condition in arguments.fail_if],
         rate=arguments.rate,
         arrivals=arguments.arrivals,
-        warmup=0.0 if arguments.warmup == AUTOMATIC else arguments.warmup,
+        warmup=0.0 if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
         think_time=arguments.think_time,
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
-    return _in_listed(scenario, len(arguments.listed))
+    return _use_listed_accounts(scenario, len(arguments.listed))
 
 
-def _in_listed(scenario: Scenario, count: int) -> Scenario:
+def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
     """Return a scenario in the accounts of a list, 0: of none; one with another number of them is refused."""
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
-def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = ()) -> BenchOptions:
+def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[turns.RunPlan] = ()) -> BenchOptions:
     needs_credentials = not arguments.noop and not arguments.local_swift
     credentials = arguments.listed
     if needs_credentials and not credentials:
-        credentials = sides.accounts(arguments, os.environ)
+        credentials = sides.make_side_credentials(arguments, os.environ)
     users = max((plan.scenario.user_count for plan in plans), default=0)
     return BenchOptions(
         workers=arguments.workers or 0,
@@ -335,8 +339,8 @@ def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = 
         if users and arguments.workers
         else None,
         policies=tuple(plan.scenario.policy for plan in plans if plan.scenario.policy),
-        address=_address(arguments),
-        key_file=zmq_options.key_file(arguments),
+        address=_make_address(arguments),
+        key_file=zmq_options.choose_key_file(arguments),
         credentials=next(iter(credentials), None),
         further_credentials=tuple(credentials[1:]),
         local_swift=arguments.local_swift,
@@ -344,24 +348,24 @@ def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = 
     )
 
 
-def _address(arguments: argparse.Namespace) -> BindAddress | None:
+def _make_address(arguments: argparse.Namespace) -> BindAddress | None:
     """Where workers that are not started here connect; None where none are expected."""
     if not arguments.workers:
-        return zmq_options.address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
-    if zmq_options.any_given(arguments) or (arguments.expect_workers or 0) > arguments.workers:
-        return zmq_options.address(arguments, "127.0.0.1")
+        return zmq_options.make_bind_address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
+    if zmq_options.has_zmq_options(arguments) or (arguments.expect_workers or 0) > arguments.workers:
+        return zmq_options.make_bind_address(arguments, "127.0.0.1")
     return None
 
 
-def _run_options(arguments: argparse.Namespace) -> RunOptions:
+def _make_run_options(arguments: argparse.Namespace) -> RunOptions:
     return RunOptions(
-        requests=RequestOptions(**option_table.values(RequestOptions, arguments)),
-        **option_table.values(RunOptions, arguments),
+        requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)),
+        **option_table.read_option_values(RunOptions, arguments),
         sides=arguments.sides,
-        existing=_existing(arguments),
-        find_warmup=arguments.warmup == AUTOMATIC,
+        existing=_find_existing(arguments),
+        find_warmup=arguments.warmup == AUTOMATIC_WORD,
         stats_file=arguments.stats_file,
         force=arguments.force,
         profile=arguments.profile,
-        undecided=chosen_undecided(arguments),
+        undecided=choose_undecided(arguments),
     )

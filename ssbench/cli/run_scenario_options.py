@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.option import Group
+from ssbench.base.option import OptionGroup
 from ssbench.cli import (
     archives,
     auth_options,
@@ -22,18 +22,18 @@ from ssbench.cli import (
     scenario_file,
     zmq_options,
 )
-from ssbench.cli.loading import loading
+from ssbench.cli.loading import import_faster
 from ssbench.cli.options import (
-    add_fail_if,
-    add_force,
-    add_percentiles,
-    add_report,
-    add_undecided,
-    parsed,
+    add_fail_if_option,
+    add_force_option,
+    add_percentiles_option,
+    add_report_options,
+    add_undecided_option,
+    make_argument_type,
+    parse_share,
     positive_int,
-    share,
 )
-from ssbench.cli.parser import completes
+from ssbench.cli.parser import set_completion_kind
 from ssbench.comparison import variables
 from ssbench.run.options import RunOptions
 from ssbench.scenario import conditions
@@ -76,17 +76,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
     )
-    completes(scenario, "scenarios")
-    scenario_file.add_allow_bodies(parser)
+    set_completion_kind(scenario, "scenarios")
+    scenario_file.add_allow_bodies_option(parser)
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
-    load_options.add_arguments(parser)
+    load_options.add_load_arguments(parser)
     _add_capacity(parser)
     option_table.add_request_arguments(parser)
     _add_results(parser)
-    leaves.add_arguments(leaves.CLUSTER, parser)
-    leaves.add_arguments(leaves.METRICS, parser)
+    leaves.add_leaf_arguments(leaves.CLUSTER_OPTIONS, parser)
+    leaves.add_leaf_arguments(leaves.METRICS_OPTIONS, parser)
     _add_fleet(parser)
-    auth_options.add_arguments(parser)
+    auth_options.add_auth_arguments(parser)
 
 
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
@@ -97,21 +97,21 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--sweep",
         metavar="WHAT=VALUES",
-        type=parsed(variables.parse),
+        type=make_argument_type(variables.parse_sweep),
         help="a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
         " ends where more load brings nothing, or operations fail",
     )
     which.add_argument(
         "--find",
         metavar="CONDITIONS",
-        type=parsed(partial(conditions.parse_all, grouped=True)),
+        type=make_argument_type(partial(conditions.parse_conditions, grouped=True)),
         help="find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors"
         " <= 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
     )
     group.add_argument(
         "--find-within",
         metavar="PERCENT",
-        type=share,
+        type=parse_share,
         help="end --find when the answer is known to this much, with 95 %% certainty (default: 10%%)",
     )
 
@@ -123,18 +123,18 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         "--stats-file",
         metavar="FILE",
         type=Path,
-        help=f"file for the results; .gz is appended (default: a new file in {archives.USUAL})",
+        help=f"file for the results; .gz is appended (default: a new file in {archives.DEFAULT_FOLDER})",
     )
-    archives.add_argument(group, "folder for a new stat file, in which ssbench-master list finds it")
-    option_table.add(group, RunOptions, Group.RESULTS)
-    add_force(group)
+    archives.add_results_dir(group, "folder for a new stat file, in which ssbench-master list finds it")
+    option_table.add_option_arguments(group, RunOptions, OptionGroup.RESULTS)
+    add_force_option(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
-    add_report(group)
-    add_percentiles(group)
-    add_fail_if(group)
-    add_undecided(group)
-    report_files.add_arguments(group)
-    leaves.add_arguments(leaves.WEB, group)
+    add_report_options(group)
+    add_percentiles_option(group)
+    add_fail_if_option(group)
+    add_undecided_option(group)
+    report_files.add_report_file_arguments(group)
+    leaves.add_leaf_arguments(leaves.WEB_OPTIONS, group)
     shown = group.add_mutually_exclusive_group()
     shown.add_argument(
         "--progress",
@@ -158,15 +158,15 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
-    zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    zmq_options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    option_table.add(group, RunOptions, Group.FLEET)
+    option_table.add_option_arguments(group, RunOptions, OptionGroup.FLEET)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError when it cannot begin."""
-    with loading():
+    with import_faster():
         from ssbench.cli.run_scenario import run as run_scenario
 
     return run_scenario(arguments)

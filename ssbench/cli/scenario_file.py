@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ssbench.cli.options import named_once
-from ssbench.cli.parser import completes
+from ssbench.cli.options import choose_named_once
+from ssbench.cli.parser import set_completion_kind
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add both ways to name it; see :func:`chosen`."""
+def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add both ways to name it; see :func:`choose_scenario_file`."""
     file = parser.add_argument(
         "file", nargs="?", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
     )
-    completes(file, "scenarios")
+    set_completion_kind(file, "scenarios")
     option = parser.add_argument(
         "-f", "--scenario-file", metavar="FILE", help="the same, as run-scenario has it"
     )
-    completes(option, "scenarios")
-    add_allow_bodies(parser)
+    set_completion_kind(option, "scenarios")
+    add_allow_bodies_option(parser)
 
 
-def add_allow_bodies(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_allow_bodies_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--allow-bodies``."""
     parser.add_argument(
         "--allow-bodies",
@@ -35,10 +35,10 @@ def add_allow_bodies(parser: argparse.ArgumentParser | argparse._ArgumentGroup) 
     )
 
 
-def chosen(arguments: argparse.Namespace) -> str:
+def choose_scenario_file(arguments: argparse.Namespace) -> str:
     """Return the scenario that was named; raises UsageError where it is not one."""
     return str(
-        named_once(
+        choose_named_once(
             arguments,
             "scenario_file",
             "a scenario is given twice, as FILE and with -f; one is expected",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli.output_file import standard_output
-from ssbench.reports.schemas import KINDS
+from ssbench.cli.output_file import open_standard_output
+from ssbench.reports.schemas import JSON_KINDS
 
 EXAMPLE = "ssbench-master schema report > report-schema.json"
 
@@ -18,19 +18,21 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("kind", nargs="?", choices=tuple(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument(
+        "kind", nargs="?", choices=tuple(JSON_KINDS), metavar="KIND", help=", ".join(JSON_KINDS)
+    )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print it."""
-    from ssbench.base.record import schema_text
-    from ssbench.reports.schemas import find
+    from ssbench.base.record import format_json_schema
+    from ssbench.reports.schemas import find_record_class
 
     if arguments.kind is None:
-        width = max(map(len, KINDS))
-        text = "".join(f"{name:<{width}}  {options}\n" for name, (options, _) in KINDS.items())
+        width = max(map(len, JSON_KINDS))
+        text = "".join(f"{name:<{width}}  {options}\n" for name, (options, _) in JSON_KINDS.items())
     else:
-        text = schema_text(find(arguments.kind))
-    with standard_output() as out:
+        text = format_json_schema(find_record_class(arguments.kind))
+    with open_standard_output() as out:
         out.write(text)
     return ExitCode.OK

@@ -2,7 +2,7 @@
 
 The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ssbench.toml`` (or the table
 ``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``.
-A file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OF_ANY_FILE` has.
+A file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OPTIONS_OF_ANY_FILE` has.
 ``doc/configuration.rst`` is for users.
 """
 
@@ -20,25 +20,25 @@ from typing import Any
 
 from ssbench.base.errors import UsageError
 from ssbench.base.suggestions import did_you_mean
-from ssbench.base.untrusted import TooMuchError, read_small
-from ssbench.cli.parser import Parser, Preset
+from ssbench.base.untrusted import TooMuchError, read_small_file
+from ssbench.cli.parser import Parser, PresetValues
 
 _log = logging.getLogger(__name__)
 
 #: Names a file to read instead of all others; an empty value: none.
-VARIABLE = "SSBENCH_CONFIG"
-PREFIX = "SSBENCH_"
+CONFIG_VARIABLE = "SSBENCH_CONFIG"
+VARIABLE_PREFIX = "SSBENCH_"
 
-NAME = "ssbench.toml"
-_PROJECT = "pyproject.toml"
+SETTINGS_FILE_NAME = "ssbench.toml"
+_PROJECT_FILE_NAME = "pyproject.toml"
 
 #: Options that are for one call.
-_NOT_SETTINGS = {"help", "help-all", "version", "list-scenarios"}
+_OPTIONS_NOT_SETTABLE = {"help", "help-all", "version", "list-scenarios"}
 
 #: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
 #: ports, read what is sent elsewhere, delete more, or say less (``quiet``).
-_OF_ANY_FILE = {
+_OPTIONS_OF_ANY_FILE = {
     "accounts", "arrivals", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
     "connect-timeout", "container-count", "csv", "delete-after", "devices", "duration", "end-with-stdin",
     "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format", "give-up-after",
@@ -52,24 +52,24 @@ _OF_ANY_FILE = {
 }  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.
-_IGNORED = (argparse.SUPPRESS, "ignored")
+_IGNORED_HELP = (argparse.SUPPRESS, "ignored")
 
 #: Of these, one makes the other meaningless. That which is given nearer to the command line holds.
-_INSTEAD = (("run-seconds", "op-count"), ("stats-file", "results-dir"))
+_EXCLUSIVE_OPTIONS = (("run-seconds", "op-count"), ("stats-file", "results-dir"))
 
 #: Their variables are older than this module, and read where they are used.
-_READ_ELSEWHERE = {"results-dir", "zmq-key"}
+_OPTIONS_READ_ELSEWHERE = {"results-dir", "zmq-key"}
 
 #: Bytes of the largest file that is read.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 #: Dots of a line: tomllib takes time by the square of the parts of a dotted key.
-_MOST_DOTS = 500
+_MAX_DOTS = 500
 
-_TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
+_TRUE_WORDS, _FALSE_WORDS = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
 
 #: A variable is a mistyped one when its name is so much like another one's.
-_MISTYPED = 0.85
+_MISTYPED_LIKENESS = 0.85
 
 Parsers = Callable[[], Mapping[str, Parser]]
 
@@ -87,14 +87,14 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _SettingsFile:
     path: Path
     content: Mapping[str, Any]
     rank: int
     is_own: bool = True
 
 
-def settable(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+def list_settable_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return the options of a sub-command that can be set, by their names without hyphens before them.
 
     Those of authentication are not among them: they have variables of their own, and clouds.yaml.
@@ -102,49 +102,53 @@ def settable(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     found = {}
     for action in parser._actions:
         long = [each for each in action.option_strings if each.startswith("--")]
-        if long and not (action.help or "").startswith(_IGNORED) and long[0][2:] not in _NOT_SETTINGS:
+        if (
+            long
+            and not (action.help or "").startswith(_IGNORED_HELP)
+            and long[0][2:] not in _OPTIONS_NOT_SETTABLE
+        ):
             found[long[0][2:]] = action
     return found
 
 
-def variable(name: str) -> str:
+def format_variable_name(name: str) -> str:
     """Return the name of an option's variable."""
-    return PREFIX + name.upper().replace("-", "_")
+    return VARIABLE_PREFIX + name.upper().replace("-", "_")
 
 
-def find(
+def find_settings(
     command: str, parser: argparse.ArgumentParser, parsers: Parsers, environ: Mapping[str, str]
 ) -> dict[str, Setting]:
     """Return what is set for a sub-command, by the names of options; raises UsageError for what is wrong.
 
     ``parsers`` returns those of all sub-commands, to tell an option of another one from none at all.
     """
-    known = settable(parser)
+    known = list_settable_options(parser)
     found: dict[str, Setting] = {}
-    for file in _files(environ):
+    for file in _find_files(environ):
         refused = []
-        for where, table in _tables(file, command, parsers):
+        for where, table in _find_tables(file, command, parsers):
             for key, value in table.items():
                 name = key.replace("_", "-")
                 if name in known:
                     found[name] = Setting(value, f"{file.path}{where}", file.rank)
-                    if not file.is_own and name not in _OF_ANY_FILE:
+                    if not file.is_own and name not in _OPTIONS_OF_ANY_FILE:
                         refused.append(name)
-                elif where or not any(name in settable(each) for each in parsers().values()):
-                    raise UsageError(f"{file.path}{where}: {_unknown(key, where, known, parsers)}")
+                elif where or not any(name in list_settable_options(each) for each in parsers().values()):
+                    raise UsageError(f"{file.path}{where}: {_describe_unknown(key, where, known, parsers)}")
         if refused:
             raise UsageError(
                 f"{file.path}: a file in the current folder cannot set {', '.join(sorted({*refused}))};"
-                f" your own file ({_own_file(environ)}), a variable or the command line can, or"
-                f" {VARIABLE}={file.path} takes this file for your own"
+                f" your own file ({_find_own_file(environ)}), a variable or the command line can, or"
+                f" {CONFIG_VARIABLE}={file.path} takes this file for your own"
             )
     for name in known:
-        if (text := environ.get(variable(name))) is not None:
-            found[name] = Setting(text, variable(name), 9)
+        if (text := environ.get(format_variable_name(name))) is not None:
+            found[name] = Setting(text, format_variable_name(name), 9)
     return found
 
 
-def _tables(file: _File, command: str, parsers: Parsers) -> Iterator[tuple[str, dict[str, Any]]]:
+def _find_tables(file: _SettingsFile, command: str, parsers: Parsers) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the settings for all sub-commands, then those for this one: (words for where, settings)."""
     common = {key: value for key, value in file.content.items() if not isinstance(value, dict)}
     yield "", common
@@ -158,36 +162,38 @@ def _tables(file: _File, command: str, parsers: Parsers) -> Iterator[tuple[str, 
             raise UsageError(f"{file.path}: [{key}] is not a sub-command{did_you_mean(name, parsers())}")
 
 
-def _unknown(key: str, where: str, known: Mapping[str, object], parsers: Parsers) -> str:
+def _describe_unknown(key: str, where: str, known: Mapping[str, object], parsers: Parsers) -> str:
     """Say that a key is no option, and what was meant."""
     name = key.replace("_", "-")
-    names = set(known) if where else {name for each in parsers().values() for name in settable(each)}
+    names = (
+        set(known) if where else {name for each in parsers().values() for name in list_settable_options(each)}
+    )
     actions = [each._option_string_actions.get(f"--{name}") for each in parsers().values()]
     if any(action is not None and action.dest.startswith("auth_") for action in actions):
         return f"{key} cannot be set here; authentication has variables of its own (doc/authentication.rst)"
     return f"{key} is not an option{' of this sub-command' if where else ''}{did_you_mean(name, names)}"
 
 
-def _files(environ: Mapping[str, str]) -> Iterator[_File]:
+def _find_files(environ: Mapping[str, str]) -> Iterator[_SettingsFile]:
     """Yield the files that are there, the user's own first."""
-    if (named := environ.get(VARIABLE)) is not None:
+    if (named := environ.get(CONFIG_VARIABLE)) is not None:
         if named:
-            yield _File(Path(named), _content(Path(named)), 2)
+            yield _SettingsFile(Path(named), _read_settings(Path(named)), 2)
         return
-    if (path := _own_file(environ)) is not None and _is_there(path):
-        yield _File(path, _content(path), 1)
-    if _is_there(path := Path(NAME)):
+    if (path := _find_own_file(environ)) is not None and _is_there(path):
+        yield _SettingsFile(path, _read_settings(path), 1)
+    if _is_there(path := Path(SETTINGS_FILE_NAME)):
         if _is_trusted(path):
-            yield _File(path, _content(path), 2, is_own=False)
-    elif _is_there(path := Path(_PROJECT)) and _has_table(path) and _is_trusted(path):
-        yield _File(path, _content(path), 2, is_own=False)
+            yield _SettingsFile(path, _read_settings(path), 2, is_own=False)
+    elif _is_there(path := Path(_PROJECT_FILE_NAME)) and _has_table(path) and _is_trusted(path):
+        yield _SettingsFile(path, _read_settings(path), 2, is_own=False)
 
 
-def _own_file(environ: Mapping[str, str]) -> Path | None:
+def _find_own_file(environ: Mapping[str, str]) -> Path | None:
     """Return where the user's own file is, or would be; None without a home."""
     own, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
     folder = Path(own) if own.startswith("/") else Path(home) / ".config"
-    return folder / "ssbench" / NAME if folder.is_absolute() else None
+    return folder / "ssbench" / SETTINGS_FILE_NAME if folder.is_absolute() else None
 
 
 def _is_there(path: Path) -> bool:
@@ -205,7 +211,7 @@ def _has_table(path: Path) -> bool:
     """Whether settings are in a file."""
     try:
         with path.open("rb") as file:
-            return b"tool.ssbench" in file.read(_MOST_BYTES)
+            return b"tool.ssbench" in file.read(_MAX_BYTES)
     except OSError:
         return False
 
@@ -220,14 +226,14 @@ def _is_trusted(path: Path) -> bool:
     """Whether a file is the user's own; warn where it is not."""
     if _is_own(path):
         return True
-    _log.warning("%s is ignored: others own it or may write to it (%s=FILE reads it)", path, VARIABLE)
+    _log.warning("%s is ignored: others own it or may write to it (%s=FILE reads it)", path, CONFIG_VARIABLE)
     return False
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _read_settings(path: Path) -> dict[str, Any]:
     """Return the settings of a file; raises UsageError where it cannot be read."""
-    read = _read(path)
-    if path.name != _PROJECT:
+    read = _parse_file(path)
+    if path.name != _PROJECT_FILE_NAME:
         return read
     tools = read.get("tool", {})
     content = tools.get("ssbench", {}) if isinstance(tools, dict) else {}
@@ -236,13 +242,13 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        text = read_small(path, _MOST_BYTES).decode()
-        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
-            raise TooMuchError(f"a line with more than {_MOST_DOTS} dots")
+        text = read_small_file(path, _MAX_BYTES).decode()
+        if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
+            raise TooMuchError(f"a line with more than {_MAX_DOTS} dots")
         return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -254,91 +260,99 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: is not TOML: {error}") from None
 
 
-def apply(parser: Parser, found: Mapping[str, Setting]) -> None:
+def apply_settings(parser: Parser, found: Mapping[str, Setting]) -> None:
     """Let what is set be the defaults of a parser; raises UsageError for a wrong value."""
-    known = settable(parser)
+    known = list_settable_options(parser)
     for name, setting in sorted(found.items(), key=lambda item: item[1].rank):
         action = known[name]
-        if name in _READ_ELSEWHERE and setting.source == variable(name):
+        if name in _OPTIONS_READ_ELSEWHERE and setting.source == format_variable_name(name):
             continue
         try:
-            value = _value(parser, action, setting.value)
+            value = _convert_value(parser, action, setting.value)
         except (argparse.ArgumentError, argparse.ArgumentTypeError, ValueError) as error:
             text = error.message if isinstance(error, argparse.ArgumentError) else str(error)
-            what = setting.source if setting.source == variable(name) else f"{setting.source}: {name}"
+            what = (
+                setting.source
+                if setting.source == format_variable_name(name)
+                else f"{setting.source}: {name}"
+            )
             raise UsageError(f"{what}: {text}") from None
         parser.preset(action, value, setting.rank, setting.source)
         action.required = False
-    parser.alternatives = tuple(tuple(known[name] for name in names if name in known) for names in _INSTEAD)
+    parser.alternatives = tuple(
+        tuple(known[name] for name in names if name in known) for names in _EXCLUSIVE_OPTIONS
+    )
 
 
-def _value(parser: Parser, action: argparse.Action, value: Any) -> Any:
+def _convert_value(parser: Parser, action: argparse.Action, value: Any) -> Any:
     """Return a value of TOML or of the environment as the command line would give it."""
     if action.nargs == 0:
         text = str(value).strip().lower()
-        if text not in _TRUE | _FALSE:
+        if text not in _TRUE_WORDS | _FALSE_WORDS:
             raise ValueError(f"{value!r} is not true or false")
-        return action.const if text in _TRUE else parser.builtin(action)
-    if action.nargs == "?" and (text := str(value).strip().lower()) in _TRUE | _FALSE:
-        return action.const if text in _TRUE else parser.builtin(action)
+        return action.const if text in _TRUE_WORDS else parser.builtin(action)
+    if action.nargs == "?" and (text := str(value).strip().lower()) in _TRUE_WORDS | _FALSE_WORDS:
+        return action.const if text in _TRUE_WORDS else parser.builtin(action)
     several = isinstance(action, argparse._AppendAction)
     if action.nargs not in {None, "?"} or several:
         if isinstance(value, str):
             texts = [value] if action.nargs is None else shlex.split(value)
         else:
-            texts = [_text(each) for each in (value if isinstance(value, list) else [value])]
+            texts = [_format_value(each) for each in (value if isinstance(value, list) else [value])]
         if isinstance(action.nargs, int) and len(texts) != action.nargs:
             raise ValueError(f"{action.nargs} values are expected, not {len(texts)}")
-        values = [_one(parser, action, text) for text in texts]
+        values = [_convert_one(parser, action, text) for text in texts]
         if isinstance(action, argparse._ExtendAction) and action.nargs is None:
             values = [each for group in values for each in group]
-        return Preset(values)
-    return _one(parser, action, _text(value))
+        return PresetValues(values)
+    return _convert_one(parser, action, _format_value(value))
 
 
-def _one(parser: Parser, action: argparse.Action, text: str) -> Any:
+def _convert_one(parser: Parser, action: argparse.Action, text: str) -> Any:
     value = parser._get_value(action, text)
     parser._check_value(action, value)
     return value
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is not a text or a number")
     return str(value)
 
 
-def mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]:
+def describe_mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]:
     """Say which variables are probably mistyped."""
-    names = [name for name in environ if name.startswith(PREFIX) and name != VARIABLE]
+    names = [name for name in environ if name.startswith(VARIABLE_PREFIX) and name != CONFIG_VARIABLE]
     if not names:
         return []
     from difflib import SequenceMatcher
 
-    known = {variable(name) for each in parsers().values() for name in settable(each)}
+    known = {
+        format_variable_name(name) for each in parsers().values() for name in list_settable_options(each)
+    }
     return [
         f"{name} is not known{did_you_mean(name, known)}"
         for name in sorted(names)
         if name not in known
-        and any(SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED for each in known)
+        and any(SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED_LIKENESS for each in known)
     ]
 
 
-def say_files(arguments: argparse.Namespace) -> None:
+def log_settings_files(arguments: argparse.Namespace) -> None:
     """Say which files set options of this call, and which ones."""
     by_file: dict[str, list[str]] = {}
     for field, (_, source) in arguments.set_elsewhere.items():
         name = field.replace("_", "-")
-        if not source.startswith(PREFIX):
+        if not source.startswith(VARIABLE_PREFIX):
             by_file.setdefault(source, []).append(name)
     for source, names in by_file.items():
         _log.info("Settings of %s: %s", source, ", ".join(sorted(names)))
 
 
-def use(command: str, parser: Parser, parsers: Parsers, argv: Sequence[str]) -> None:
+def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[str]) -> None:
     """Find and apply what is set for a sub-command; raises UsageError, but not where help is asked for."""
     try:
-        apply(parser, find(command, parser, parsers, os.environ))
+        apply_settings(parser, find_settings(command, parser, parsers, os.environ))
     except UsageError:
         if not {"-h", "--help", "--help-all"} & set(argv):
             raise

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ssbench.base.errors import StatFileError, UsageError
-from ssbench.base.untrusted import TooMuchError, read_small
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
+from ssbench.base.untrusted import TooMuchError, read_small_file
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
 from ssbench.cli import auth_options, unfit
-from ssbench.cli.output_file import view
+from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run.options import Side
+from ssbench.run.options import RunSide
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_NAME = re.compile(r"[\w.-]{1,40}\Z")
+_ASSIGNMENT_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_NAME_PATTERN = re.compile(r"[\w.-]{1,40}\Z")
 
 #: Of a file with the variables of an account.
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
-def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
+def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
     """Return the two sides, or none; raises UsageError for what cannot be compared."""
     if not arguments.ab:
         return ()
-    sides = [_side(text) for text in arguments.ab]
+    sides = [_parse_side(text) for text in arguments.ab]
     if sides[0].name == sides[1].name:
         raise UsageError("--ab: both sides have the same name")
     if len({text.partition("=")[2] for text in arguments.ab}) == 1:
@@ -55,34 +55,34 @@ def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
     if sides[0].storage_url and arguments.auth_storage_urls:
         raise UsageError("--ab names the storage URLs: leave out -S/--storage-url")
     if sides[0].policy:
-        unfit.forgo(arguments, "--ab names the policies", "--policy")
+        unfit.ignore_options(arguments, "--ab names the policies", "--policy")
     if sides[0].policy and arguments.policy:
         raise UsageError("--ab names the policies: leave out -p/--policy")
     return tuple(sides)
 
 
-def _side(text: str) -> Side:
+def _parse_side(text: str) -> RunSide:
     name, equals, what = text.partition("=")
-    if not equals or what in {"", "@"} or not _NAME.match(name):
-        raise UsageError(f"--ab: {shown(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
+    if not equals or what in {"", "@"} or not _NAME_PATTERN.match(name):
+        raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
     if what.startswith("@"):
-        return Side(name)
+        return RunSide(name)
     if "://" not in what:
-        return Side(name, policy=what)
+        return RunSide(name, policy=what)
     refuse_user_info(what, f"--ab: {name}")  # a no-op run, which does not authenticate, saves it too
     if parse_http_url(what) is None:
         raise UsageError(f"--ab: {name} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
-    return Side(name, storage_url=what.rstrip("/"))
+    return RunSide(name, storage_url=what.rstrip("/"))
 
 
-def accounts(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
+def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
     """Return the credentials, of each side where the sides are accounts; raises UsageError."""
     if not arguments.sides or any(side.storage_url or side.policy for side in arguments.sides):
-        return [auth_options.from_arguments(arguments, environ)]
+        return [auth_options.make_credentials(arguments, environ)]
     found = []
     for name, file in (text.partition("=")[::2] for text in arguments.ab):
         try:
-            found.append(auth_options.from_arguments(arguments, _variables(Path(file[1:]))))
+            found.append(auth_options.make_credentials(arguments, _read_variables(Path(file[1:]))))
         except UsageError as error:
             raise UsageError(f"--ab: {name}: {error}") from None
     if found[0] == found[1]:
@@ -92,10 +92,10 @@ def accounts(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[
     ]
 
 
-def _variables(file: Path) -> dict[str, str]:
+def _read_variables(file: Path) -> dict[str, str]:
     """Read the variables of an account from a file; no shell, so that $ and commands mean nothing."""
     try:
-        lines = read_small(file, _MOST_BYTES).decode().splitlines()
+        lines = read_small_file(file, _MAX_BYTES).decode().splitlines()
     except (OSError, TooMuchError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError:
@@ -107,38 +107,42 @@ def _variables(file: Path) -> dict[str, str]:
         except ValueError:
             words = ["?"]
         words = words[1:] if words[:1] == ["export"] else words
-        if not all(_ASSIGNMENT.match(word) for word in words):
+        if not all(_ASSIGNMENT_PATTERN.match(word) for word in words):
             # The line may hold a password.
             raise UsageError(f"{file}, line {number}: expected NAME=VALUE")
         found.update(word.partition("=")[::2] for word in words)
     return found
 
 
-def load() -> None:
-    """Import what :func:`compare` needs, which a run does before it begins."""
+def import_comparison() -> None:
+    """Import what :func:`compare_sides_of_files` needs, which a run does before it begins."""
     from ssbench.comparison import facts, sides  # noqa: F401
 
 
-def compare(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
+def compare_sides_of_files(
+    arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics
+) -> Comparison:
     """Compare the sides of a run of these stat files.
 
     Earlier equal runs of the folder of results count, where one was named.
     """
     from ssbench.cli import archives
-    from ssbench.comparison.facts import facts_of
+    from ssbench.comparison.facts import collect_run_facts
     from ssbench.comparison.sides import compare_sides
 
-    floors = archives.floors(arguments, [facts_of(statistics)], [str(path) for path in paths])
+    floors = archives.find_noise_floors(
+        arguments, [collect_run_facts(statistics)], [str(path) for path in paths]
+    )
     return compare_sides(statistics, floors=floors)
 
 
-def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
+def make_comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.results.formats import open_results
     from ssbench.statistics.summary import summarize
 
-    write = products.find(Product.COMPARISON, "text")
-    load()
+    write = products.find_writer(Product.COMPARISON, "text")
+    import_comparison()
 
     def print_comparison(path: Path, out: TextIO) -> None:
         try:
@@ -146,7 +150,7 @@ def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO]
         except StatFileError as error:
             _log.warning("%s", error)
             return
-        comparison = compare(arguments, [path], statistics)
-        out.write("\n" + write(comparison, view(out)))
+        comparison = compare_sides_of_files(arguments, [path], statistics)
+        out.write("\n" + write(comparison, make_view(out)))
 
     return print_comparison

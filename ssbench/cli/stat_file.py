@@ -9,11 +9,11 @@ from pathlib import Path
 from ssbench.results.formats import open_results
 from ssbench.results.reading import RunResults
 from ssbench.run.bars import ReadingBar
-from ssbench.statistics.facts import Results
+from ssbench.statistics.facts import ReadableResults
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[RunResults]:
+def open_stat_file(path: Path) -> Iterator[RunResults]:
     """Open a stat file, and show on a terminal how much of it has been read; raises StatFileError."""
     bar = ReadingBar(path.name)
     try:
@@ -24,12 +24,12 @@ def reading(path: Path) -> Iterator[RunResults]:
 
 
 @contextmanager
-def reading_all(paths: Sequence[Path]) -> Iterator[Results]:
+def open_stat_files(paths: Sequence[Path]) -> Iterator[ReadableResults]:
     """Open the stat file of one run, or those of the masters that made it; raises UsageError as well."""
     if len(paths) == 1:
-        with reading(paths[0]) as results:
+        with open_stat_file(paths[0]) as results:
             yield results
     else:
-        from ssbench.results.several import SeveralResults
+        from ssbench.results.several import MergedResults
 
-        yield SeveralResults(paths)
+        yield MergedResults(paths)

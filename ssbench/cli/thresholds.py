@@ -7,41 +7,41 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.document.gates import worst
+from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
-from ssbench.scenario.conditions import Condition, parse, unknown_subject
+from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 
 if TYPE_CHECKING:
     from ssbench.run import RunOutcome
     from ssbench.statistics.run_statistics import RunStatistics
-    from ssbench.statistics.verdict import Verdict
+    from ssbench.statistics.verdict import RunVerdict
 
 _log = logging.getLogger(__name__)
 
 #: The reports that have a line for each condition.
-WITH_SUMMARY = ("both", "summary", "full")
+REPORTS_WITH_SUMMARY = ("both", "summary", "full")
 
 
-def of_run(conditions: Iterable[Condition], statistics: RunStatistics) -> tuple[Condition, ...]:
+def bind_conditions(conditions: Iterable[Condition], statistics: RunStatistics) -> tuple[Condition, ...]:
     """Return conditions as they are read where it is known which operations the scenario of a run defines.
 
     Raises UsageError for one on an operation, a size class or a group that the run does not have.
     """
     classes = [each.name for each in statistics.run.scenario.size_classes]
     groups = [each.name for each in statistics.run.scenario.groups]
-    found = tuple(parse(each.text, grouped=True) for each in conditions)
+    found = tuple(parse_condition(each.text, grouped=True) for each in conditions)
     for condition in found:
-        if wrong := unknown_subject(condition, classes, groups):
+        if wrong := find_unknown_subject(condition, classes, groups):
             raise UsageError(f"--fail-if: {wrong}")
     return found
 
 
-def log(found: Verdict, *, in_report: bool) -> None:
+def log_thresholds(found: RunVerdict, *, in_report: bool) -> None:
     """Log what failed, was not delivered or is undecided; the rest too where no report has it.
 
     Nothing is logged below a report on a terminal that has it all.
     """
-    if in_report and terminal.passes():
+    if in_report and terminal.messages_disappear():
         return
     for judgment in found.judgments:
         if judgment.failed:
@@ -54,9 +54,9 @@ def log(found: Verdict, *, in_report: bool) -> None:
         _log.log(logging.WARNING if code is ExitCode.OK else logging.ERROR, "%s", text[:1].upper() + text[1:])
 
 
-def final(found: Verdict | None, outcome: RunOutcome) -> ExitCode:
+def choose_final_code(found: RunVerdict | None, outcome: RunOutcome) -> ExitCode:
     """Return the exit code of a run that has cleaned up; ``found`` is None where its figures were not judged.
 
     The verdict was made before the run deleted what it created, which may have failed too.
     """
-    return worst([outcome.exit_code if found is None else found.exit_code, outcome.ending_code])
+    return choose_worst_code([outcome.exit_code if found is None else found.exit_code, outcome.ending_code])

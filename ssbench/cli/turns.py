@@ -14,12 +14,12 @@ from typing import NoReturn
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import load_options, option_table, repeat, unfit
-from ssbench.cli.invocation import program
-from ssbench.cli.options import label
+from ssbench.cli.invocation import quote_own_command
+from ssbench.cli.options import parse_label
 from ssbench.cli.parser import Parser
 from ssbench.cli.repeat import Reduction, Repetition
-from ssbench.comparison.compare import compare
-from ssbench.comparison.figures import RunFigures, figures_of
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.figures import RunFigures, make_run_figures
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -30,24 +30,24 @@ from ssbench.scenario.model import Scenario
 _log = logging.getLogger(__name__)
 
 #: What both sides share, or what would make more than two of them.
-_SHARED = ("ab", "repeat", "pause", "versus", "until", "local_swift", "keep_objects", "seed")
+_SHARED_OPTIONS = ("ab", "repeat", "pause", "versus", "until", "local_swift", "keep_objects", "seed")
 
 
-class _Parser(Parser):
+class _VersusParser(Parser):
     """A parser of options within an option."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"--versus: {message}")
 
 
-def second(arguments: argparse.Namespace) -> argparse.Namespace:
+def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
     """Return the options of the second side; raises UsageError.
 
     They are those of the command line, but for what ``--versus`` names.
     """
     if arguments.ab:
         raise UsageError("--ab compares two sides within each run; leave out --versus")
-    unfit.refuse(
+    unfit.refuse_options(
         arguments,
         "--versus is for runs of two kinds",
         "--metrics-port",
@@ -59,10 +59,10 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
         words = shlex.split(arguments.versus)
     except ValueError as error:
         raise UsageError(f"--versus: {error}") from None
-    parser = _Parser(prog="--versus", add_help=False)
+    parser = _VersusParser(prog="--versus", add_help=False)
     parser.add_argument("-f", "--scenario-file")
-    parser.add_argument("--label", type=label)
-    load_options.add_arguments(parser)
+    parser.add_argument("--label", type=parse_label)
+    load_options.add_load_arguments(parser)
     option_table.add_request_arguments(parser)
     parser.add_opposites()
     other = copy.copy(arguments)
@@ -72,7 +72,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
         raise UsageError(
             f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label"
         )
-    for name in _SHARED:
+    for name in _SHARED_OPTIONS:
         if getattr(found, name) != getattr(arguments, name):
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
     if "op_count" in found.given and "run_seconds" not in found.given:
@@ -83,7 +83,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What is run several times: the only way to run, or one of the two of ``--versus``."""
 
     arguments: argparse.Namespace
@@ -91,11 +91,11 @@ class Plan:
     options: RunOptions
 
 
-def carry_out(
-    plans: Sequence[Plan],
+def run_in_turn(
+    plans: Sequence[RunPlan],
     repetition: Repetition,
     bench: Bench,
-    once: Callable[[Series, Plan, str, int], RunOutcome],
+    once: Callable[[Series, RunPlan, str, int], RunOutcome],
 ) -> ExitCode:
     """Run one plan several times, or two in turn; return the worst exit code.
 
@@ -111,46 +111,48 @@ def carry_out(
     if len(plans) > 1:
 
         def in_turn(number: int) -> RunOutcome:
-            side, pair = place(number)
+            side, pair = find_side_and_pair(number)
             return once(series[side], plans[side], str(pair), pair)
 
-        code = repeat.carry_out(in_turn, replace(repetition, count=2 * repetition.count), _of_both_sides())
+        code = repeat.repeat_run(
+            in_turn, replace(repetition, count=2 * repetition.count), _make_versus_reduction()
+        )
         if all(each.files for each in series):
             before, after = (
-                _pattern(each.files, f".{kind}-") for each, kind in zip(series, kinds, strict=True)
+                _make_file_pattern(each.files, f".{kind}-") for each, kind in zip(series, kinds, strict=True)
             )
-            _log.info("Compare them again with: %s compare %s --to %s", program(), before, after)
+            _log.info("Compare them again with: %s compare %s --to %s", quote_own_command(), before, after)
         return code
 
     def again(number: int) -> RunOutcome:
         return once(series[0], plans[0], str(number), number)
 
     if plans[0].options.sides:
-        return repeat.carry_out(again, repetition, repeat.sided())
-    return repeat.carry_out(again, repetition, repeat.group())
+        return repeat.repeat_run(again, repetition, repeat.make_sides_reduction())
+    return repeat.repeat_run(again, repetition, repeat.make_group_reduction())
 
 
-def _pattern(files: Sequence[Path], kind: str) -> str:
+def _make_file_pattern(files: Sequence[Path], kind: str) -> str:
     """Return the pattern of a shell that matches the files of a series."""
     name, found, _ = str(files[0]).rpartition(kind)
     return f"{shlex.quote(name + found)}*.stat.gz"
 
 
-def place(number: int) -> tuple[int, int]:
+def find_side_and_pair(number: int) -> tuple[int, int]:
     """Return the side (0 or 1) and the pair (from 1) of a run, which are numbered from 1: A B, B A, A B."""
     pair = (number + 1) // 2
     return (number + pair) % 2, pair
 
 
-def _of_both_sides() -> Reduction[RunFigures]:
+def _make_versus_reduction() -> Reduction[RunFigures]:
     """Return the reduction for the runs of both sides: how they compare."""
 
-    write = products.find(Product.COMPARISON, "text")
+    write = products.find_writer(Product.COMPARISON, "text")
 
     def summary(found: Mapping[int, RunFigures], view: View) -> str:
         before, after = (
-            [run for number, run in found.items() if place(number)[0] == side] for side in (0, 1)
+            [run for number, run in found.items() if find_side_and_pair(number)[0] == side] for side in (0, 1)
         )
-        return write(compare(before, after), view) if before and after else ""
+        return write(compare_runs(before, after), view) if before and after else ""
 
-    return Reduction(figures_of, summary)
+    return Reduction(make_run_figures, summary)

@@ -17,11 +17,11 @@ from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError, UsageError
 from ssbench.base.version import __version__
 from ssbench.cli import ending, logs, settings, zmq_options
-from ssbench.cli.loading import loading
+from ssbench.cli.loading import import_faster
 from ssbench.cli.parser import Parser
 from ssbench.cli.worker_options import parser
-from ssbench.fleet.addresses import endpoint
-from ssbench.fleet.descriptors import raise_limit
+from ssbench.fleet.addresses import format_endpoint
+from ssbench.fleet.descriptors import raise_descriptor_limit
 from ssbench.run import terminal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SIGNALS = {
+_SIGNAL_REASONS = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "its terminal is closed",
@@ -64,7 +64,7 @@ def _watch_stdin(worker: Worker, folder: Path) -> None:
     remove_if_left(folder, wait=2.0)
 
 
-def _profiling(arguments: argparse.Namespace) -> Profiling | None:
+def _make_profiling(arguments: argparse.Namespace) -> Profiling | None:
     if not arguments.profile_count and not arguments.profile_file:
         return None
     from ssbench.base.profiling import Profiling
@@ -76,44 +76,44 @@ def _profiling(arguments: argparse.Namespace) -> Profiling | None:
 def _end_with_signals(worker: Worker) -> None:
     import gevent
 
-    for number, name in _SIGNALS.items():
+    for number, name in _SIGNAL_REASONS.items():
         # Under nohup it must not end with the terminal.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             gevent.signal_handler(number, worker.stop, name)
 
 
-def _serve(arguments: argparse.Namespace) -> ExitCode:
-    raise_limit()
-    with loading():
+def _serve_master(arguments: argparse.Namespace) -> ExitCode:
+    raise_descriptor_limit()
+    with import_faster():
         import gevent
 
-        from ssbench.base.memory import refuse_too_little
+        from ssbench.base.memory import check_memory_available
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
-        from ssbench.worker.duty import label
+        from ssbench.worker.duty import launcher_label
         from ssbench.worker.engine.greenlets import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions
 
-    key = zmq_options.read_key(arguments)
-    work_port, results_port = zmq_options.ports(arguments)
+    key = zmq_options.read_chosen_key(arguments)
+    work_port, results_port = zmq_options.choose_ports(arguments)
     if arguments.concurrency > MAX_JOBS:
         raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
-    refuse_too_little()
+    check_memory_available()
     sockets = WorkerSockets(
-        endpoint(arguments.zmq_host, work_port),
-        endpoint(arguments.zmq_host, results_port),
+        format_endpoint(arguments.zmq_host, work_port),
+        format_endpoint(arguments.zmq_host, results_port),
         key,
     )
-    profiling = _profiling(arguments)
+    profiling = _make_profiling(arguments)
     worker = Worker(
         WorkerOptions(
             UNNUMBERED if arguments.worker_id is None else arguments.worker_id,
             arguments.concurrency,
             arguments.idle_exit,
             arguments.runs,
-            label(os.environ),
+            launcher_label(os.environ),
             arguments.site or "",
         ),
         sockets,
@@ -141,17 +141,17 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         return worker.run()
 
 
-def _parsers() -> Mapping[str, Parser]:
+def _find_command_parsers() -> Mapping[str, Parser]:
     """Return the parsers of all sub-commands, for which settings can be."""
     from ssbench.cli import master
 
-    return master.parsers()
+    return master.make_command_parsers()
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
     if argv is None:
-        interruption.begin("ssbench-worker")
+        interruption.handle_interrupts("ssbench-worker")
     try:
         return _main(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:  # where another program calls this
@@ -163,16 +163,16 @@ def _main(argv: Sequence[str]) -> int:
     made = parser()
     if "--exit-with-stdin" not in argv:  # a local one knows all from its master
         try:
-            settings.use("worker", made, _parsers, argv)
+            settings.use_settings("worker", made, _find_command_parsers, argv)
         except SsbenchError as error:
             terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code
     arguments = made.parse_args(argv)
     try:
-        with ending.short_of_memory():
-            logs.set_up(verbose=arguments.verbose, time_stamps=True)
-            settings.say_files(arguments)
-            return _serve(arguments)
+        with ending.explain_memory_errors():
+            logs.set_up_logging(verbose=arguments.verbose, time_stamps=True)
+            settings.log_settings_files(arguments)
+            return _serve_master(arguments)
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code

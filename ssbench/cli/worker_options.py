@@ -9,11 +9,11 @@ from pathlib import Path
 from ssbench.base import quantities
 from ssbench.base.version import __version__
 from ssbench.cli import zmq_options
-from ssbench.cli.options import non_negative_int, parsed, positive_int
+from ssbench.cli.options import make_argument_type, non_negative_int, positive_int
 from ssbench.cli.parser import Parser
 
 #: Characters of the name of a site, at most.
-_LONGEST_SITE = 64
+_MAX_SITE_CHARACTERS = 64
 
 
 def parser() -> Parser:
@@ -35,11 +35,11 @@ def parser() -> Parser:
     made.add_argument(
         "--zmq-host",
         metavar="HOST",
-        type=_host,
+        type=_parse_host,
         default="127.0.0.1",
         help="name or address of the master's host (default: %(default)s)",
     )
-    zmq_options.add_shared_arguments(made)
+    zmq_options.add_shared_zmq_arguments(made)
     made.add_argument(
         "-c",
         "--concurrency",
@@ -51,7 +51,7 @@ def parser() -> Parser:
     made.add_argument(
         "--idle-exit",
         metavar="TIME",
-        type=parsed(quantities.seconds),
+        type=make_argument_type(quantities.parse_seconds),
         help="exit with code 0 after so long without an operation, such as 10m (default: never)",
     )
     made.add_argument(
@@ -68,7 +68,7 @@ def parser() -> Parser:
     made.add_argument(
         "--site",
         metavar="NAME",
-        type=_site,
+        type=_parse_site,
         help="where this worker is, such as a room or a town: reports have figures by site",
     )
     made.add_argument(
@@ -112,14 +112,16 @@ def _add_ignored(parser: Parser) -> None:
     )
 
 
-def _site(text: str) -> str:
+def _parse_site(text: str) -> str:
     """Return the name of a site: 1 to 64 printable characters."""
-    if not text.strip() or len(text) > _LONGEST_SITE or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text!r}: expected 1 to {_LONGEST_SITE} printable characters")
+    if not text.strip() or len(text) > _MAX_SITE_CHARACTERS or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected 1 to {_MAX_SITE_CHARACTERS} printable characters"
+        )
     return text.strip()
 
 
-def _host(text: str) -> str:
+def _parse_host(text: str) -> str:
     """Return a host without the brackets that an IPv6 address may have; refuse one with a port."""
     host = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if ":" in host:

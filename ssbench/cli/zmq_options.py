@@ -8,34 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import UsageError
-from ssbench.cli.options import port
+from ssbench.cli.options import port_number
 from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 
 if TYPE_CHECKING:
     from ssbench.fleet.key import FleetKey
 
 
-def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
+def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
     """Add the options of a master; ``default_ip`` is for the help."""
     group = parser.add_argument_group("sockets")
     group.add_argument(
         "--zmq-bind-ip", metavar="IP", help=f"address that both sockets bind to (default: {default_ip})"
     )
-    add_shared_arguments(group)
+    add_shared_zmq_arguments(group)
 
 
-def add_shared_arguments(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_shared_zmq_arguments(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options that a master and a worker both have."""
     group.add_argument(
         "--zmq-work-port",
         metavar="PORT",
-        type=port,
+        type=port_number,
         help=f"port of the master's work socket (default: {DEFAULT_WORK_PORT})",
     )
     group.add_argument(
         "--zmq-results-port",
         metavar="PORT",
-        type=port,
+        type=port_number,
         help=f"port of the master's results socket (default: {DEFAULT_RESULTS_PORT})",
     )
     group.add_argument(
@@ -47,21 +47,21 @@ def add_shared_arguments(group: argparse.ArgumentParser | argparse._ArgumentGrou
     )
 
 
-def key_file(arguments: argparse.Namespace) -> Path | None:
+def choose_key_file(arguments: argparse.Namespace) -> Path | None:
     """Return the key file of the options or of the environment."""
     variable = os.environ.get("SSBENCH_ZMQ_KEY")
     return arguments.zmq_key or (Path(variable) if variable else None)
 
 
-def read_key(arguments: argparse.Namespace) -> FleetKey | None:
+def read_chosen_key(arguments: argparse.Namespace) -> FleetKey | None:
     """Read the key file, where there is one; raises KeyFileError."""
     from ssbench.fleet import key
 
-    path = key_file(arguments)
-    return key.read(path) if path else None
+    path = choose_key_file(arguments)
+    return key.read_fleet_key(path) if path else None
 
 
-def any_given(arguments: argparse.Namespace) -> bool:
+def has_zmq_options(arguments: argparse.Namespace) -> bool:
     """Return whether an option of a master was given, so that workers of other hosts may connect."""
     names = ["zmq_bind_ip", "zmq_work_port", "zmq_results_port"]
     if "zmq_key" in arguments.given:  # one that a file or a variable names is there for all runs
@@ -69,7 +69,7 @@ def any_given(arguments: argparse.Namespace) -> bool:
     return any(getattr(arguments, name) is not None for name in names)
 
 
-def ports(arguments: argparse.Namespace) -> tuple[int, int]:
+def choose_ports(arguments: argparse.Namespace) -> tuple[int, int]:
     """Return the ports for work and for results; raises UsageError when they are the same."""
     work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT
     results_port = arguments.zmq_results_port or DEFAULT_RESULTS_PORT
@@ -78,6 +78,6 @@ def ports(arguments: argparse.Namespace) -> tuple[int, int]:
     return work_port, results_port
 
 
-def address(arguments: argparse.Namespace, default_ip: str) -> BindAddress:
+def make_bind_address(arguments: argparse.Namespace, default_ip: str) -> BindAddress:
     """Return where a master listens; raises UsageError."""
-    return BindAddress(arguments.zmq_bind_ip or default_ip, *ports(arguments))
+    return BindAddress(arguments.zmq_bind_ip or default_ip, *choose_ports(arguments))

@@ -17,20 +17,20 @@ from pathlib import Path
 
 import msgspec
 
-from ssbench.base.at_once import at_once
-from ssbench.cluster.sampler import MOST_THREADS, Sampler, ask_info, make_pool
+from ssbench.base.at_once import call_concurrently
+from ssbench.cluster.sampler import MAX_THREADS, Sampler, ask_info, make_pool
 from ssbench.cluster.statsd import MAX_DATAGRAM, Aggregator
-from ssbench.results.observation import Observation, Proxy, Record
+from ssbench.results.observation import Observation, ObservationRecord, Proxy
 
 #: Seconds that servers have to answer before and after the run; who takes longer is left out.
 BEFORE_SECONDS = 4.0
 AFTER_SECONDS = 7.0
 
 #: Datagrams that a run before this one has left in the socket, at most.
-_LEFT_OVER = 100_000
+_MAX_LEFT_OVER_DATAGRAMS = 100_000
 
 
-class Task(Record, frozen=True):
+class Task(ObservationRecord, frozen=True):
     """What to watch. ``statsd`` is the descriptor of the socket, ``statsd_port`` its port."""
 
     recon: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Watch:
         if task.statsd is not None:
             self._socket = socket.socket(fileno=task.statsd)
             self._empty(self._socket)
-            self._dropped_before = dropped(self._socket)
+            self._dropped_before = count_dropped_datagrams(self._socket)
             threading.Thread(target=self._receive, args=(self._socket,), daemon=True).start()
 
     def begin(self) -> Observation:
@@ -77,7 +77,7 @@ class Watch:
         statsd = None
         with self._lock:
             if self._socket is not None:
-                lost = dropped(self._socket) - self._dropped_before
+                lost = count_dropped_datagrams(self._socket) - self._dropped_before
                 statsd = self._aggregator.result(self._task.statsd_port, lost)
         answered = self._proxies.copy()  # those that are late still come
         return Observation(
@@ -99,12 +99,12 @@ class Watch:
             self._proxies[url] = ask_info(pool, url)
 
         # Each at the same time as the others, so that one that is silent does not use up their time.
-        at_once(ask, self._task.proxies, MOST_THREADS, "info")
+        call_concurrently(ask, self._task.proxies, MAX_THREADS, "info")
 
     def _empty(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         with suppress(BlockingIOError):
-            for _ in range(_LEFT_OVER):
+            for _ in range(_MAX_LEFT_OVER_DATAGRAMS):
                 listener.recv(1)
         listener.setblocking(True)
 
@@ -115,7 +115,7 @@ class Watch:
                 self._aggregator.datagram(data, time.monotonic() - self._start)
 
 
-def dropped(listener: socket.socket) -> int:
+def count_dropped_datagrams(listener: socket.socket) -> int:
     """Return how many datagrams the kernel had no room for; 0 where it does not tell."""
     inode = str(os.fstat(listener.fileno()).st_ino)
     for table in ("/proc/net/udp", "/proc/net/udp6"):

@@ -11,19 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ssbench.cluster import by_update
-from ssbench.cluster.joined import Joined
+from ssbench.cluster.joined import JoinedRun
 from ssbench.results.observation import Observation
 
 
-class Addresses:
+class NodeAddresses:
     """Names of nodes by address."""
 
-    def __init__(self, joined: Joined, hosts: Mapping[str, str], cluster: Observation | None = None) -> None:
+    def __init__(
+        self, joined: JoinedRun, hosts: Mapping[str, str], cluster: Observation | None = None
+    ) -> None:
         """Take nodes by address, ``IP`` or ``IP:PORT``, by the user or the ring, and what recon said.
 
         ``unlogged`` are addresses of object servers that have no log here.
         """
-        updates = by_update.find(joined)
+        updates = by_update.match_update_addresses(joined)
         # An address with a port is looked up before one without.
         self._nodes = updates.hosts | dict(hosts)
         self._of_device: dict[tuple[str, str], str] = {}
@@ -39,7 +41,7 @@ class Addresses:
         self._names = nodes
         self._nodes |= {node: node for node in nodes if node not in self._nodes}
         self._logged = {device.name for device in joined.devices if device.server == "object"}
-        known = {ip_of(address) for address in self._nodes} | self._nodes.keys()
+        known = {ip_of_address(address) for address in self._nodes} | self._nodes.keys()
         self.unlogged = [ip for ip in updates.unlogged if ip not in known]
         for each in cluster.servers if cluster else ():
             disks = each.last.disks if each.last and each.last.disks else ()
@@ -55,7 +57,7 @@ class Addresses:
 
     def node(self, address: str) -> str | None:
         """Return the node at IP:PORT; None where that is not known."""
-        return self._nodes.get(address) or self._nodes.get(ip_of(address))
+        return self._nodes.get(address) or self._nodes.get(ip_of_address(address))
 
     def has_no_log(self, address: str, device: str) -> bool:
         """Whether an object server surely has no log here: no node is known by its address or has its device.
@@ -91,12 +93,12 @@ class Addresses:
         return f"{kind}{device} on {node}" if device else f"{server} server on {node}"
 
 
-def ip_of(address: str) -> str:
+def ip_of_address(address: str) -> str:
     """Return the IP of ``IP:PORT``; that of IPv6 has brackets there."""
     return address.rpartition(":")[0].strip("[]")
 
 
-def parse_hosts(words: Iterable[str]) -> dict[str, str]:
+def parse_node_addresses(words: Iterable[str]) -> dict[str, str]:
     """Read ``NODE=ADDRESS[,ADDRESS...]``; raises ValueError with what is expected."""
     found = {}
     for word in words:

@@ -9,21 +9,21 @@ from statistics import median
 
 import numpy as np
 
-from ssbench.cluster.background import Pass
+from ssbench.cluster.background import DaemonPass
 from ssbench.cluster.ids import Numbers
-from ssbench.cluster.joined import Device, Joined
-from ssbench.cluster.records import Finding, Work
+from ssbench.cluster.joined import Device, JoinedRun
+from ssbench.cluster.records import LogFinding, Work
 
 #: Fewer requests of others, or a smaller share of the time, are not reported.
-_FEW_REQUESTS = 5
-_LITTLE_TIME = 0.01
-_DAEMON = re.compile(r"(?:object|container|account)-(?!server$)")
+_MIN_REQUESTS = 5
+_MIN_TIME_SHARE = 0.01
+_DAEMON_PATTERN = re.compile(r"(?:object|container|account)-(?!server$)")
 #: Requests of clients that are not of the run.
-CLIENTS = "other clients"
+OTHER_CLIENTS = "other clients"
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Location:
     """Where a finding is: devices of one node. ``whose`` is its name where it is one of several."""
 
     node: str
@@ -32,7 +32,7 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RequestTimes:
     """Seconds in which a program asked a device, in order, and how many requests there were before each."""
 
     seconds: Numbers
@@ -46,7 +46,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _Period:
     """Seconds since 1970 by the master's clock."""
 
     begins: float
@@ -57,37 +57,37 @@ class _Span:
         return self.ends - self.begins
 
 
-class AtWork:
+class BackgroundWork:
     """Finds what was not of the run, by device and node, between moments of the run."""
 
-    def __init__(self, joined: Joined, run: tuple[float, float]) -> None:
+    def __init__(self, joined: JoinedRun, run: tuple[float, float]) -> None:
         """``run`` is from the first result to the last, in seconds since 1970 by the master's clock."""
         self._found = joined.background
-        self._run = _Span(*run)
-        self._before = _Span(self._run.begins - self._run.seconds, self._run.begins)
+        self._run = _Period(*run)
+        self._before = _Period(self._run.begins - self._run.seconds, self._run.begins)
         self._devices = joined.devices
         self._nodes = sorted({each.node for each in joined.devices})
         owned: dict[tuple[str, ...], list[Device]] = {}
         for each in joined.devices:
             owned.setdefault((each.node,), []).append(each)
             owned.setdefault((each.node, each.server), []).append(each)
-        self._places = {str(each): _Place(each.node, (each,)) for each in joined.devices}
+        self._places = {str(each): _Location(each.node, (each,)) for each in joined.devices}
         for process in joined.processes:
             of = owned.get((process.node, process.server), [])
-            self._places[str(process)] = _Place(process.node, tuple(of))
-        self._places |= {node: _Place(node, tuple(owned[(node,)])) for node in self._nodes}
-        self._passes: dict[tuple[str, str], list[Pass]] = {}
+            self._places[str(process)] = _Location(process.node, tuple(of))
+        self._places |= {node: _Location(node, tuple(owned[(node,)])) for node in self._nodes}
+        self._passes: dict[tuple[str, str], list[DaemonPass]] = {}
         for found in self._found.passes:
             self._passes.setdefault((found.program, found.node), []).append(found)
-        self._asked: dict[str, dict[tuple[str, str, str], list[_Asked]]] = {}
+        self._asked: dict[str, dict[tuple[str, str, str], list[_RequestTimes]]] = {}
         self._first: dict[str, int] = {}
         for (node, server, device, asker), seconds, numbers in self._found.requests.series():
-            who = asker if _DAEMON.match(asker) else CLIENTS
-            asked = _Asked(seconds, np.append(0, np.cumsum(numbers)))
+            who = asker if _DAEMON_PATTERN.match(asker) else OTHER_CLIENTS
+            asked = _RequestTimes(seconds, np.append(0, np.cumsum(numbers)))
             self._asked.setdefault(who, {}).setdefault((node, server, device), []).append(asked)
             self._first[node] = min(int(seconds[0]), self._first.get(node, int(seconds[0])))
 
-    def beside(self, finding: Finding) -> list[Work]:
+    def beside(self, finding: LogFinding) -> list[Work]:
         """Return what was at work on a suspect, while it was; on each of several that may be it."""
         places = self._of(finding)
         if not places or not self._run.seconds > 0:
@@ -95,7 +95,7 @@ class AtWork:
         slow = self._slow(finding)
         return [*self._requests(places, slow), *self._daemons(places, slow)]
 
-    def logs(self, finding: Finding) -> list[str] | None:
+    def logs(self, finding: LogFinding) -> list[str] | None:
         """Return the daemons of which lines name the node of a suspect, or each node of several.
 
         None where no node has any, and where these do not tell what was at work.
@@ -107,7 +107,7 @@ class AtWork:
             return None
         return sorted(set.intersection(*(set(self._found.programs.get(node, ())) for node in nodes)))
 
-    def _of(self, finding: Finding) -> list[_Place]:
+    def _of(self, finding: LogFinding) -> list[_Location]:
         """Return where a finding is; several places where it is about one of these."""
         names = [finding.name, *(finding.same if finding.kind == "one of" else ())]
         # A proxy may be called as a node is.
@@ -117,22 +117,22 @@ class AtWork:
             return [self._places[names[0]]]
         return [replace(self._places[name], whose=name) for name in names]
 
-    def _slow(self, finding: Finding) -> _Span:
+    def _slow(self, finding: LogFinding) -> _Period:
         """Return the part of the run in which a server is slow, of whole seconds as those of log lines."""
         course = finding.course
         if course is None or course.begins is None or course.ends is None:
             return self._run
         begins = self._run.begins + course.begins
-        return _Span(begins, max(self._run.begins + course.ends, begins + 1.0))
+        return _Period(begins, max(self._run.begins + course.ends, begins + 1.0))
 
-    def _requests(self, places: Sequence[_Place], slow: _Span) -> Iterator[Work]:
+    def _requests(self, places: Sequence[_Location], slow: _Period) -> Iterator[Work]:
         here = {each for place in places for each in place.devices}
         for who, asked in self._asked.items():
             rates = [self._rate(asked, place.devices, slow) for place in places]
             counts = [
                 rate * slow.seconds * len(place.devices) for rate, place in zip(rates, places, strict=True)
             ]
-            if max(counts) < _FEW_REQUESTS:
+            if max(counts) < _MIN_REQUESTS:
                 continue
             servers = {each.server for each in here}
             others = [each for each in self._devices if each not in here and each.server in servers]
@@ -151,7 +151,7 @@ class AtWork:
                 )
 
     def _rate(
-        self, asked: dict[tuple[str, str, str], list[_Asked]], devices: Iterable[Device], span: _Span
+        self, asked: dict[tuple[str, str, str], list[_RequestTimes]], devices: Iterable[Device], span: _Period
     ) -> float:
         """Return requests a second, on each of some devices."""
         counts = [
@@ -167,13 +167,13 @@ class AtWork:
         """Return a moment by the clock of a node; where that is not known, clocks are taken to be equal."""
         return moment + self._found.ahead.get(node, 0.0)
 
-    def _daemons(self, places: Sequence[_Place], slow: _Span) -> Iterator[Work]:
+    def _daemons(self, places: Sequence[_Location], slow: _Period) -> Iterator[Work]:
         nodes = {place.node for place in places}
         for program in sorted({program for program, node in self._passes if node in nodes}):
             # Where all that it says is of whole nodes, these are compared.
             for on in ("device", "node"):
                 shares = [self._share_of(program, place, on, slow) for place in places]
-                if max(shares) >= _LITTLE_TIME:
+                if max(shares) >= _MIN_TIME_SHARE:
                     break
             else:
                 continue
@@ -199,7 +199,7 @@ class AtWork:
         own = self._found.programs.get(node, ())
         return program.partition(" ")[0] in own and node not in self._found.uncertain
 
-    def _peers(self, places: Sequence[_Place], on: str) -> list[tuple[str, set[str]]]:
+    def _peers(self, places: Sequence[_Location], on: str) -> list[tuple[str, set[str]]]:
         """Return the other nodes, or the nodes and names of the other devices, as passes have them."""
         if on == "node":
             nodes = {place.node for place in places}
@@ -207,11 +207,11 @@ class AtWork:
         here = {each for place in places for each in place.devices}
         return [(each.node, {each.name}) for each in self._devices if each not in here]
 
-    def _share_of(self, program: str, place: _Place, on: str, span: _Span) -> float:
+    def _share_of(self, program: str, place: _Location, on: str, span: _Period) -> float:
         names = {each.name for each in place.devices} if on == "device" else {""}
         return self._share(program, place.node, names, span)
 
-    def _share_before(self, program: str, place: _Place, on: str) -> float | None:
+    def _share_before(self, program: str, place: _Location, on: str) -> float | None:
         """Return the share of the time before the run; None where it is not known: logs may begin with it."""
         passes = self._passes.get((program, place.node), ())
         first = min((each.begins for each in passes), default=np.inf)
@@ -219,7 +219,7 @@ class AtWork:
             return None
         return self._share_of(program, place, on, self._before)
 
-    def _share(self, program: str, node: str, names: set[str], span: _Span) -> float:
+    def _share(self, program: str, node: str, names: set[str], span: _Period) -> float:
         """Return in which share of some seconds a daemon was at work on devices of a node."""
         begins, ends = self._at(node, span.begins), self._at(node, span.ends)
         total, reached = 0.0, begins

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force, add_renamed, positive_int
+from ssbench.cli.options import add_force_option, add_renamed_option, positive_int
 from ssbench.cluster import attribute_changes, attribute_requests
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
     from ssbench.cluster import files
-    from ssbench.cluster.joined import Joined
+    from ssbench.cluster.joined import JoinedRun
     from ssbench.cluster.records import Attribution
-    from ssbench.cluster.spans import Request
+    from ssbench.cluster.spans import TracedRequest
     from ssbench.results.description import RunSummary
     from ssbench.statistics.waits import Wait
 
 _log = logging.getLogger(__name__)
 
 #: Results that are joined with logs at most, unless the user asks for another number.
-_SAMPLE = 1_000_000
+_MAX_RESULTS = 1_000_000
 
 EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
 
@@ -39,7 +39,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file(parser)
+    archives.add_stat_file_arguments(parser)
     parser.add_argument(
         "--swift-logs",
         nargs="+",
@@ -51,15 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--log-format",
-        type=_template,
+        type=_check_template,
         metavar="TEMPLATE",
         help="the proxies' log_msg_template, where they have one",
     )
     parser.add_argument(
         "--hosts",
         nargs="+",
-        action=_Merge,
-        type=_hosts,
+        action=_MergeDictionaries,
+        type=_parse_hosts,
         default={},
         metavar="NODE=ADDRESS",
         help="addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
@@ -69,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ring",
         nargs="+",
         action="extend",
-        type=_ring,
+        type=_check_ring_file,
         default=[],
         metavar="FILE",
         help="ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
         " same where --hosts does not (needs: pip install swift eventlet)",
     )
-    add_renamed(
+    add_renamed_option(
         parser,
         "--report-file",
         "-f",
@@ -98,27 +98,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sample",
-        type=_sample,
-        default=_SAMPLE,
+        type=_parse_result_count,
+        default=_MAX_RESULTS,
         metavar="N",
         help="of more results than this, take a random sample, for which about 1 GB of memory a million is"
-        f" needed, or take all (default: {_SAMPLE:,})",
+        f" needed, or take all (default: {_MAX_RESULTS:,})",
     )
-    attribute_changes.add_arguments(parser)
-    attribute_requests.add_arguments(parser)
-    add_force(parser)
+    attribute_changes.add_compare_arguments(parser)
+    attribute_requests.add_trace_arguments(parser)
+    add_force_option(parser)
 
 
-def _sample(text: str) -> int | None:
+def _parse_result_count(text: str) -> int | None:
     return None if text == "all" else positive_int(text)
 
 
-def _template(text: str) -> str:
+def _check_template(text: str) -> str:
     """Check a template; raises what argparse turns into a line."""
-    from ssbench.cluster.lines import template_parser
+    from ssbench.cluster.lines import make_template_parser
 
     try:
-        template_parser(text)
+        make_template_parser(text)
     except UsageError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
@@ -127,91 +127,95 @@ def _template(text: str) -> str:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
     from ssbench.cluster import files
-    from ssbench.cluster.findings import attribute
-    from ssbench.cluster.json_record import Attributed
-    from ssbench.cluster.records import RunFacts
+    from ssbench.cluster.findings import make_attribution
+    from ssbench.cluster.json_record import AttributedRun
+    from ssbench.cluster.records import AttributionFacts
 
-    arguments.stats_file = archives.stat_file(arguments)
-    attribute_requests.check(arguments)
-    before = attribute_changes.check(arguments)
+    arguments.stats_file = archives.choose_stat_file(arguments)
+    attribute_requests.check_request_options(arguments)
+    before = attribute_changes.check_compare_options(arguments)
     others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
     outputs = [arguments.report_file, *others]
-    output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
-    on_stdout = sum(map(output_file.is_standard_output, others))
+    output_file.check_outputs(outputs, arguments.stats_file, force=arguments.force)
+    on_stdout = sum(map(output_file.is_standard_output_name, others))
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     if before:
-        attribute_changes.write(arguments, before, partial(_join, most=arguments.sample), _overload)
+        attribute_changes.write_changes(
+            arguments, before, partial(_join_run, most=arguments.sample), _describe_overload
+        )
         return ExitCode.OK
-    logs = files.find(arguments.swift_logs)
-    joined, summary = _join(
+    logs = files.find_log_files(arguments.swift_logs)
+    joined, summary = _join_run(
         arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
     )
     for count in joined.files:
         if not count.of_run and not count.of_daemons:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
-    if attribute_requests.write(arguments, joined):
+    if attribute_requests.write_requests(arguments, joined):
         return ExitCode.OK
-    by_ring, unlogged = _by_ring(arguments.ring, joined)
+    by_ring, unlogged = _read_ring_addresses(arguments.ring, joined)
     # An address with a port is looked up before one without.
     by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in arguments.hosts}
     hosts = by_ring | arguments.hosts
     cluster = summary.cluster if summary else None
-    facts = RunFacts(hosts, cluster, _overload(joined, summary), tuple(unlogged))
-    found = Attributed(attribute(joined, facts), _waits(joined))
-    if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
-        with output_file.writing(arguments.report_file, force=arguments.force) as out:
-            out.write(products.find(Product.ATTRIBUTION, "text")(found, output_file.view(out)))
+    facts = AttributionFacts(hosts, cluster, _describe_overload(joined, summary), tuple(unlogged))
+    found = AttributedRun(make_attribution(joined, facts), _find_waits(joined))
+    if not (on_stdout and output_file.is_standard_output_name(arguments.report_file)):
+        with output_file.open_output(arguments.report_file, force=arguments.force) as out:
+            out.write(products.find_writer(Product.ATTRIBUTION, "text")(found, output_file.make_view(out)))
     if arguments.json:
-        with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-            out.write(products.find(Product.ATTRIBUTION, "json")(found))
+        with output_file.open_output(
+            arguments.json, force=arguments.force, clean=printable.escape_in_json
+        ) as out:
+            out.write(products.find_writer(Product.ATTRIBUTION, "json")(found))
     if arguments.html:
-        _write_page(arguments, found.found, attribute_requests.requests(arguments, joined))
+        _write_page(arguments, found.found, attribute_requests.select_requests(arguments, joined))
     return ExitCode.OK
 
 
-def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[Request]) -> None:
-    from ssbench.cli.stat_file import reading
+def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[TracedRequest]) -> None:
+    from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import attribution_report
     from ssbench.document.renderers import html
     from ssbench.reports import run
     from ssbench.reports.options import ReportOptions
     from ssbench.statistics.summary import summarize
 
-    with reading(arguments.stats_file) as results:
-        statistics = summarize(results, products.GROUPS, over_time=True)
+    with open_stat_file(arguments.stats_file) as results:
+        statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
     options = ReportOptions()
-    sections = [attribution_report.section(found)]
+    sections = [attribution_report.make_attribution_section(found)]
     if requests:
-        sections.append(attribution_report.requests(requests))
-    page = html.render(run.document(statistics, options, sections), options)
-    done = output_file.say_written
-    with output_file.writing(arguments.html, force=arguments.force, done=done) as out:
+        sections.append(attribution_report.make_requests_section(requests))
+    page = html.render(run.make_run_report_document(statistics, options, sections), options)
+    done = output_file.log_written
+    with output_file.open_output(arguments.html, force=arguments.force, done=done) as out:
         out.write(page)
 
 
-def _hosts(text: str) -> dict[str, str]:
+def _parse_hosts(text: str) -> dict[str, str]:
     """Parse NODE=ADDRESS; raises what argparse turns into a line."""
-    from ssbench.cluster.addresses import parse_hosts
+    from ssbench.cluster.addresses import parse_node_addresses
 
     try:
-        return parse_hosts([text])
+        return parse_node_addresses([text])
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _ring(text: str) -> Path:
+def _check_ring_file(text: str) -> Path:
     """Check the name of a ring file; raises what argparse turns into a line."""
     from ssbench.cluster import ring
 
     try:
-        ring.kind(path := Path(text))
+        ring.parse_ring_kind(path := Path(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return path
 
 
-def _by_ring(paths: list[Path], joined: Joined) -> tuple[dict[str, str], list[str]]:
+def _read_ring_addresses(paths: list[Path], joined: JoinedRun) -> tuple[dict[str, str], list[str]]:
     """Return the nodes by address that ring files tell, and the addresses of object servers without a log.
 
     Raises UsageError for a file that cannot be read.
@@ -220,7 +224,7 @@ def _by_ring(paths: list[Path], joined: Joined) -> tuple[dict[str, str], list[st
         return {}, []
     from ssbench.cluster import by_ring, ring
 
-    found = by_ring.find(joined, partial(ring.placed, paths))
+    found = by_ring.match_ring_addresses(joined, partial(ring.find_placed_replicas, paths))
     if unknown := sorted({each.node for each in joined.devices} - set(found.hosts.values())):
         _log.warning(
             "--ring: of %s the addresses are not known: a ring of another cluster, or its devices are always"
@@ -230,7 +234,7 @@ def _by_ring(paths: list[Path], joined: Joined) -> tuple[dict[str, str], list[st
     return found
 
 
-class _Merge(argparse.Action):
+class _MergeDictionaries(argparse.Action):
     """Put dictionaries together."""
 
     def __call__(
@@ -246,11 +250,11 @@ class _Merge(argparse.Action):
         setattr(namespace, self.dest, merged)
 
 
-def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
+def _describe_overload(joined: JoinedRun, summary: RunSummary | None) -> tuple[str, ...]:
     """Say in what way the load generator was the limit of the run."""
     import numpy as np
 
-    from ssbench.statistics.generator import Measured, generator
+    from ssbench.statistics.generator import GeneratorMeasurements, summarize_generator
 
     latency = joined.operations.latency[~np.isnan(joined.operations.latency)]
     if not len(latency):
@@ -258,24 +262,24 @@ def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
     median, p99 = np.quantile(latency, (0.5, 0.99))
     ended = joined.operations.ended
     # Whether users were idle is not known here.
-    measured = Measured(float(ended[0]), float(ended[-1]), float(median), float(p99), None, 0)
-    return generator(summary, measured).limits
+    measured = GeneratorMeasurements(float(ended[0]), float(ended[-1]), float(median), float(p99), None, 0)
+    return summarize_generator(summary, measured).limits
 
 
-def _join(
+def _join_run(
     stats_file: Path,
     logs: list[files.LogFile],
     template: str | None,
     transaction: str | None,
     most: int | None,
-) -> tuple[Joined, RunSummary | None]:
-    from ssbench.cli.stat_file import reading
+) -> tuple[JoinedRun, RunSummary | None]:
+    from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import texts
-    from ssbench.cluster.join import Join
+    from ssbench.cluster.join import LogJoin
     from ssbench.cluster.joined import NO_INDEX
 
-    with reading(stats_file) as results:
-        join = Join(results, template, transaction, most)
+    with open_stat_file(stats_file) as results:
+        join = LogJoin(results, template, transaction, most)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
         summary = results.summary
@@ -285,20 +289,20 @@ def _join(
         )
     join.read(logs)
     joined = join.joined()
-    if sentence := texts.sampled(len(joined.operations.code), joined.results):
+    if sentence := texts.describe_sample(len(joined.operations.code), joined.results):
         _log.warning("%s: %s", stats_file, sentence)
     if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
-        raise UsageError(_nothing(stats_file, joined, template))
+        raise UsageError(_explain_no_lines(stats_file, joined, template))
     for count in joined.files:
         if count.damage:
             _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
     return joined, summary
 
 
-def _nothing(stats_file: Path, joined: Joined, template: str | None) -> str:
+def _explain_no_lines(stats_file: Path, joined: JoinedRun, template: str | None) -> str:
     """Say why not one line is of the run."""
     lines = sum(file.lines for file in joined.files)
-    if unread := _unread(joined, lines, template):
+    if unread := _explain_unread_lines(joined, lines, template):
         return f"{stats_file}: {unread}"
     text = f"{stats_file}: none of the {lines:,} lines of the logs is of this run"
     first = min((file.first for file in joined.files if file.first is not None), default=None)
@@ -314,7 +318,7 @@ def _nothing(stats_file: Path, joined: Joined, template: str | None) -> str:
     return f"{text}, though they are of the same time: are they of another cluster, or is log_requests off?"
 
 
-def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
+def _explain_unread_lines(joined: JoinedRun, lines: int, template: str | None) -> str | None:
     """Say what of the lines themselves cannot be read."""
     if of_run := sum(file.of_run for file in joined.files):
         hint = (
@@ -334,12 +338,12 @@ def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
     return None
 
 
-def _waits(joined: Joined) -> tuple[Wait, ...]:
+def _find_waits(joined: JoinedRun) -> tuple[Wait, ...]:
     """Return the waits in the latencies of the run, operations of a size within a factor of 4 together."""
     import numpy as np
 
-    from ssbench.statistics.latencies import merge, plain
-    from ssbench.statistics.waits import waits_in
+    from ssbench.statistics.latencies import merge_latencies, select_latencies
+    from ssbench.statistics.waits import find_latency_waits
 
     operations = joined.operations
     latency = operations.latency
@@ -350,6 +354,6 @@ def _waits(joined: Joined) -> tuple[Wait, ...]:
     leaves = {}
     for each in np.unique(key[known]).tolist():
         rows = known & (key == each)
-        times = plain(latency[rows], None if ended is None else ended[rows])
-        leaves[each // 100, each % 100] = (times, merge(()))
-    return waits_in(leaves)
+        times = select_latencies(latency[rows], None if ended is None else ended[rows])
+        leaves[each // 100, each % 100] = (times, merge_latencies(()))
+    return find_latency_waits(leaves)

@@ -12,17 +12,17 @@ from ssbench.base.errors import UsageError
 from ssbench.cli import output_file, unfit
 
 if TYPE_CHECKING:
-    from ssbench.cluster.joined import Joined
-    from ssbench.cluster.spans import Request
+    from ssbench.cluster.joined import JoinedRun
+    from ssbench.cluster.spans import TracedRequest
 
-_log = logging.getLogger(__name__)
+_requests_log = logging.getLogger(__name__)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
         "--transaction",
-        type=_transaction,
+        type=_check_transaction_id,
         metavar="TX",
         help="print what each server did of this request instead of the report, as a waterfall",
     )
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _transaction(text: str) -> str:
+def _check_transaction_id(text: str) -> str:
     from ssbench.cluster.lines import TRANS_ID
 
     if not text.isascii() or not TRANS_ID.match(text.encode()):
@@ -51,11 +51,11 @@ def _transaction(text: str) -> str:
     return text
 
 
-def check(arguments: argparse.Namespace) -> None:
+def check_request_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     if str(arguments.otlp).startswith(("http:/", "https:/")):
         # The settings of run-scenario may be those of all sub-commands.
-        unfit.forgo(arguments, "attribute writes traces to a file", "--otlp")
+        unfit.ignore_options(arguments, "attribute writes traces to a file", "--otlp")
         if arguments.otlp is not None:
             raise UsageError(
                 "--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL"
@@ -66,16 +66,16 @@ def check(arguments: argparse.Namespace) -> None:
         )
 
 
-def requests(arguments: argparse.Namespace, joined: Joined) -> list[Request]:
+def select_requests(arguments: argparse.Namespace, joined: JoinedRun) -> list[TracedRequest]:
     """Return the requests that are looked at one by one, those that took longest first."""
     from ssbench.cluster import spans
-    from ssbench.cluster.lines import template_parser
+    from ssbench.cluster.lines import make_template_parser
 
-    proxy = template_parser(arguments.log_format) if arguments.log_format else None
-    return spans.requests(joined, proxy)
+    proxy = make_template_parser(arguments.log_format) if arguments.log_format else None
+    return spans.trace_requests(joined, proxy)
 
 
-def write(arguments: argparse.Namespace, joined: Joined) -> bool:
+def write_requests(arguments: argparse.Namespace, joined: JoinedRun) -> bool:
     """Write what is asked for of single requests; return whether that is all.
 
     Raises UsageError where no log knows the request.
@@ -84,18 +84,23 @@ def write(arguments: argparse.Namespace, joined: Joined) -> bool:
 
     if not arguments.transaction and not arguments.trace and not arguments.otlp:
         return False
-    found = requests(arguments, joined)
+    found = select_requests(arguments, joined)
     if arguments.transaction:
         wanted = arguments.transaction[:34]
         found = [request for request in found if request.trans_id == wanted]
         if not found:
             raise UsageError(f"{arguments.transaction}: no line of the logs that could be read has this id")
-        with output_file.writing(arguments.report_file, force=arguments.force) as out:
-            out.writelines(f"{line}\n" for line in waterfall.lines(found[0]))
-    for path, write_traces in ((arguments.trace, waterfall.chrome_trace), (arguments.otlp, waterfall.traces)):
+        with output_file.open_output(arguments.report_file, force=arguments.force) as out:
+            out.writelines(f"{line}\n" for line in waterfall.format_waterfall(found[0]))
+    for path, write_traces in (
+        (arguments.trace, waterfall.make_chrome_trace),
+        (arguments.otlp, waterfall.make_otlp_traces),
+    ):
         if path:
-            done = output_file.say_written
-            with output_file.writing(path, force=arguments.force, clean=printable.in_json, done=done) as out:
+            done = output_file.log_written
+            with output_file.open_output(
+                path, force=arguments.force, clean=printable.escape_in_json, done=done
+            ) as out:
                 out.write(write_traces(found))
                 out.write("\n")
     return bool(arguments.transaction)

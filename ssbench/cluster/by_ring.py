@@ -13,28 +13,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssbench.cluster.joined import Device, Joined
-from ssbench.cluster.ring import Kind, Replica
+from ssbench.cluster.joined import Device, JoinedRun
+from ssbench.cluster.ring import RingKind, RingReplica
 
 #: So many partitions of a device are looked up at most.
-_PARTITIONS = 50
+_MAX_PARTITIONS = 50
 #: An address has to fit so large a share of what is looked up, and any other less than this share of that.
-_FITS, _LESS = 0.5, 0.9
+_MIN_FIT_SHARE, _MAX_OTHER_FIT = 0.5, 0.9
 
 #: Where each partition is, by what a ring is of.
-Placed = Mapping[Kind, Mapping[int, list[Replica]]]
-LookUp = Callable[[Mapping[Kind, Sequence[int]]], Placed]
+PlacedReplicas = Mapping[RingKind, Mapping[int, list[RingReplica]]]
+ReplicaLookUp = Callable[[Mapping[RingKind, Sequence[int]]], PlacedReplicas]
 
 
-class _Served(NamedTuple):
+class _ServedPartition(NamedTuple):
     """A device's server answered for a partition."""
 
     device: Device
-    kind: Kind
+    kind: RingKind
     partition: int
 
 
-class Found(NamedTuple):
+class RingAddresses(NamedTuple):
     """Nodes by ``IP:PORT`` or ``IP`` in ``hosts``, as ``--hosts`` has them, where they are certain.
 
     ``unlogged`` are addresses of object servers without a log.
@@ -44,21 +44,21 @@ class Found(NamedTuple):
     unlogged: list[str]
 
 
-def find(joined: Joined, look_up: LookUp) -> Found:
+def match_ring_addresses(joined: JoinedRun, look_up: ReplicaLookUp) -> RingAddresses:
     """Tell which address is which node's; ``look_up`` returns the replicas of partitions.
 
-    That is :func:`ssbench.cluster.ring.placed`.
+    That is :func:`ssbench.cluster.ring.find_placed_replicas`.
     """
-    facts = _served(joined)
-    wanted: dict[Kind, set[int]] = {}
+    facts = _collect_partitions(joined)
+    wanted: dict[RingKind, set[int]] = {}
     for each in facts:
         wanted.setdefault(each.kind, set()).add(each.partition)
     placed = look_up({kind: sorted(numbers) for kind, numbers in wanted.items()})
-    hosts = _addresses(facts, placed)
-    return Found(hosts, _unlogged(joined, hosts, placed))
+    hosts = _match_addresses(facts, placed)
+    return RingAddresses(hosts, _find_unlogged(joined, hosts, placed))
 
 
-def _unlogged(joined: Joined, hosts: Mapping[str, str], placed: Placed) -> list[str]:
+def _find_unlogged(joined: JoinedRun, hosts: Mapping[str, str], placed: PlacedReplicas) -> list[str]:
     """Return the object servers of these partitions that have no log.
 
     Nothing is said while it is not known which address each node with a log has.
@@ -72,37 +72,39 @@ def _unlogged(joined: Joined, hosts: Mapping[str, str], placed: Placed) -> list[
         for found in partitions.values()
         for each in found
     }
-    named = {f"{_host(ip)}:{port}": ip for ip, port in sorted(replicas)}
+    named = {f"{_host_of_ip(ip)}:{port}": ip for ip, port in sorted(replicas)}
     return [address for address, ip in named.items() if address not in hosts and ip not in hosts]
 
 
-def _served(joined: Joined) -> list[_Served]:
+def _collect_partitions(joined: JoinedRun) -> list[_ServedPartition]:
     """Return partitions of each device, by its lines."""
     lines = joined.lines
     found = []
     for place, device in enumerate(joined.devices):
-        for number in np.unique(lines.partition[lines.device == place])[:_PARTITIONS].tolist():
+        for number in np.unique(lines.partition[lines.device == place])[:_MAX_PARTITIONS].tolist():
             policy, partition = joined.partitions[number]
-            kind = Kind(device.server, max(policy, 0) if device.server == "object" else 0)
-            found.append(_Served(device, kind, partition))
+            kind = RingKind(device.server, max(policy, 0) if device.server == "object" else 0)
+            found.append(_ServedPartition(device, kind, partition))
     return found
 
 
-def _addresses(facts: list[_Served], placed: Placed) -> dict[str, str]:
-    fitting = list(_fitting(facts, placed))
+def _match_addresses(facts: list[_ServedPartition], placed: PlacedReplicas) -> dict[str, str]:
+    fitting = list(_find_fitting_replicas(facts, placed))
     of_server: dict[tuple[str, str], list[set[str]]] = {}
     of_node: dict[tuple[str, str], list[set[str]]] = {}
     for device, replicas in fitting:
         of_server.setdefault((device.node, device.server), []).append(
-            {f"{_host(each.ip)}:{each.port}" for each in replicas}
+            {f"{_host_of_ip(each.ip)}:{each.port}" for each in replicas}
         )
         of_node.setdefault((device.node, ""), []).append({each.ip for each in replicas})
     # Servers have a port each; where every device has one, only the address of the node is shared.
-    found = _certain(of_server)
-    return _certain(of_node) | found
+    found = _select_certain_owners(of_server)
+    return _select_certain_owners(of_node) | found
 
 
-def _fitting(facts: list[_Served], placed: Placed) -> Iterator[tuple[Device, list[Replica]]]:
+def _find_fitting_replicas(
+    facts: list[_ServedPartition], placed: PlacedReplicas
+) -> Iterator[tuple[Device, list[RingReplica]]]:
     """Yield for each partition of a device the replicas that may be it: none for a handoff."""
     for device, kind, partition in facts:
         if kind in placed:
@@ -110,17 +112,17 @@ def _fitting(facts: list[_Served], placed: Placed) -> Iterator[tuple[Device, lis
             yield device, [each for each in replicas if each.device == device.name]
 
 
-def _certain(fitting: Mapping[tuple[str, str], list[set[str]]]) -> dict[str, str]:
+def _select_certain_owners(fitting: Mapping[tuple[str, str], list[set[str]]]) -> dict[str, str]:
     """Return the owner of each address that fits one owner best by far, and no other owner as well."""
     best: dict[str, set[str]] = {}
     for (node, _), sets in fitting.items():
         counted = Counter(address for addresses in sets for address in addresses).most_common(2)
         first = counted[0][1] if counted else 0
         second = counted[1][1] if len(counted) > 1 else 0
-        if first >= _FITS * len(sets) and second <= _LESS * first and first:
+        if first >= _MIN_FIT_SHARE * len(sets) and second <= _MAX_OTHER_FIT * first and first:
             best.setdefault(counted[0][0], set()).add(node)
     return {address: nodes.pop() for address, nodes in best.items() if len(nodes) == 1}
 
 
-def _host(ip: str) -> str:
+def _host_of_ip(ip: str) -> str:
     return f"[{ip}]" if ":" in ip else ip

@@ -14,59 +14,59 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssbench.cluster.joined import OBJECT, Joined
+from ssbench.cluster.joined import OBJECT, JoinedRun
 
 #: An address and a device have to be in so many operations; of more, so many are looked at.
-_FEW, MOST = 5, 100
+_MIN_OPERATIONS, MAX_SENDER_OPERATIONS = 5, 100
 #: A device with a line in this share of the operations may be the one that is named; with less than the other
 #: share it cannot be.
-_MAY_BE, _CANNOT_BE = 0.9, 0.05
+_LIKELY_SHARE, _UNLIKELY_SHARE = 0.9, 0.05
 
 #: An IP and the name of a device.
 Sender = tuple[str, str]
 
 
-class Found(NamedTuple):
+class UpdateAddresses(NamedTuple):
     """``hosts`` are nodes by IP, ``unlogged`` the IPs of object servers without a log."""
 
     hosts: dict[str, str]
     unlogged: list[str]
 
 
-def device_of(referer: bytes) -> bytes | None:
+def device_of_referer(referer: bytes) -> bytes | None:
     """Return the device of a request to an object server, ``PUT http://PROXY/DEVICE/...``."""
     words = referer.split(b"/", 4)
     return words[3] if len(words) == 5 and words[0][-1:] == b":" else None
 
 
-def find(joined: Joined) -> Found:
+def match_update_addresses(joined: JoinedRun) -> UpdateAddresses:
     """Tell which addresses are those of nodes with a log, and which have none."""
-    shares = _shares(joined)
+    shares = _measure_sender_shares(joined)
     known: dict[Sender, int] = {}
     hosts: dict[str, str] = {}
-    while new := _certain(joined, shares, known, hosts):
+    while new := _select_certain_senders(joined, shares, known, hosts):
         known |= new
-        hosts = _of_one_node(joined, known)
+        hosts = _match_single_nodes(joined, known)
     taken = set(known.values())
     logged = {address for address, _ in known}
     unlogged = {
         address
         for (address, _), each in shares.items()
         if address not in logged
-        and all(share <= _CANNOT_BE for place, share in each.items() if place not in taken)
+        and all(share <= _UNLIKELY_SHARE for place, share in each.items() if place not in taken)
     }
-    return Found(hosts, sorted(unlogged))
+    return UpdateAddresses(hosts, sorted(unlogged))
 
 
-def _of_one_node(joined: Joined, known: dict[Sender, int]) -> dict[str, str]:
+def _match_single_nodes(joined: JoinedRun, known: dict[Sender, int]) -> dict[str, str]:
     nodes: dict[str, set[str]] = {}
     for (address, _), place in known.items():
         nodes.setdefault(address, set()).add(joined.devices[place].node)
     return {address: next(iter(names)) for address, names in nodes.items() if len(names) == 1}
 
 
-def _certain(
-    joined: Joined, shares: dict[Sender, dict[int, float]], known: dict[Sender, int], hosts: dict[str, str]
+def _select_certain_senders(
+    joined: JoinedRun, shares: dict[Sender, dict[int, float]], known: dict[Sender, int], hosts: dict[str, str]
 ) -> dict[Sender, int]:
     """Return further senders of which it is certain which device they are.
 
@@ -81,7 +81,9 @@ def _certain(
             left[sent] = [
                 place
                 for place, share in each.items()
-                if share >= _MAY_BE and place not in taken and node in (None, joined.devices[place].node)
+                if share >= _LIKELY_SHARE
+                and place not in taken
+                and node in (None, joined.devices[place].node)
             ]
     claims = Counter(places[0] for places in left.values() if len(places) == 1)
     return {
@@ -91,10 +93,12 @@ def _certain(
     }
 
 
-def _shares(joined: Joined) -> dict[Sender, dict[int, float]]:
+def _measure_sender_shares(joined: JoinedRun) -> dict[Sender, dict[int, float]]:
     """Return in which share of a sender's operations each object server's device of that name has a line."""
     lines, count = joined.lines, max(len(joined.devices), 1)
-    senders = {sent: np.unique(places) for sent, places in joined.senders.items() if len(places) >= _FEW}
+    senders = {
+        sent: np.unique(places) for sent, places in joined.senders.items() if len(places) >= _MIN_OPERATIONS
+    }
     if not senders:
         return {}
     wanted = np.unique(np.concatenate([*senders.values()]))

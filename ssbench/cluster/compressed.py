@@ -1,6 +1,6 @@
 """The bytes of a log file, decompressed: how it is compressed follows from its first bytes.
 
-gzip is read by :class:`~ssbench.results.stream.Stream`, which also salvages what precedes damage. Logs
+gzip is read by :class:`~ssbench.results.stream.StatFileStream`, which also salvages what precedes damage. Logs
 are read piece by piece and nothing of them is kept, so that no limit of expansion is needed.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ssbench.base.errors import StatFileError
-from ssbench.results.stream import Stream
+from ssbench.results.stream import StatFileStream
 
 #: How formats begin that are not read.
-_OTHERS = {
+_UNREAD_FORMATS = {
     b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"),
     b"PK\x03\x04": ("zip", "unzip"),
     b"\x1f\x9d": ("compress", "uncompress"),
@@ -26,11 +26,11 @@ _OTHERS = {
     b"\xff\x06\x00\x00sNaPpY": ("snappy", "snzip -d"),
 }
 #: So much of a compressed file is read at once; it may expand some thousand times.
-_PIECE = 1 << 13
+_PIECE_BYTES = 1 << 13
 _ZSTD, _XZ, _BZIP2 = b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh"
 
 
-class Source(Protocol):
+class LogSource(Protocol):
     """What a log is read from. ``damage`` says, once all before has been read, why compressed data end."""
 
     damage: str | None
@@ -42,17 +42,17 @@ class Source(Protocol):
         """Close the file."""
 
 
-def source(path: Path) -> Source:
+def open_log_source(path: Path) -> LogSource:
     """Open a log file. Raises StatFileError where it cannot be read, or is compressed by what is not read."""
-    stream = Stream(path)
+    stream = StatFileStream(path)
     head = stream.peek(10)
     if head.startswith(_ZSTD):
-        return _Decompressed(stream, *_zstd(path))
+        return _Decompressed(stream, *_find_zstd(path))
     if head.startswith(_XZ):
         return _Decompressed(stream, lzma.LZMADecompressor, lzma.LZMAError)
     if head.startswith(_BZIP2) and head[4:] == b"1AY&SY":
         return _Decompressed(stream, bz2.BZ2Decompressor, OSError)
-    for magic, (name, command) in _OTHERS.items():
+    for magic, (name, command) in _UNREAD_FORMATS.items():
         if head.startswith(magic):
             stream.close()
             raise StatFileError(
@@ -61,7 +61,7 @@ def source(path: Path) -> Source:
     return stream
 
 
-def _zstd(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
+def _find_zstd(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
     """Return what makes decompressors, and their error: of the standard library (3.14), or of a package."""
     with suppress(ImportError):
         module = importlib.import_module("compression.zstd")
@@ -75,7 +75,7 @@ def _zstd(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
 class _Decompressed:
     """A file of one or more compressed streams, for which ``make`` makes decompressors."""
 
-    def __init__(self, stream: Stream, make: Callable[[], Any], error: type[Exception]) -> None:
+    def __init__(self, stream: StatFileStream, make: Callable[[], Any], error: type[Exception]) -> None:
         stream.close()
         self.damage: str | None = None
         self._path = stream.path
@@ -106,7 +106,7 @@ class _Decompressed:
 
     def _more(self) -> bool:
         try:
-            self._input = self._file.read(_PIECE)
+            self._input = self._file.read(_PIECE_BYTES)
         except OSError as error:
             raise StatFileError(f"{self._path}: cannot be read: {error.strerror}") from None
         if not self._input and self._inside:

@@ -21,33 +21,33 @@ import numpy.typing as npt
 
 from ssbench.cluster.ranks import (
     Deviates,
-    Difference,
-    Floats,
+    FloatArray,
     Pairs,
+    PeerDifference,
     Units,
-    centred,
-    deviates,
-    difference,
-    holm,
-    slices,
-    slowest_part,
-    tail_deviates,
+    adjust_by_holm,
+    centre_scores,
+    divide_in_slices,
+    measure_deviates,
+    measure_peer_difference,
+    measure_tail_deviates,
+    score_slowest,
+    score_wilcoxon,
     upper_tail,
-    wilcoxon,
 )
 
 #: No party is a suspect above this probability, adjusted by Holm's method for all tests of its kind.
 ALPHA = 0.01
 #: Nor with less than this share of the median of a request.
-LEAST_SHARE = 0.05
+MIN_DELAY_SHARE = 0.05
 #: A group is named in place of its worst member only if it stands out without that one: z of p = 0.01.
 #: One of two explains what the other does not if it stands out while the other's taking part is held fixed.
-_BESIDE = 2.33
+_MIN_DEVIATE_BESIDE = 2.33
 #: Whose deviate is below this, of p = 0.05, explains nothing.
-_EXPLAINS = 1.64
+_MAX_DEVIATE_LEFT = 1.64
 #: Of its deviate a suspect has so much left among the requests of the same seconds.
-_HALF = 0.5
-_MOST = 50
+_MIN_SHARE_IN_SLICES = 0.5
+_MAX_SUSPECTS = 50
 #: Of all groups together.
 POOLED = -1
 
@@ -57,7 +57,7 @@ DEVICES, DATABASES, PROXIES = "devices", "databases", "proxies"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class CandidateLevel:
     """Candidates of one kind. ``members`` are places in the first level of those that are part of one."""
 
     name: str
@@ -79,7 +79,7 @@ class Family:
     part: str
     units: Units
     operation: npt.NDArray[np.integer[Any]]
-    levels: Sequence[Level]
+    levels: Sequence[CandidateLevel]
     groups: tuple[str, ...]
     own: bool
     request: float
@@ -88,16 +88,16 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """The kind of party that is tested: a key of :attr:`Verdict.counts`."""
+        """The kind of party that is tested: a key of :attr:`SuspectVerdict.counts`."""
         if self.part in ("updates", "lookups"):
             return DATABASES
         return PROXIES if self.levels[0].name == "proxy" else DEVICES
 
-    def level(self, name: str) -> Level | None:
+    def level(self, name: str) -> CandidateLevel | None:
         """Return the level of this name; None where it has none."""
         return next((level for level in self.levels if level.name == name), None)
 
-    def mask(self, level: Level, candidate: int) -> npt.NDArray[np.bool_]:
+    def mask(self, level: CandidateLevel, candidate: int) -> npt.NDArray[np.bool_]:
         """Return which of the units a candidate took part in."""
         return level.who.of(candidate, len(self.units))
 
@@ -111,13 +111,13 @@ class Family:
         """Return the units at some places."""
         return Units(self.units.seconds[at], self.units.stratum[at], self.units.group)
 
-    def difference(self, level: Level, candidate: int, group: int) -> Difference:
+    def difference(self, level: CandidateLevel, candidate: int, group: int) -> PeerDifference:
         """Measure by how much the units of a group take longer with a candidate."""
         mask = self.mask(level, candidate)
         if group == POOLED:  # its order is kept
-            return difference(self.units, mask)
+            return measure_peer_difference(self.units, mask)
         at = self.of_group(group)
-        return difference(self.part_of(at), mask[at])
+        return measure_peer_difference(self.part_of(at), mask[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,12 @@ class Suspect:
     """
 
     family: Family
-    level: Level
+    level: CandidateLevel
     candidate: int
     group: int
     z: float
     probability: float
-    difference: Difference
+    difference: PeerDifference
     with_: int
     without: int
     rivals: tuple[int, ...] = ()
@@ -143,7 +143,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SuspectVerdict:
     """The suspects, the strongest first; all tests as they were at first.
 
     ``counts`` are the numbers of tests that could tell, by the kind of party.
@@ -155,10 +155,10 @@ class Verdict:
 
 
 #: Returns the deviate of the replica of a write that ends last, for each device.
-Tie = Callable[[Sequence[int]], dict[int, float]]
+LastReplicaDeviates = Callable[[Sequence[int]], dict[int, float]]
 
 
-def judge(families: Sequence[Family], tie: Tie) -> Verdict:
+def find_suspects(families: Sequence[Family], tie: LastReplicaDeviates) -> SuspectVerdict:
     """Name the strongest, hold its taking part fixed, and test again, until none stands out.
 
     Holding it fixed compares requests with the suspect only with each other, and so those without.
@@ -166,9 +166,9 @@ def judge(families: Sequence[Family], tie: Tie) -> Verdict:
     """
     suspects: list[Suspect] = []
     now = list(families)
-    first = tests = [_tests(family) for family in now]
-    while len(suspects) < _MOST:
-        found = _strongest(now, tests, tie)
+    first = tests = [_rank_candidates(family) for family in now]
+    while len(suspects) < _MAX_SUSPECTS:
+        found = _find_strongest(now, tests, tie)
         if found is None:
             break
         suspects.append(found)
@@ -176,20 +176,22 @@ def judge(families: Sequence[Family], tie: Tie) -> Verdict:
             level = family.level(found.level.name)
             if level is not None and len(family.units):
                 held = replace(family, units=family.units.split(family.mask(level, found.candidate)))
-                now[place], tests = held, [*tests[:place], _tests(held), *tests[place + 1 :]]
+                now[place], tests = held, [*tests[:place], _rank_candidates(held), *tests[place + 1 :]]
     counts = dict.fromkeys((DEVICES, DATABASES, PROXIES), 0)
     for family, each in zip(families, first, strict=True):
         counts[family.kind] += sum(int((~np.isnan(test.z)).sum()) for test in each)
-    return Verdict(suspects, first, counts)
+    return SuspectVerdict(suspects, first, counts)
 
 
-def _tests(family: Family) -> list[Deviates]:
+def _rank_candidates(family: Family) -> list[Deviates]:
     """Test every candidate once: who has the same units as one of an earlier level is not tested again."""
     found = []
     marks = np.random.default_rng(0).random(len(family.units))
     seen: set[tuple[int, float]] = set()
     for level in family.levels:
-        test = (tail_deviates if family.tail else deviates)(family.units, level.who, len(family.groups))
+        test = (measure_tail_deviates if family.tail else measure_deviates)(
+            family.units, level.who, len(family.groups)
+        )
         who = level.who
         counts = np.bincount(who.candidate, minlength=who.count).tolist()
         sums = np.bincount(who.candidate, marks[who.unit], who.count).round(9).tolist()
@@ -203,26 +205,30 @@ def _tests(family: Family) -> list[Deviates]:
     return found
 
 
-def _strongest(families: Sequence[Family], tests: Sequence[list[Deviates]], tie: Tie) -> Suspect | None:
+def _find_strongest(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], tie: LastReplicaDeviates
+) -> Suspect | None:
     for own in (True, False):
         for z, family, level, group, candidate, probability in sorted(
-            _significant(families, tests, own=own), reverse=True
+            _significant_tests(families, tests, own=own), reverse=True
         ):
-            found = _suspect(families, tests, (family, -level, group, candidate), (z, probability))
+            found = _make_suspect(families, tests, (family, -level, group, candidate), (z, probability))
             if found is None or not _stands_in_slices(found):
                 continue
             if own:
                 return found
             if _may_be_others(families, tests, found):
                 continue
-            return _by_own_times(families, tests, found, tie) or _among_rivals(families, tests, found, tie)
+            return _decide_by_own_times(families, tests, found, tie) or _decide_among_rivals(
+                families, tests, found, tie
+            )
     return None
 
 
-def _significant(
+def _significant_tests(
     families: Sequence[Family], tests: Sequence[list[Deviates]], *, own: bool
 ) -> Iterator[tuple[float, int, int, int, int, float]]:
-    for place, index, test, adjusted in adjusted_tests(families, tests):
+    for place, index, test, adjusted in adjust_all_tests(families, tests):
         if families[place].own is own:
             for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
                 yield (
@@ -235,9 +241,9 @@ def _significant(
                 )
 
 
-def adjusted_tests(
+def adjust_all_tests(
     families: Sequence[Family], tests: Sequence[list[Deviates]]
-) -> Iterator[tuple[int, int, Deviates, Floats]]:
+) -> Iterator[tuple[int, int, Deviates, FloatArray]]:
     """Yield the places of all tests' families and levels, the tests, and the probabilities adjusted for all.
 
     That is for all tests of one kind of party: hundreds of devices say nothing of four proxies.
@@ -250,13 +256,13 @@ def adjusted_tests(
             for index, test in enumerate(each)
         ]
         deviations = np.concatenate([test.z.ravel() for _, _, test in every])
-        adjusted = holm(np.array([upper_tail(z) for z in deviations]))
+        adjusted = adjust_by_holm(np.array([upper_tail(z) for z in deviations]))
         ends = np.cumsum([test.z.size for _, _, test in every])
         for (place, index, test), part in zip(every, np.split(adjusted, ends[:-1]), strict=True):
             yield place, index, test, part.reshape(test.z.shape)
 
 
-def _suspect(
+def _make_suspect(
     families: Sequence[Family],
     tests: Sequence[list[Deviates]],
     where: tuple[int, int, int, int],
@@ -267,7 +273,7 @@ def _suspect(
     family, test = families[place], tests[place][index]
     level, group = family.levels[index], POOLED if row == len(family.groups) else row
     measured = family.difference(level, candidate, group)
-    if not max(measured.median, measured.mean) / family.request >= LEAST_SHARE:
+    if not max(measured.median, measured.mean) / family.request >= MIN_DELAY_SHARE:
         return None
     if level.members and not (
         _beside_member(family, tests[place][0], level, candidate)
@@ -288,27 +294,32 @@ def _stands_in_slices(found: Suspect) -> bool:
     at = family.of_group(found.group)
     units = family.part_of(at)
     # Scores of all kinds are alike, so that those of one slice can be compared with each other.
-    scores, _, _ = centred(units, slowest_part if family.tail else wilcoxon)
+    scores, _, _ = centre_scores(units, score_slowest if family.tail else score_wilcoxon)
     groups = len(family.groups)
-    slice_of = slices(family.operation[at]).astype(np.int64)
+    slice_of = divide_in_slices(family.operation[at]).astype(np.int64)
     stratum = slice_of * groups + units.group[units.stratum]
     within = Units(scores, stratum, np.arange(int(stratum.max()) + 1) % groups)
     mine = np.flatnonzero(family.mask(level, found.candidate)[at])
-    test = deviates(within, Pairs(mine, np.zeros(len(mine), np.int32), 1), groups)
-    return float(test.z[-1, 0]) >= max(_BESIDE, _HALF * found.z)
+    test = measure_deviates(within, Pairs(mine, np.zeros(len(mine), np.int32), 1), groups)
+    return float(test.z[-1, 0]) >= max(_MIN_DEVIATE_BESIDE, _MIN_SHARE_IN_SLICES * found.z)
 
 
-def _beside_member(family: Family, test: Deviates, level: Level, candidate: int) -> bool:
+def _beside_member(family: Family, test: Deviates, level: CandidateLevel, candidate: int) -> bool:
     """Whether a group stands out even where the taking part of its worst member is held fixed."""
     members = (level.members or ())[candidate]
     if len(members) < 2:
         return False
     worst = max(members, key=lambda member: float(np.nan_to_num(test.z[:, member], nan=-np.inf).max()))
     units = family.units.split(family.mask(family.levels[0], worst))
-    return _largest(deviates(units, _only(level.who, candidate), len(family.groups)).z[:, 0]) >= _BESIDE
+    return (
+        _largest_deviate(
+            measure_deviates(units, _select_pairs(level.who, candidate), len(family.groups)).z[:, 0]
+        )
+        >= _MIN_DEVIATE_BESIDE
+    )
 
 
-def _is_uniform(family: Family, level: Level, candidate: int, group: int) -> bool:
+def _is_uniform(family: Family, level: CandidateLevel, candidate: int, group: int) -> bool:
     """Whether no member is evidently faster than the others of its group: it would be suspected with them."""
     members = np.array(sorted((level.members or ())[candidate]))
     at = np.intersect1d(family.of_group(group), np.flatnonzero(family.mask(level, candidate)))
@@ -316,21 +327,21 @@ def _is_uniform(family: Family, level: Level, candidate: int, group: int) -> boo
     place[at] = np.arange(len(at))
     mine = np.flatnonzero((place[who.unit] >= 0) & np.isin(who.candidate, members))
     pairs = Pairs(place[who.unit[mine]], np.searchsorted(members, who.candidate[mine]), len(members))
-    z = deviates(family.part_of(at), pairs, len(family.groups)).z[-1]
+    z = measure_deviates(family.part_of(at), pairs, len(family.groups)).z[-1]
     return not upper_tail(-float(np.nan_to_num(z).min())) * len(members) < ALPHA
 
 
-def _only(who: Pairs, candidate: int) -> Pairs:
+def _select_pairs(who: Pairs, candidate: int) -> Pairs:
     mine = who.unit[who.candidate == candidate]
     return Pairs(mine, np.zeros(len(mine), np.int32), 1)
 
 
-def _largest(deviations: Floats) -> float:
+def _largest_deviate(deviations: FloatArray) -> float:
     return float(np.nan_to_num(deviations, nan=-np.inf).max())
 
 
-def _by_own_times(
-    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: Tie
+def _decide_by_own_times(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: LastReplicaDeviates
 ) -> Suspect | None:
     """Return the device that its own times single out where the client's total names a process or node.
 
@@ -341,19 +352,19 @@ def _by_own_times(
         return None
     test = tests[families.index(family)][0]
     row = len(family.groups) if found.group == POOLED else found.group
-    among = np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _BESIDE).tolist()
-    best = _best(families, tests, among, tie, "device")
+    among = np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _MIN_DEVIATE_BESIDE).tolist()
+    best = _find_best(families, tests, among, tie, "device")
     if best is None:
         return None
     measured = family.difference(family.levels[0], best, found.group)
     return replace(found, level=family.levels[0], candidate=best, difference=measured)
 
 
-def _best(
+def _find_best(
     families: Sequence[Family],
     tests: Sequence[list[Deviates]],
     among: Sequence[int],
-    tie: Tie,
+    tie: LastReplicaDeviates,
     level: str,
 ) -> int | None:
     """Return which of some candidates stands out by its own times; None for none."""
@@ -369,17 +380,19 @@ def _best(
     return best
 
 
-def _among_rivals(
-    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: Tie
+def _decide_among_rivals(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: LastReplicaDeviates
 ) -> Suspect:
     """Decide between those whom the client's total fits as well; where nothing decides, say who they are."""
     family = found.family
     level = found.level
     test = tests[families.index(family)][family.levels.index(level)]
     row = len(family.groups) if found.group == POOLED else found.group
-    rivals = _rivals(family, level, test, found.group, found.candidate)
+    rivals = _find_rivals(family, level, test, found.group, found.candidate)
     better = [
-        other for other in rivals if _without(family, level, found.group, other, found.candidate) >= _BESIDE
+        other
+        for other in rivals
+        if _deviate_without(family, level, found.group, other, found.candidate) >= _MIN_DEVIATE_BESIDE
     ]
     if better:
         other = max(better, key=lambda place: float(test.z[row, place]))
@@ -387,7 +400,7 @@ def _among_rivals(
     if not rivals:
         return found
     among = [found.candidate, *rivals]
-    best = _best(families, tests, among, tie, level.name)
+    best = _find_best(families, tests, among, tie, level.name)
     if best is not None:
         others = tuple(place for place in among if place != best)
         measured = family.difference(level, best, found.group)
@@ -395,13 +408,16 @@ def _among_rivals(
     return replace(found, rivals=tuple(rivals))
 
 
-def _rivals(family: Family, level: Level, test: Deviates, group: int, candidate: int) -> list[int]:
+def _find_rivals(
+    family: Family, level: CandidateLevel, test: Deviates, group: int, candidate: int
+) -> list[int]:
     """Return who explains what a candidate does: held fixed, they leave nothing of its difference."""
     row = len(family.groups) if group == POOLED else group
     return [
         other
-        for other in np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _EXPLAINS).tolist()
-        if other != candidate and not _without(family, level, group, candidate, other) >= _BESIDE
+        for other in np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _MAX_DEVIATE_LEFT).tolist()
+        if other != candidate
+        and not _deviate_without(family, level, group, candidate, other) >= _MIN_DEVIATE_BESIDE
     ]
 
 
@@ -416,19 +432,21 @@ def _may_be_others(families: Sequence[Family], tests: Sequence[list[Deviates]], 
     test = tests[families.index(family)][0]
     row = len(family.groups) if found.group == POOLED else found.group
     members = found.level.members[found.candidate]
-    telling = [place for place in members if np.nan_to_num(test.z[row, place], nan=-np.inf) >= _EXPLAINS]
+    telling = [
+        place for place in members if np.nan_to_num(test.z[row, place], nan=-np.inf) >= _MAX_DEVIATE_LEFT
+    ]
     return bool(telling) and all(
-        not set(members).issuperset(_rivals(family, family.levels[0], test, found.group, place))
+        not set(members).issuperset(_find_rivals(family, family.levels[0], test, found.group, place))
         for place in telling
     )
 
 
-def _without(family: Family, level: Level, group: int, candidate: int, other: int) -> float:
+def _deviate_without(family: Family, level: CandidateLevel, group: int, candidate: int, other: int) -> float:
     """Return the deviate of a candidate while the taking part of another one is held fixed."""
     at = family.of_group(group)
     units = family.part_of(at).split(family.mask(level, other)[at])
     mine = np.flatnonzero(family.mask(level, candidate)[at])
-    test = deviates(units, Pairs(mine, np.zeros(len(mine), np.int32), 1), len(family.groups))
+    test = measure_deviates(units, Pairs(mine, np.zeros(len(mine), np.int32), 1), len(family.groups))
     return float(test.z[-1, 0])
 
 
@@ -443,5 +461,5 @@ def _own_deviates(
             if family.own and one.name == level:
                 count += int((~np.isnan(test.z[:, list(among)])).sum())
                 for place in among:
-                    found[place] = max(found.get(place, -np.inf), _largest(test.z[:, place]))
+                    found[place] = max(found.get(place, -np.inf), _largest_deviate(test.z[:, place]))
     return found, count

@@ -9,31 +9,31 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ssbench.cluster.envelopes import opened
-from ssbench.cluster.prefixes import host_of
+from ssbench.cluster.envelopes import find_json_messages
+from ssbench.cluster.prefixes import host_of_prefix
 
-_KINDS = rb"updater|replicator|auditor|reconstructor|expirer|sharder|reaper"
+_DAEMON_KINDS = rb"updater|replicator|auditor|reconstructor|expirer|sharder|reaper"
 #: Finds what may be a line of a daemon quickly, since it begins with a fixed character.
-MAY_BE = re.compile(rb"-(?:%b)(?![\w-])" % _KINDS)
-_PROGRAM = re.compile(rb"(?<![\w./-])((?:object|container|account)-(?:%b))(?![\w./-])" % _KINDS)
+DAEMON_MARK = re.compile(rb"-(?:%b)(?![\w-])" % _DAEMON_KINDS)
+_DAEMON_PROGRAM = re.compile(rb"(?<![\w./-])((?:object|container|account)-(?:%b))(?![\w./-])" % _DAEMON_KINDS)
 #: What a line says about how long it took; the unit is that of the second group.
-_LASTED = re.compile(
+_DAEMON_SECONDS = re.compile(
     rb"(?: completed| progress| in|, Total time|Pass so far|Pass completed in| complete(?: \(once\))?\.) ?"
     rb"(?:on \S+ in |on \S+: |: |\()?(\d{1,9}(?:\.\d{1,9})?) ?(s\b|seconds|minutes|,)"
 )
-_RSYNC = re.compile(rb"Successful rsync of \S+ to \S+ \((\d{1,9}\.\d+)\)")
-_BEGINS = re.compile(
+_DAEMON_RSYNC = re.compile(rb"Successful rsync of \S+ to \S+ \((\d{1,9}\.\d+)\)")
+_DAEMON_BEGINS = re.compile(
     rb": (?:Begin |Beginning |Starting object re\w+ pass|Object update sweep starting|"
     rb"Container sharder cycle starting|Pass beginning)"
 )
 #: Device and what follows it in a path of a node's disk, or a sweep's device.
-_PATH = re.compile(rb"/([^/\s]+)/(?:objects|containers|accounts|async_pending|tmp)[-/\w]*")
-_SWEEP = re.compile(rb"sweep (?:starting on|completed on|progress on|of) (?:/\S*/)?([^/\s:]+)")
+_DISK_PATH = re.compile(rb"/([^/\s]+)/(?:objects|containers|accounts|async_pending|tmp)[-/\w]*")
+_DAEMON_SWEEP = re.compile(rb"sweep (?:starting on|completed on|progress on|of) (?:/\S*/)?([^/\s:]+)")
 #: The auditor has two processes, of which one looks at objects without content.
-_MODE = re.compile(rb"\((ALL|ZBF)(?: - (?:parallel, )?([^)\s]+))?\)")
+_AUDITOR_MODE = re.compile(rb"\((ALL|ZBF)(?: - (?:parallel, )?([^)\s]+))?\)")
 
 
-class Said(NamedTuple):
+class DaemonRecord(NamedTuple):
     """A line of a daemon. ``host`` is that of its prefix, ``device`` is empty where it names none or all.
 
     ``seconds`` are those that it had been at work for, None where the line does not say; ``begins`` is True
@@ -47,30 +47,30 @@ class Said(NamedTuple):
     begins: bool
 
 
-def parse(line: bytes) -> Said | None:
+def parse_daemon_line(line: bytes) -> DaemonRecord | None:
     """Return what a line of a daemon says; None for lines of others."""
-    program = _PROGRAM.search(line)
+    program = _DAEMON_PROGRAM.search(line)
     if program is None:
         return None
-    host, name, device = _host(line, program.start()), program[1], _device(line)
-    if mode := _MODE.search(line):
+    host, name, device = _host_of_daemon(line, program.start()), program[1], _device_of_daemon(line)
+    if mode := _AUDITOR_MODE.search(line):
         name += b" " + mode[1]
         device = device or (mode[2] if mode[2] and b"," not in mode[2] else b"")
-    if rsync := _RSYNC.search(line):
-        return Said(host, name, device, float(rsync[1]), begins=False)
-    if lasted := _LASTED.search(line):
+    if rsync := _DAEMON_RSYNC.search(line):
+        return DaemonRecord(host, name, device, float(rsync[1]), begins=False)
+    if lasted := _DAEMON_SECONDS.search(line):
         seconds = float(lasted[1]) * (60 if lasted[2] == b"minutes" else 1)
-        return Said(host, name, device, seconds, begins=False)
-    return Said(host, name, device, None, begins=_BEGINS.search(line) is not None)
+        return DaemonRecord(host, name, device, seconds, begins=False)
+    return DaemonRecord(host, name, device, None, begins=_DAEMON_BEGINS.search(line) is not None)
 
 
-def _host(line: bytes, tag: int) -> bytes:
+def _host_of_daemon(line: bytes, tag: int) -> bytes:
     """Return the host that the words before the daemon's name tell, or the record of JSON that it is in."""
-    for record in opened(line, _PROGRAM):
+    for record in find_json_messages(line, _DAEMON_PROGRAM):
         return record.host
-    return host_of([*line[:tag].split(), b"tag:"])
+    return host_of_prefix([*line[:tag].split(), b"tag:"])
 
 
-def _device(line: bytes) -> bytes:
-    found = _SWEEP.search(line) or _PATH.search(line)
+def _device_of_daemon(line: bytes) -> bytes:
+    found = _DAEMON_SWEEP.search(line) or _DISK_PATH.search(line)
     return found[1] if found and found[1] != b"all" else b""

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssbench.cluster.joined import OBJECT, Joined
-from ssbench.cluster.ranks import distinct
-from ssbench.scenario.operation import MAX_CODE
+from ssbench.cluster.joined import OBJECT, JoinedRun
+from ssbench.cluster.ranks import sort_distinct
+from ssbench.scenario.operation import MAX_OPERATION_CODE
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Operations that send each device one request.
-_ONCE = np.isin(
-    np.arange(MAX_CODE + 1), [each.code for each in OPERATIONS if each.method in ("PUT", "POST", "DELETE")]
+_SENT_ONCE = np.isin(
+    np.arange(MAX_OPERATION_CODE + 1),
+    [each.code for each in OPERATIONS if each.method in ("PUT", "POST", "DELETE")],
 )
 #: This share of the writes on a node proves that it is several; rare cases may have another reason.
-_SHARE = 0.1
+_MIN_MERGED_SHARE = 0.1
 
 
-def doubts(joined: Joined) -> list[str]:
+def describe_log_faults(joined: JoinedRun) -> list[str]:
     """Return what is wrong, nothing where all is as it should be."""
-    return [*_merged(joined), *_without_ids(joined)]
+    return [*_describe_merged_nodes(joined), *_describe_missing_ids(joined)]
 
 
-def _merged(joined: Joined) -> list[str]:
+def _describe_merged_nodes(joined: JoinedRun) -> list[str]:
     """Find nodes that are several: one device cannot write the replica of an object twice.
 
     Device names repeat on every node, so that the lines of nodes without names, in one file, look like those
@@ -31,7 +32,7 @@ def _merged(joined: Joined) -> list[str]:
     lines = joined.lines
     mine = np.flatnonzero(
         (lines.of == OBJECT)
-        & _ONCE[joined.operations.code[lines.operation]]
+        & _SENT_ONCE[joined.operations.code[lines.operation]]
         & (lines.status < 300)
         & (joined.operations.retries[lines.operation] == 0)
     )
@@ -39,10 +40,10 @@ def _merged(joined: Joined) -> list[str]:
         return []
     devices = max(len(joined.devices), 1)
     key = np.sort(lines.operation[mine].astype(np.int64) * devices + lines.device[mine])
-    twice = np.bincount(distinct(key[1:][key[1:] == key[:-1]]) % devices, minlength=devices)
-    every = np.bincount(distinct(key) % devices, minlength=devices)
+    twice = np.bincount(sort_distinct(key[1:][key[1:] == key[:-1]]) % devices, minlength=devices)
+    every = np.bincount(sort_distinct(key) % devices, minlength=devices)
     found: dict[str, tuple[str, int]] = {}
-    for place in np.flatnonzero(twice > _SHARE * every):
+    for place in np.flatnonzero(twice > _MIN_MERGED_SHARE * every):
         device = joined.devices[int(place)]
         found.setdefault(device.node, (device.name, int(twice[place])))
     return [
@@ -52,7 +53,7 @@ def _merged(joined: Joined) -> list[str]:
     ]
 
 
-def _without_ids(joined: Joined) -> list[str]:
+def _describe_missing_ids(joined: JoinedRun) -> list[str]:
     return [
         f"{file.path}: access lines without a whole transaction id (tx, 21 hexadecimal digits, -, 10 more):"
         " was it cut off or masked? Such lines cannot be joined with a request"

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-_BEGINS = re.compile(rb'\{\s*"')
+_JSON_BEGINS = re.compile(rb'\{\s*"')
 #: What a cell of CSV has that is a host, and what it does not have: levels, facilities and programs.
-_HOST = re.compile(rb"[A-Za-z][\w.-]*[\w]")
-_NO_HOST = re.compile(
+_CSV_HOST = re.compile(rb"[A-Za-z][\w.-]*[\w]")
+_NO_CSV_HOST = re.compile(
     rb"(?i)^(?:debug|info|notice|warn|warning|err|error|critical|local\d|stdout|stderr|swift|syslog|daemon)$|server$"
 )
-_NAME = re.compile(rb'^\s*"[\w.@-]+"\s*:\s*"')
+_FIELD_NAME = re.compile(rb'^\s*"[\w.@-]+"\s*:\s*"')
 #: Records within records, at most.
-_DEPTH = 3
+_MAX_DEPTH = 3
 #: Where a message is, the most telling name first; what has none of these names comes after them.
-_MESSAGES = ("MESSAGE", "message", "log", "line", "msg", "original")
+_MESSAGE_FIELDS = ("MESSAGE", "message", "log", "line", "msg", "original")
 #: Where a host is, as paths of names, in the order of preference.
-_HOSTS = (
+_HOST_FIELDS = (
     ("host", "name"),
     ("host", "hostname"),
     ("host",),
@@ -47,44 +47,44 @@ _HOSTS = (
 )
 
 
-class Opened(NamedTuple):
+class EnclosedMessage(NamedTuple):
     """A message, and the host that its record names; empty without one."""
 
     message: bytes
     host: bytes
 
 
-def opened(line: bytes, needle: re.Pattern[bytes]) -> list[Opened]:
+def find_json_messages(line: bytes, needle: re.Pattern[bytes]) -> list[EnclosedMessage]:
     """Return what a record of JSON at the end of a line holds that ``needle`` is found in.
 
     Nothing for a line that is no such record. Of records within records the innermost comes first: a line of
     Swift may itself be one, by its template.
     """
-    return _open(line, needle, _DEPTH)
+    return _open_record(line, needle, _MAX_DEPTH)
 
 
-def _open(line: bytes, needle: re.Pattern[bytes], depth: int) -> list[Opened]:
-    begin = _BEGINS.search(line) if line.rstrip()[-1:] == b"}" else None
+def _open_record(line: bytes, needle: re.Pattern[bytes], depth: int) -> list[EnclosedMessage]:
+    begin = _JSON_BEGINS.search(line) if line.rstrip()[-1:] == b"}" else None
     if begin is None or not depth:
         return []
     try:
         record = msgspec.json.decode(line[begin.start() :])
     except (ValueError, RecursionError):
         return []
-    texts = [(name, text) for name, text in _texts(record) if needle.search(text)]
+    texts = [(name, text) for name, text in _record_texts(record) if needle.search(text)]
     if not texts:
         return []
-    _, message = min(texts, key=lambda each: (_rank(each[0]), -len(each[1])))
-    host = _host(record)
-    inner = [each._replace(host=each.host or host) for each in _open(message, needle, depth - 1)]
-    return [*inner, Opened(message.rstrip(b"\r\n"), host)]
+    _, message = min(texts, key=lambda each: (_rank_field(each[0]), -len(each[1])))
+    host = _record_host(record)
+    inner = [each._replace(host=each.host or host) for each in _open_record(message, needle, depth - 1)]
+    return [*inner, EnclosedMessage(message.rstrip(b"\r\n"), host)]
 
 
-def _rank(name: str) -> int:
-    return _MESSAGES.index(name) if name in _MESSAGES else len(_MESSAGES)
+def _rank_field(name: str) -> int:
+    return _MESSAGE_FIELDS.index(name) if name in _MESSAGE_FIELDS else len(_MESSAGE_FIELDS)
 
 
-def _texts(record: Any) -> Iterator[tuple[str, bytes]]:
+def _record_texts(record: Any) -> Iterator[tuple[str, bytes]]:
     """Yield all texts of a record with their names."""
     pending = [("", record)]
     while pending:
@@ -97,15 +97,17 @@ def _texts(record: Any) -> Iterator[tuple[str, bytes]]:
             pending += [(name, each) for each in value]
 
 
-def _host(record: Any) -> bytes:
+def _record_host(record: Any) -> bytes:
     inner = record.get("_source")
-    return host_in(inner).encode("utf-8", "replace") or host_in(record).encode("utf-8", "replace")
+    return host_of_record(inner).encode("utf-8", "replace") or host_of_record(record).encode(
+        "utf-8", "replace"
+    )
 
 
-def host_in(each: Any) -> str:
+def host_of_record(each: Any) -> str:
     """Return the host that a record names under one of the names of collectors; empty without one."""
     if isinstance(each, dict):
-        for path in _HOSTS:
+        for path in _HOST_FIELDS:
             value: Any = each
             for name in path:
                 value = value.get(name) if isinstance(value, dict) else None
@@ -114,7 +116,7 @@ def host_in(each: Any) -> str:
     return ""
 
 
-def cells(line: bytes, needle: re.Pattern[bytes]) -> Opened | None:
+def find_csv_message(line: bytes, needle: re.Pattern[bytes]) -> EnclosedMessage | None:
     """Return the message in a line of CSV, or in a text with escaped quotation marks; None without one.
 
     The host is the only other cell that may be one.
@@ -134,7 +136,7 @@ def cells(line: bytes, needle: re.Pattern[bytes]) -> Opened | None:
     message = max((cell for cell in found if needle.search(cell)), key=len, default=None)
     if message is None:
         return None
-    hosts = {cell for cell in found if _HOST.fullmatch(cell) and not _NO_HOST.search(cell)}
+    hosts = {cell for cell in found if _CSV_HOST.fullmatch(cell) and not _NO_CSV_HOST.search(cell)}
     # Of a record of JSON that is cut, or on several lines, its name stands before the message.
-    bare = _NAME.sub(b"", message)
-    return Opened(bare, hosts.pop() if len(hosts) == 1 else b"")
+    bare = _FIELD_NAME.sub(b"", message)
+    return EnclosedMessage(bare, hosts.pop() if len(hosts) == 1 else b"")

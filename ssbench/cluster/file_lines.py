@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster import by_update, daemons, ids, others, rows
-from ssbench.cluster.background import FileBackground, Line, near, zone
-from ssbench.cluster.files import LogFile, Reader
-from ssbench.cluster.ids import Ids, Numbers
+from ssbench.cluster.background import DaemonLine, FileBackground, is_near_window, zone_offset
+from ssbench.cluster.files import LogFile, LogFileReader
+from ssbench.cluster.ids import Numbers, TransactionIds
 from ssbench.cluster.joined import OBJECT, OTHER, UPDATE, FileCount
 from ssbench.cluster.lines import (
-    BACKEND_LINE,
+    BACKEND_MARK,
     NO_POLICY,
     TRANS_ID,
     BackendLine,
@@ -31,27 +31,27 @@ from ssbench.cluster.lines import (
     ProxyLine,
     ProxyParser,
     SlowLine,
-    parse,
-    template_parser,
+    make_template_parser,
+    parse_swift_line,
 )
-from ssbench.cluster.stamps import access_time, stamp
+from ssbench.cluster.stamps import parse_access_time, parse_line_time
 
-Thing = TypeVar("Thing", bound=Hashable)
+_KeyT = TypeVar("_KeyT", bound=Hashable)
 
 #: A word of a line, or what the user calls a node.
-Name = bytes | str
+RawName = bytes | str
 
 #: Where Swift has cut a line.
-_CUT = b" ... "
+_CUT_MARK = b" ... "
 #: What every access line has, of a storage server or of a proxy.
-_ACCESS = re.compile(rb'"proxy-server \d+"|\d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ')
+_ACCESS_LINE = re.compile(rb'"proxy-server \d+"|\d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ')
 #: So many access lines at the beginning of a file tell whether its ids are whole.
-_TELLING = 10
-_POLICIES = 1 << 15
+_MIN_ACCESS_LINES = 10
+_MAX_POLICIES = 1 << 15
 #: No more lines of requests that are shown one by one are kept of a file.
-_MOST_KEPT = 20_000
+_MAX_KEPT_LINES = 20_000
 #: So many lines of a node tell how its clock differs from the master's.
-_CLOCKS = 100
+_MAX_CLOCK_LINES = 100
 
 
 class AccountUpdate(NamedTuple):
@@ -67,7 +67,7 @@ class FileLines:
     """What came of a file; places of operations are those of results, all others index the tables here.
 
     ``proxy_rows`` are of :data:`~ssbench.cluster.rows.PROXY_ROW`, ``rows`` of
-    :data:`~ssbench.cluster.rows.ROW`. ``kept`` are whole lines of the requests that are shown one by one.
+    :data:`~ssbench.cluster.rows.LINE_ROW`. ``kept`` are whole lines of the requests that are shown one by one.
     """
 
     count: FileCount
@@ -91,7 +91,7 @@ class FileLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLines:
     """What is looked for: ids of the run, the marks at the end of its other ids, the proxies' template.
 
     ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
@@ -100,7 +100,7 @@ class Wanted:
     distinguished from what the run does besides its results, and are counted.
     """
 
-    ids: Ids
+    ids: TransactionIds
     marks: tuple[bytes, ...]
     template: str | None
     shown: frozenset[int] = frozenset()
@@ -109,27 +109,27 @@ class Wanted:
     marked: bool = False
 
 
-def read(file: LogFile, wanted: Wanted) -> FileLines:
+def read_log_file(file: LogFile, wanted: WantedLines) -> FileLines:
     """Read a file. Raises StatFileError when it cannot be read."""
-    return _Taking(file, wanted).all()
+    return _LogScan(file, wanted).all()
 
 
-class _Taking:
-    def __init__(self, file: LogFile, wanted: Wanted) -> None:
+class _LogScan:
+    def __init__(self, file: LogFile, wanted: WantedLines) -> None:
         self._file, self._wanted = file, wanted
-        self._proxy: ProxyParser | None = template_parser(wanted.template) if wanted.template else None
+        self._proxy: ProxyParser | None = make_template_parser(wanted.template) if wanted.template else None
         self._rows, self._proxy_rows, self._handoffs = bytearray(), bytearray(), array("L")
-        self._proxies: dict[Name, int] = {}
+        self._proxies: dict[RawName, int] = {}
         self._workers: dict[tuple[bytes, bytes], int] = {}
         self._partitions: dict[tuple[int, bytes], int] = {}
-        self._devices: dict[tuple[Name, bytes, bytes], int] = {}
-        self._processes: dict[tuple[Name, bytes, bytes], int] = {}
+        self._devices: dict[tuple[RawName, bytes, bytes], int] = {}
+        self._processes: dict[tuple[RawName, bytes, bytes], int] = {}
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._error_places: dict[tuple[str, str, str, str], tuple[int, int]] = {}
         self._kept: list[bytes] = []
-        self._others = others.Counting()
-        self._clocks: Counter[Name] = Counter()
+        self._others = others.OtherRequestCounter()
+        self._clocks: Counter[RawName] = Counter()
         self._background = FileBackground()
         self._account_updates: list[AccountUpdate] = []
         self._senders: dict[tuple[bytes, bytes], list[int]] = {}
@@ -139,11 +139,11 @@ class _Taking:
         self._moments: list[tuple[int, int]] = []
 
     def all(self) -> FileLines:
-        reader = Reader(self._file)
+        reader = LogFileReader(self._file)
         for place, chunk in enumerate(reader.chunks()):
             self._chunk(chunk, first=not place)
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
-        self._background.requests = self._others.requests(_text)
+        self._background.requests = self._others.requests(_decode_word)
         return FileLines(
             FileCount(
                 str(self._file.path),
@@ -160,18 +160,21 @@ class _Taking:
             self._rows,
             self._proxy_rows,
             self._handoffs,
-            [_text(name) for name in self._proxies],
-            [f"{_text(address)} {_text(pid)}" for address, pid in self._workers],
+            [_decode_word(name) for name in self._proxies],
+            [f"{_decode_word(address)} {_decode_word(pid)}" for address, pid in self._workers],
             [(policy, int(number)) for policy, number in self._partitions],
-            [_texts(words) for words in self._devices],
-            [_texts(words) for words in self._processes],
+            [_decode_words(words) for words in self._devices],
+            [_decode_words(words) for words in self._processes],
             self._errors,
             self._other_errors,
             self._error_places,
             self._kept,
             self._background,
             self._account_updates,
-            {(_text(address), _text(device)): of for (address, device), of in self._senders.items()},
+            {
+                (_decode_word(address), _decode_word(device)): of
+                for (address, device), of in self._senders.items()
+            },
             self._slow,
             self._not_updated,
         )
@@ -180,10 +183,12 @@ class _Taking:
         """Take whole lines, many at once; only those of the run are looked at one by one."""
         starts = np.array([match.start() for match in TRANS_ID.finditer(chunk)], np.int64)
         if first:
-            access = len(_ACCESS.findall(chunk))
-            self._without = access - len(starts) if access > _TELLING and len(starts) < access / 2 else 0
-        of_daemons = [match.start() for match in daemons.MAY_BE.finditer(chunk)]
-        if not len(starts) and not of_daemons and _CUT not in chunk:
+            access = len(_ACCESS_LINE.findall(chunk))
+            self._without = (
+                access - len(starts) if access > _MIN_ACCESS_LINES and len(starts) < access / 2 else 0
+            )
+        of_daemons = [match.start() for match in daemons.DAEMON_MARK.finditer(chunk)]
+        if not len(starts) and not of_daemons and _CUT_MARK not in chunk:
             self._total += chunk.count(b"\n")
             return
         buffer = np.frombuffer(chunk, np.uint8)
@@ -191,27 +196,27 @@ class _Taking:
         self._total += len(ends)
         if of_daemons:
             self._take_daemons(chunk, ends, np.array(of_daemons, np.int64))
-        if _CUT in chunk:
-            self._cut += _cut_without_id(chunk, ends, starts)
+        if _CUT_MARK in chunk:
+            self._cut += _count_cut_lines(chunk, ends, starts)
         if not len(starts):
             return
         line = np.searchsorted(ends, starts)
         new = np.append(True, line[1:] != line[:-1])  # a line's first id is what it is about
         starts, line = starts[new], line[new]
-        found = ids.gather(buffer, starts)
-        if moments := ids.moments(found):
+        found = ids.gather_ids(buffer, starts)
+        if moments := ids.time_range_of_ids(found):
             self._moments.append(moments)
         places = self._wanted.ids.find(found)
         mine = places >= 0
         begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
-        self._take_unused(chunk, ends, line[places == ids.UNUSED])
-        unknown = np.flatnonzero(places == ids.UNKNOWN)
+        self._take_unused(chunk, ends, line[places == ids.UNUSED_ID])
+        unknown = np.flatnonzero(places == ids.UNKNOWN_ID)
         self._take_unknown(chunk, ends, line[unknown], found[unknown], starts[unknown])
         if self._wanted.other and self._wanted.other in chunk:
             self._kept += [
-                _line(chunk, ends, int(each))
+                _line_at(chunk, ends, int(each))
                 for each, row in zip(line, found, strict=True)
                 if row.tobytes() == self._wanted.other
             ]
@@ -222,20 +227,20 @@ class _Taking:
         """Take errors of what the run does besides its results, and count what others do."""
         of_run = np.zeros(len(line), np.bool_)
         if self._wanted.marks:
-            of_run = _marked(np.frombuffer(chunk, np.uint8), starts, self._wanted.marks)
+            of_run = _is_marked(np.frombuffer(chunk, np.uint8), starts, self._wanted.marks)
             for number in line[of_run].tolist():
-                self._take_other(_line(chunk, ends, number))
+                self._take_other(_line_at(chunk, ends, number))
         if self._wanted.window and self._wanted.marked:
             begin, end = self._wanted.window
-            moment = ids.seconds(found)
+            moment = ids.seconds_of_ids(found)
             wanted = np.flatnonzero(~of_run & (moment >= begin) & (moment <= end))
             for number in line[wanted[self._others.chosen(found[wanted])]].tolist():
-                self._take_of_others(_line(chunk, ends, number))
+                self._take_of_others(_line_at(chunk, ends, number))
 
     def _take(self, place: int, line: bytes) -> None:
         """Take a line of an operation."""
         self._of_run += 1
-        record = parse(line, self._proxy)
+        record = parse_swift_line(line, self._proxy)
         if type(record) is BackendLine:
             self._take_backend(place, record)
             self._take_clock(place, self._node(record.host), line)
@@ -243,9 +248,9 @@ class _Taking:
             if record.own:
                 self._proxy_rows += rows.PROXY_ROW.pack(
                     place,
-                    _place(self._proxies, self._node(record.host)),
+                    _number_of(self._proxies, self._node(record.host)),
                     record.seconds,
-                    record.policy if record.policy < _POLICIES else NO_POLICY,
+                    record.policy if record.policy < _MAX_POLICIES else NO_POLICY,
                 )
         elif type(record) is ErrorLine:
             if record.kind == "handoff":
@@ -257,22 +262,22 @@ class _Taking:
             if record.kind == "update":
                 self._not_updated.setdefault(key[2:], []).append(place)
         elif type(record) is SlowLine:
-            who = _text(self._node(record.host)), _text(record.device)
+            who = _decode_word(self._node(record.host)), _decode_word(record.device)
             self._slow[(*who, "")] += 1
             for name, seconds in record.parts:
                 self._slow[(*who, name)] += round(seconds * 1000)
         elif type(record) is CutLine:
             self._cut += 1
-        if place in self._wanted.shown and len(self._kept) < _MOST_KEPT:
+        if place in self._wanted.shown and len(self._kept) < _MAX_KEPT_LINES:
             self._kept.append(line)
 
     def _take_unused(self, chunk: bytes, ends: Numbers, lines: Numbers) -> None:
         """Count lines of results that are not in the sample, and the errors among them."""
         self._of_run += len(lines)
         for number in lines.tolist():
-            line = _line(chunk, ends, number)
-            if BACKEND_LINE not in line:  # those, which are most, are not read for nothing
-                record = parse(line, self._proxy)
+            line = _line_at(chunk, ends, number)
+            if BACKEND_MARK not in line:  # those, which are most, are not read for nothing
+                record = parse_swift_line(line, self._proxy)
                 if type(record) is ErrorLine:
                     self._errors[_error_key(record)] += 1
 
@@ -281,7 +286,7 @@ class _Taking:
         worker = rows.NO_WORKER
         if asker == b"proxy-server":
             of = OBJECT if server == b"object" else OTHER
-            worker = min(_place(self._workers, sender), rows.NO_WORKER)
+            worker = min(_number_of(self._workers, sender), rows.NO_WORKER)
         elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.
             of, server = UPDATE, b"container"
@@ -289,11 +294,11 @@ class _Taking:
         else:
             return
         node = self._node(host)
-        self._rows += rows.ROW.pack(
+        self._rows += rows.LINE_ROW.pack(
             place,
-            _place(self._devices, (node, server, device)),
-            _place(self._processes, (node, server, pid)),
-            _place(self._partitions, (policy, partition)),
+            _number_of(self._devices, (node, server, device)),
+            _number_of(self._processes, (node, server, pid)),
+            _number_of(self._partitions, (policy, partition)),
             seconds,
             status & 0xFFFF,
             of,
@@ -302,98 +307,102 @@ class _Taking:
 
     def _take_sender(self, place: int, address: bytes, referer: bytes) -> None:
         """Take which object server updated a container server for an operation; some operations for each."""
-        device = by_update.device_of(referer)
+        device = by_update.device_of_referer(referer)
         if device is not None:
             known = self._senders.setdefault((address, device), [])
-            if len(known) < by_update.MOST:
+            if len(known) < by_update.MAX_SENDER_OPERATIONS:
                 known.append(place)
 
     def _take_other(self, line: bytes) -> None:
-        record = parse(line, self._proxy)
+        record = parse_swift_line(line, self._proxy)
         if type(record) is ErrorLine:
             self._other_errors[_error_key(record)] += 1
         elif type(record) is BackendLine and record.asker == b"container-server" and record.status < 300:
             # The path of an update in an account server is that of the container.
-            device = _place(self._devices, (self._node(record.host), b"account", record.device))
+            device = _number_of(self._devices, (self._node(record.host), b"account", record.device))
             trans_id = TRANS_ID.search(line)
             self._account_updates.append(
                 AccountUpdate(trans_id[0] if trans_id else b"", device, record.seconds)
             )
 
-    def _take_clock(self, place: int, node: Name, line: bytes) -> None:
+    def _take_clock(self, place: int, node: RawName, line: bytes) -> None:
         """Take the time of a line, while too few of the node's are known."""
-        if self._wanted.window is None or self._clocks[node] >= _CLOCKS:
+        if self._wanted.window is None or self._clocks[node] >= _MAX_CLOCK_LINES:
             return
         self._clocks[node] += 1
-        second = access_time(line)
+        second = parse_access_time(line)
         if second is not None:
-            self._background.clocks.append((_text(node), place, second))
-            written = stamp(line, second)
+            self._background.clocks.append((_decode_word(node), place, second))
+            written = parse_line_time(line, second)
             if written and not written.zoned:
-                self._background.zones[zone(written.seconds, second)] += 1
+                self._background.zones[zone_offset(written.seconds, second)] += 1
 
     def _take_of_others(self, line: bytes) -> None:
         """Count a request of another client than the run."""
-        record = parse(line) if BACKEND_LINE in line else None
-        second = access_time(line) if type(record) is BackendLine else None
+        record = parse_swift_line(line) if BACKEND_MARK in line else None
+        second = parse_access_time(line) if type(record) is BackendLine else None
         if type(record) is BackendLine and second is not None:
-            self._others.add(others.words(self._node(record.host), record), second)
+            self._others.add(others.name_request_parties(self._node(record.host), record), second)
 
     def _take_daemons(self, chunk: bytes, ends: Numbers, at: Numbers) -> None:
         """Take lines of background daemons, near the seconds of the run."""
         if self._wanted.window is None:
             return
         for number in np.unique(np.searchsorted(ends, at)).tolist():
-            line = _line(chunk, ends, number)
-            said = None if BACKEND_LINE in line else daemons.parse(line)
-            written = stamp(line, self._wanted.window[0]) if said else None
+            line = _line_at(chunk, ends, number)
+            said = None if BACKEND_MARK in line else daemons.parse_daemon_line(line)
+            written = parse_line_time(line, self._wanted.window[0]) if said else None
             if said and written is None:
-                self._background.uncertain.add(_text(self._node(said.host)))
-            if said and written and near(written.seconds, self._wanted.window, zoned=written.zoned):
-                words = (_text(self._node(said.host)), _text(said.program), _text(said.device))
-                self._background.add(Line(*words, *written, said.seconds, said.begins))
+                self._background.uncertain.add(_decode_word(self._node(said.host)))
+            if said and written and is_near_window(written.seconds, self._wanted.window, zoned=written.zoned):
+                words = (
+                    _decode_word(self._node(said.host)),
+                    _decode_word(said.program),
+                    _decode_word(said.device),
+                )
+                self._background.add(DaemonLine(*words, *written, said.seconds, said.begins))
 
-    def _node(self, host: bytes) -> Name:
+    def _node(self, host: bytes) -> RawName:
         return host if host and not self._file.named else self._file.node
 
 
-def _line(chunk: bytes, ends: Numbers, number: int) -> bytes:
+def _line_at(chunk: bytes, ends: Numbers, number: int) -> bytes:
     return chunk[(int(ends[number - 1]) + 1 if number else 0) : int(ends[number])]
 
 
-def _marked(buffer: ids.Bytes, starts: Numbers, marks: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+def _is_marked(buffer: ids.Bytes, starts: Numbers, marks: Sequence[bytes]) -> npt.NDArray[np.bool_]:
     """Return which ids are followed by one of the marks, which are of equal length."""
-    at = starts[:, None] + ids.LENGTH + np.arange(len(marks[0]))
+    at = starts[:, None] + ids.ID_LENGTH + np.arange(len(marks[0]))
     following = buffer[np.minimum(at, len(buffer) - 1)]
     found = np.any([(following == np.frombuffer(mark, np.uint8)).all(axis=1) for mark in marks], axis=0)
     return np.asarray(found)
 
 
-def _cut_without_id(chunk: bytes, ends: Numbers, starts: Numbers) -> int:
+def _count_cut_lines(chunk: bytes, ends: Numbers, starts: Numbers) -> int:
     """Count access lines that are cut where their id was."""
     have = set(np.searchsorted(ends, starts).tolist())
-    cut, at = 0, chunk.find(_CUT)
+    cut, at = 0, chunk.find(_CUT_MARK)
     while at >= 0:
         number = int(np.searchsorted(ends, at))
-        line = _line(chunk, ends, number)
+        line = _line_at(chunk, ends, number)
         cut += number not in have and (b'"proxy-server ' in line or b" HTTP/1" in line)
-        at = chunk.find(_CUT, int(ends[number]))
+        at = chunk.find(_CUT_MARK, int(ends[number]))
     return cut
 
 
 def _error_key(line: ErrorLine) -> tuple[str, str, str, str]:
-    device = _text(line.device) if line.device else ""
-    return line.kind, _text(line.server), _text(line.address), device
+    device = _decode_word(line.device) if line.device else ""
+    return line.kind, _decode_word(line.server), _decode_word(line.address), device
 
 
-def _text(word: Name) -> str:
+def _decode_word(word: RawName) -> str:
     return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
 
 
-def _texts(words: tuple[Name, bytes, bytes]) -> tuple[str, str, str]:
-    return _text(words[0]), _text(words[1]), _text(words[2])
+def _decode_words(words: tuple[RawName, bytes, bytes]) -> tuple[str, str, str]:
+    return _decode_word(words[0]), _decode_word(words[1]), _decode_word(words[2])
 
 
-def _place(places: dict[Thing, int], thing: Thing) -> int:
+def _number_of(places: dict[_KeyT, int], thing: _KeyT) -> int:
     """Number things in the order in which they are first seen."""
     return places.setdefault(thing, len(places))

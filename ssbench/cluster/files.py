@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster.compressed import source
-from ssbench.cluster.rewritten import rewriter
+from ssbench.cluster.compressed import open_log_source
+from ssbench.cluster.rewritten import find_rewriter
 
 #: So much is read at once.
-_CHUNK = 1 << 18
+_CHUNK_BYTES = 1 << 18
 #: What is longer than this is no line of Swift, and dropped.
-_LONGEST = 1 << 16
-_ROTATED = re.compile(r"(\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.\d+|-\d{8})+$")
+_MAX_LINE_BYTES = 1 << 16
+_ROTATED_ENDING = re.compile(r"(\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.\d+|-\d{8})+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LogFile:
     named: bool = False
 
 
-def find(arguments: Sequence[str]) -> list[LogFile]:
+def find_log_files(arguments: Sequence[str]) -> list[LogFile]:
     """Find the files that the command line names: ``FILE``, ``NODE=FILE``, or a folder with all in it.
 
     A node is called by the file's name without its endings, with the folder's in front where two have the
@@ -54,19 +54,19 @@ def find(arguments: Sequence[str]) -> list[LogFile]:
             raise UsageError(f"{path}: this folder holds no files")
         found += [(file, name) for file in files]
     unique = dict(sorted(((path.resolve(), (path, name)) for path, name in found), key=lambda each: each[0]))
-    names = _names(list(unique))
+    names = _name_log_files(list(unique))
     return [
         LogFile(path, name, named=True) if name else LogFile(path, names[resolved])
         for resolved, (path, name) in unique.items()
     ]
 
 
-def _names(paths: list[Path]) -> dict[Path, str]:
+def _name_log_files(paths: list[Path]) -> dict[Path, str]:
     """Name files after themselves, with as many folders in front as tell apart those of several folders.
 
     The files of one folder that differ in their endings only are one log, rotated.
     """
-    logs = {path: (*path.parent.parts, _stem(path)) for path in paths}
+    logs = {path: (*path.parent.parts, _file_stem(path)) for path in paths}
     names: dict[tuple[str, ...], str] = {}
     for length in range(1, max(map(len, logs.values()), default=1) + 1):
         ends = Counter(log[-length:] for log in set(logs.values()))
@@ -78,16 +78,16 @@ def _names(paths: list[Path]) -> dict[Path, str]:
     return {path: names[log] for path, log in logs.items()}
 
 
-def _stem(path: Path) -> str:
-    return _ROTATED.sub("", path.name) or path.name
+def _file_stem(path: Path) -> str:
+    return _ROTATED_ENDING.sub("", path.name) or path.name
 
 
-class Reader:
+class LogFileReader:
     """The lines of a log file, compressed or not; ``damage`` says where and why compressed data end."""
 
     def __init__(self, file: LogFile) -> None:
         """Open the file; raises StatFileError, which says that it cannot be read."""
-        self._stream = source(file.path)
+        self._stream = open_log_source(file.path)
 
     @property
     def damage(self) -> str | None:
@@ -102,7 +102,7 @@ class Reader:
                 complete, line_feed, rest = (rest + data).rpartition(b"\n")
                 if line_feed:
                     yield complete + line_feed
-                rest = rest if len(rest) < _LONGEST else b""
+                rest = rest if len(rest) < _MAX_LINE_BYTES else b""
             if rest:
                 yield rest + b"\n"
         finally:
@@ -111,14 +111,14 @@ class Reader:
     def _pieces(self) -> Iterator[bytes]:
         """Yield what is read; entries of several lines, or all on one, as lines as others have them."""
         first = self._some()
-        rewrite = rewriter(first)
+        rewrite = find_rewriter(first)
         every = chain([first] if first else [], iter(self._some, b""))
         yield from every if rewrite is None else rewrite(every)
 
     def _some(self) -> bytes:
         """Return about as much as is worth looking at together; what is compressed comes in small pieces."""
         pieces, size = [], 0
-        while size < _CHUNK and (piece := self._stream.read_some(_CHUNK)):
+        while size < _CHUNK_BYTES and (piece := self._stream.read_some(_CHUNK_BYTES)):
             pieces.append(piece)
             size += len(piece)
         return b"".join(pieces)

@@ -8,128 +8,131 @@ from dataclasses import replace
 import numpy as np
 
 from ssbench.cluster import account_updates, beside, culprits, evidence, kinds, parts, tables, troubles
-from ssbench.cluster.addresses import Addresses
-from ssbench.cluster.at_work import AtWork
-from ssbench.cluster.culprits import POOLED, Family, Suspect, Verdict
-from ssbench.cluster.detectable import detectable
-from ssbench.cluster.joined import NO_INDEX, Joined
+from ssbench.cluster.addresses import NodeAddresses
+from ssbench.cluster.at_work import BackgroundWork
+from ssbench.cluster.culprits import POOLED, Family, Suspect, SuspectVerdict
+from ssbench.cluster.detectable import find_detectable_delay
+from ssbench.cluster.joined import NO_INDEX, JoinedRun
 from ssbench.cluster.kinds import GROUPS
-from ssbench.cluster.moments import Course, course
+from ssbench.cluster.moments import DifferenceCourse, measure_course
 from ssbench.cluster.ranks import (
-    LEAST,
+    MIN_TEST_REQUESTS,
     Deviates,
-    Difference,
-    Places,
+    IntegerArray,
+    PeerDifference,
     Shown,
-    distinct,
-    excess,
-    interval,
+    interval_of_median,
     is_evident,
-    of_median,
+    measure_excess,
+    measure_median_interval,
+    sort_distinct,
 )
-from ssbench.cluster.records import LONG, Attribution, Finding, Lead, RunFacts
-from ssbench.cluster.replicas import Last, Replicas
-from ssbench.cluster.shares import time_shares
-from ssbench.cluster.standings import by_evidence, standings
-from ssbench.cluster.timelines import OwnTimes, Timelines, of_families, timelines
+from ssbench.cluster.records import LONG_WAIT_SECONDS, Attribution, AttributionFacts, Lead, LogFinding
+from ssbench.cluster.replicas import LastReplica, WriteReplicas
+from ssbench.cluster.shares import average_time_shares
+from ssbench.cluster.standings import measure_evidence, rank_standings
+from ssbench.cluster.timelines import OwnTimes, Timelines, make_timelines, own_times_of_families
 
 #: Differences of fewer requests are not reported.
-_FEW = 5
+_MIN_REQUESTS = 5
 #: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
-_UNFELT = 0.5
+_UNFELT_SHARE = 0.5
 #: Proxies waited for what took so long if they waited this share of it: they do no longer than they have to.
-_WAITED = 0.2
+_MIN_WAITED_SHARE = 0.2
 #: Whose deviate is below this, of p = 0.05, is no lead.
-_MAY_BE = 1.64
+_MIN_LEAD_DEVIATE = 1.64
 #: Findings of suspects, of which it is asked what else was at work there.
-_SLOW = ("slow", "unfelt", "late", "one of")
+_SUSPECT_KINDS = ("slow", "unfelt", "late", "one of")
 
 
-def attribute(joined: Joined, facts: RunFacts | None = None) -> Attribution:
+def make_attribution(joined: JoinedRun, facts: AttributionFacts | None = None) -> Attribution:
     """Draw the conclusions."""
-    return _Conclusions(joined, facts or RunFacts()).all()
+    return _Conclusions(joined, facts or AttributionFacts()).all()
 
 
 class _Conclusions:
-    def __init__(self, joined: Joined, facts: RunFacts) -> None:
+    def __init__(self, joined: JoinedRun, facts: AttributionFacts) -> None:
         operations = joined.operations
         self._joined = joined
         self._facts = facts
-        self._addresses = Addresses(joined, facts.hosts, facts.cluster)
-        self._unlogged = troubles.unlogged(joined, self._addresses, facts.unlogged)
-        self._beside = beside.of_nodes(facts.cluster, self._addresses)
-        self._statsd = beside.of_devices(facts.cluster, self._addresses)
-        self._complete = kinds.completeness(joined)
+        self._addresses = NodeAddresses(joined, facts.hosts, facts.cluster)
+        self._unlogged = troubles.find_unlogged_servers(joined, self._addresses, facts.unlogged)
+        self._beside = beside.describe_observed_nodes(facts.cluster, self._addresses)
+        self._statsd = beside.describe_observed_devices(facts.cluster, self._addresses)
+        self._complete = kinds.count_completeness(joined)
         self._fine = ~operations.failed & (operations.latency > 0)
-        self._parts = parts.split(joined, self._complete)
+        self._parts = parts.split_operation_times(joined, self._complete)
         # A retried operation's latency is that of all its attempts, its lines those of the last.
         first_try = self._fine & (operations.retries == 0)
         compared = first_try & self._complete.complete & ~self._complete.concurrent
-        self._usable = evidence.Usable(first_try, compared)
-        self._by_device = kinds.compare(joined, compared, by_proxy=True)
-        self._by_proxy = kinds.compare(joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False)
-        seconds = evidence.less_updates(joined)
+        self._usable = evidence.UsableOperations(first_try, compared)
+        self._by_device = kinds.group_by_kind(joined, compared, by_proxy=True)
+        self._by_proxy = kinds.group_by_kind(joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False)
+        seconds = evidence.subtract_update_times(joined)
         # Before the families, since it takes much memory for a moment.
-        self._replicas = Replicas(joined, compared, seconds)
-        self._families = evidence.families(
+        self._replicas = WriteReplicas(joined, compared, seconds)
+        self._families = evidence.make_test_families(
             joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds
         )
-        self._nodes = kinds.node_names(joined)
+        self._nodes = kinds.list_node_names(joined)
         known = operations.ended[~np.isnan(operations.ended)]
         self._run = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
 
     def all(self) -> Attribution:
         joined, lines = self._joined, self._joined.lines
-        verdict = culprits.judge(self._families, self._replicas.latest)
+        verdict = culprits.find_suspects(self._families, self._replicas.latest)
         findings = self._findings(verdict)
         named = [each for each in findings if each.kind in {"slow", "late", "507"}]
         suspects = {name for each in named for name in (each.name, *each.members)}
         by_device, by_proxy = self._families[-2:]
         return Attribution(
-            coverage=tables.coverage(joined, self._complete, self._usable.compared),
+            coverage=tables.measure_coverage(joined, self._complete, self._usable.compared),
             findings=findings,
             comparisons=sum(verdict.counts.values()),
             overload=list(self._facts.overload),
-            detectable=detectable(self._families, "own", verdict.counts),
+            detectable=find_detectable_delay(self._families, "own", verdict.counts),
             detectable_at_end=self._replicas.detectable(),
-            detectable_of_updates=detectable(self._families, "updates", verdict.counts),
-            detectable_of_proxies=detectable(self._families, "own part", verdict.counts),
+            detectable_of_updates=find_detectable_delay(self._families, "updates", verdict.counts),
+            detectable_of_proxies=find_detectable_delay(self._families, "own part", verdict.counts),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
             lead=None if verdict.suspects else self._lead(verdict),
-            standings=standings(self._families, verdict, self._name),
+            standings=rank_standings(self._families, verdict, self._name),
             timelines=self._timelines(),
             unlogged=self._unlogged,
-            parts=tables.part_rows(joined, self._parts, self._fine),
-            time_shares=time_shares(joined, self._parts, self._fine),
-            proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
-            nodes=tables.server_rows(
+            parts=tables.make_part_rows(joined, self._parts, self._fine),
+            time_shares=average_time_shares(joined, self._parts, self._fine),
+            proxies=tables.make_proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
+            nodes=tables.make_server_rows(
                 joined,
                 self._by_device,
                 by_device.levels[2],
                 self._nodes,
                 self._node_of_lines(),
-                by_evidence(self._families, verdict, "node"),
+                measure_evidence(self._families, verdict, "node"),
             ),
-            devices=tables.server_rows(
+            devices=tables.make_server_rows(
                 joined,
                 self._by_device,
                 by_device.levels[0],
                 [str(each) for each in joined.devices],
                 lines.device,
-                by_evidence(self._families, verdict, "device"),
+                measure_evidence(self._families, verdict, "device"),
             ),
-            partitions=tables.partition_rows(joined),
-            slowest=tables.slowest_rows(joined, self._parts, suspects),
-            errors=tables.error_rows(joined.errors, self._addresses),
-            other_errors=tables.error_rows(joined.other_errors, self._addresses),
+            partitions=tables.make_partition_rows(joined),
+            slowest=tables.make_slowest_rows(joined, self._parts, suspects),
+            errors=tables.make_error_rows(joined.errors, self._addresses),
+            other_errors=tables.make_error_rows(joined.other_errors, self._addresses),
         )
 
     def _timelines(self) -> Timelines:
         ended = self._joined.operations.ended
         device, operation, beyond = self._replicas.times()
-        own = [*of_families(self._families, ended), OwnTimes("last", device, ended[operation], beyond)]
-        return timelines(own, self._run, self._name)
+        own = [
+            *own_times_of_families(self._families, ended),
+            OwnTimes("last", device, ended[operation], beyond),
+        ]
+        return make_timelines(own, self._run, self._name)
 
     def _in_writes(self, total: Family) -> float:
         """Return the median share of the writes that object servers' devices take part in."""
@@ -139,7 +142,7 @@ class _Conclusions:
         mine = [place for place, each in enumerate(self._joined.devices) if each.server == "object"]
         return float(np.median(counts[mine])) / max(int(is_write.sum()), 1) if mine else 0.0
 
-    def _node_of_lines(self) -> Places:
+    def _node_of_lines(self) -> IntegerArray:
         node_of = np.array([self._nodes.index(each.node) for each in self._joined.devices], np.int64)
         return node_of[self._joined.lines.device] if len(node_of) else self._joined.lines.device
 
@@ -154,39 +157,41 @@ class _Conclusions:
         }
         return str(names[level][candidate])
 
-    def _findings(self, verdict: Verdict) -> list[Finding]:
+    def _findings(self, verdict: SuspectVerdict) -> list[LogFinding]:
         found = [self._suspect(each, verdict) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
         found = self._beside_updates(found)
         known = {each.name for each in found}
-        of_accounts = account_updates.slow(self._joined, self._families[-2].request)
+        of_accounts = account_updates.find_slow_account_servers(self._joined, self._families[-2].request)
         found += [each for each in of_accounts if each.name not in known]
-        late = troubles.late(self._joined, self._run)
+        late = troubles.find_late_devices(self._joined, self._run)
         found += late
-        found += troubles.given_up(self._joined, self._run, [each.name for each in late])
-        found += troubles.broken(self._joined, self._addresses, self._run)
-        found += troubles.without_memcached(self._joined, self._run)
-        found += troubles.called_slow(self._joined)
-        found += troubles.stalls(self._joined, self._run)
-        silent = [] if self._unlogged else troubles.silent(self._joined, self._addresses)
-        found += troubles.missing(self._joined, self._usable, self._complete, self._run, silent)
-        at_work = AtWork(self._joined, self._run)
+        found += troubles.find_given_up_replicas(self._joined, self._run, [each.name for each in late])
+        found += troubles.find_broken_devices(self._joined, self._addresses, self._run)
+        found += troubles.find_memcached_failures(self._joined, self._run)
+        found += troubles.find_devices_called_slow(self._joined)
+        found += troubles.find_complete_stalls(self._joined, self._run)
+        silent = [] if self._unlogged else troubles.find_silent_devices(self._joined, self._addresses)
+        found += troubles.find_missing_lines(self._joined, self._usable, self._complete, self._run, silent)
+        at_work = BackgroundWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
 
-    def _beside_updates(self, found: list[Finding]) -> list[Finding]:
+    def _beside_updates(self, found: list[LogFinding]) -> list[LogFinding]:
         """Put first which container servers did not take updates while writes waited for them.
 
         That is why requests with such a server take longer, though its own log may not show it: where clients
         alone show that it is slow, this is not said once more.
         """
-        updates = troubles.not_updated(self._joined, self._addresses, self._replicas, self._run)
-        waited = {each.name for each in updates if each.waited is not None and each.waited >= LONG}
+        updates = troubles.find_missed_updates(self._joined, self._addresses, self._replicas, self._run)
+        waited = {
+            each.name for each in updates if each.waited is not None and each.waited >= LONG_WAIT_SECONDS
+        }
         rest = [each for each in found if each.name not in waited or each.part != "total"]
         first = [each for each in updates if each.name in waited]
         return [*first, *rest, *(each for each in updates if each.name not in waited)]
 
-    def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
+    def _with_surroundings(self, finding: LogFinding, at_work: BackgroundWork) -> LogFinding:
         """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""
         names = [finding.name, *(finding.same if finding.kind == "one of" else ())]
         of = {name: name if finding.level == "node" else name.rpartition(" on ")[2] for name in names}
@@ -201,11 +206,11 @@ class _Conclusions:
             ]
             statsd = "; ".join(f"{name}: {self._statsd[name]}" for name in names if name in self._statsd)
         finding = replace(finding, beside=recon, statsd=statsd)
-        if finding.kind not in _SLOW:
+        if finding.kind not in _SUSPECT_KINDS:
             return finding
         return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))
 
-    def _suspect(self, suspect: Suspect, verdict: Verdict) -> Finding:
+    def _suspect(self, suspect: Suspect, verdict: SuspectVerdict) -> LogFinding:
         family = suspect.family
         level = suspect.level
         mask = family.mask(level, suspect.candidate)
@@ -224,7 +229,7 @@ class _Conclusions:
         after = self._answers_after_proxies(suspect)
         waited = self._waited(suspect) if after and family.part == "updates" else None
         is_unfelt = after and waited is None
-        return Finding(
+        return LogFinding(
             "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
             level.name,
             self._name(level.name, suspect.candidate),
@@ -233,7 +238,7 @@ class _Conclusions:
             part=self._part(family, suspect.group),
             group=GROUPS[suspect.group] if family.groups == GROUPS and suspect.group != POOLED else None,
             difference=suspect.difference,
-            interval=interval(family.part_of(at), mask[at]),
+            interval=measure_median_interval(family.part_of(at), mask[at]),
             request=family.request,
             probability=suspect.probability,
             own=own,
@@ -252,13 +257,13 @@ class _Conclusions:
         of_group = family.part == "own" and group != POOLED and not family.windows
         return family.groups[group] if of_group else family.part
 
-    def _difference(self, family: Family, suspect: Suspect, group: int = POOLED) -> Difference | None:
+    def _difference(self, family: Family, suspect: Suspect, group: int = POOLED) -> PeerDifference | None:
         """Measure one more time of a suspect; None where it has too few of them, or everybody else has."""
         level = family.level(suspect.level.name)
         if level is None:
             return None
         mask = family.mask(level, suspect.candidate)[family.of_group(group)]
-        if mask.sum() < _FEW or mask.all():
+        if mask.sum() < _MIN_REQUESTS or mask.all():
             return None
         measured = family.difference(level, suspect.candidate, group)
         return None if np.isnan(measured.median) else measured
@@ -270,10 +275,10 @@ class _Conclusions:
             return None
         at = family.of_group(group)
         z = tests[family.levels.index(level)].z[group, suspect.candidate]
-        _, high = interval(family.part_of(at), family.mask(level, suspect.candidate)[at])
+        _, high = measure_median_interval(family.part_of(at), family.mask(level, suspect.candidate)[at])
         return Shown(measured.median, measured.mean, measured.base, is_evident(z), high)
 
-    def _felt(self, suspect: Suspect) -> dict[str, Difference]:
+    def _felt(self, suspect: Suspect) -> dict[str, PeerDifference]:
         return {
             name: measured
             for family in self._families[-2:]
@@ -281,12 +286,12 @@ class _Conclusions:
             if (measured := self._difference(family, suspect, group)) is not None
         }
 
-    def _lead(self, verdict: Verdict) -> Lead | None:
+    def _lead(self, verdict: SuspectVerdict) -> Lead | None:
         """Return who is nearest to being a suspect by the tests; None where nobody takes longer."""
         ranked = [
             (float(adjusted[row, candidate]), -float(test.z[row, candidate]), place, index, row, candidate)
-            for place, index, test, adjusted in culprits.adjusted_tests(self._families, verdict.tests)
-            for row, candidate in zip(*np.nonzero(test.z > _MAY_BE), strict=True)
+            for place, index, test, adjusted in culprits.adjust_all_tests(self._families, verdict.tests)
+            for row, candidate in zip(*np.nonzero(test.z > _MIN_LEAD_DEVIATE), strict=True)
         ]
         for probability, _, place, index, row, candidate in sorted(ranked):
             family = self._families[place]
@@ -308,9 +313,9 @@ class _Conclusions:
         """
         family = suspect.family
         mine = family.mask(suspect.level, suspect.candidate)
-        waited = self._replicas.beyond_quorum(distinct(family.operation[mine]))
+        waited = self._replicas.beyond_quorum(sort_distinct(family.operation[mine]))
         size = max(suspect.difference.median, suspect.difference.mean)
-        least = max(_WAITED * size, culprits.LEAST_SHARE * family.request)
+        least = max(_MIN_WAITED_SHARE * size, culprits.MIN_DELAY_SHARE * family.request)
         return waited if waited >= least else None
 
     def _answers_after_proxies(self, suspect: Suspect) -> bool:
@@ -320,29 +325,31 @@ class _Conclusions:
             return False
         level = suspect.level
         mine = family.mask(level, suspect.candidate)
-        after = family.units.seconds > self._joined.proxy_seconds[family.operation] + parts.LATE
-        return bool(after[mine].mean() > _UNFELT)
+        after = (
+            family.units.seconds > self._joined.proxy_seconds[family.operation] + parts.LATE_REPLICA_SECONDS
+        )
+        return bool(after[mine].mean() > _UNFELT_SHARE)
 
     def _share(self, suspect: Suspect) -> float:
         """Return in what share of the run's requests it took part."""
         name, family = suspect.level.name, suspect.family
         if family.part == "lookups":
-            asked = distinct(family.operation[family.mask(suspect.level, suspect.candidate)])
+            asked = sort_distinct(family.operation[family.mask(suspect.level, suspect.candidate)])
             return len(asked) / max(int(self._usable.first_try.sum()), 1)
         total = next((each for each in self._families[-2:] if each.level(name)), None)
         if total is None or not len(total.units):
             return float("nan")
         return float(total.mask(total.level(name) or suspect.level, suspect.candidate).mean())
 
-    def _course(self, family: Family, suspect: Suspect) -> Course | None:
+    def _course(self, family: Family, suspect: Suspect) -> DifferenceCourse | None:
         level = suspect.level
         mask = family.mask(level, suspect.candidate)
         group = POOLED if family.windows else suspect.group
         at = np.intersect1d(family.of_group(group), np.flatnonzero(mask))
         moment = self._joined.operations.ended[family.operation[at]]
-        return course(moment, excess(family.units, mask)[at], self._run)
+        return measure_course(moment, measure_excess(family.units, mask)[at], self._run)
 
-    def _last(self, found: list[Finding]) -> list[Finding]:
+    def _last(self, found: list[LogFinding]) -> list[LogFinding]:
         """Devices whose replicas of writes end last, beside those that are suspects already."""
         slow = [each for each in found if each.kind != "inconclusive"]
         names = {name for each in slow for name in (each.name, *each.members, *each.same)}
@@ -350,9 +357,9 @@ class _Conclusions:
         known = [place for place in devices if self._name("device", place) in names]
         return [self._ends_last(each) for each in self._replicas.last(known)]
 
-    def _ends_last(self, last: Last) -> Finding:
+    def _ends_last(self, last: LastReplica) -> LogFinding:
         writes = len(last.operation)
-        return Finding(
+        return LogFinding(
             "slow",
             "device",
             self._name("device", last.device),
@@ -361,26 +368,26 @@ class _Conclusions:
             part="last",
             group="writes",
             difference=last.difference,
-            interval=of_median(last.beyond),
+            interval=interval_of_median(last.beyond),
             request=last.difference.base,
             probability=last.probability,
-            course=course(self._joined.operations.ended[last.operation], last.beyond, self._run),
+            course=measure_course(self._joined.operations.ended[last.operation], last.beyond, self._run),
         )
 
-    def _together(self, found: list[Finding]) -> list[Finding]:
+    def _together(self, found: list[LogFinding]) -> list[LogFinding]:
         """Name the process, or else the node, of which all devices are slow."""
         slow = {each.name for each in found if each.kind == "slow" and each.level == "device"}
-        named: list[Finding] = []
+        named: list[LogFinding] = []
         for level in self._families[-2].levels[1:]:
             for place, members in enumerate(level.members or ()):
                 names = sorted(self._name("device", member) for member in members)
                 known = any(set(names) <= set(other.members) for other in named)
                 if len(names) > 1 and slow.issuperset(names) and not known:
                     name = self._name(level.name, place)
-                    named.append(Finding("together", level.name, name, members=names))
+                    named.append(LogFinding("together", level.name, name, members=names))
         return named
 
-    def _inconclusive(self, verdict: Verdict) -> list[Finding]:
+    def _inconclusive(self, verdict: SuspectVerdict) -> list[LogFinding]:
         """Name the devices, processes and proxies of which nothing could be compared, by level and server."""
         names: dict[tuple[str, str], list[str]] = {}
         devices = self._joined.devices
@@ -397,9 +404,11 @@ class _Conclusions:
                         continue
                     server = self._joined.processes[place].server
                 names.setdefault((level, server), []).append(self._name(level, place))
-        return [Finding("inconclusive", level, each[0], same=each[1:]) for (level, _), each in names.items()]
+        return [
+            LogFinding("inconclusive", level, each[0], same=each[1:]) for (level, _), each in names.items()
+        ]
 
-    def _incomparable(self, verdict: Verdict, level: str) -> list[int]:
+    def _incomparable(self, verdict: SuspectVerdict, level: str) -> list[int]:
         """Return the candidates of a level that served some requests, though no test could tell of them."""
         served: dict[int, int] = {}
         tested: set[int] = set()
@@ -410,4 +419,6 @@ class _Conclusions:
                     tested.update(np.flatnonzero(~np.isnan(test.z).all(axis=0)).tolist())
                     for place, number in enumerate(counts.tolist()):
                         served[place] = max(number, served.get(place, 0))
-        return [place for place, number in served.items() if number >= LEAST and place not in tested]
+        return [
+            place for place, number in served.items() if number >= MIN_TEST_REQUESTS and place not in tested
+        ]

@@ -15,22 +15,22 @@ import numpy.typing as npt
 
 from ssbench.cluster import background, by_update, ids, rows, sample
 from ssbench.cluster.background import FileBackground
-from ssbench.cluster.file_lines import FileLines, Wanted
+from ssbench.cluster.file_lines import FileLines, WantedLines
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.ids import Ids
-from ssbench.cluster.joined import NO_INDEX, OBJECT, Device, FileCount, Joined, Operations, Process
+from ssbench.cluster.ids import TransactionIds
+from ssbench.cluster.joined import NO_INDEX, OBJECT, Device, FileCount, JoinedOperations, JoinedRun, Process
 from ssbench.cluster.lines import NO_POLICY
-from ssbench.cluster.processes import read_all
-from ssbench.cluster.slowest import slowest
+from ssbench.cluster.processes import read_log_files
+from ssbench.cluster.slowest import find_slowest_operations
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.scenario.names import run_mark
-from ssbench.statistics.latencies import measured
+from ssbench.statistics.latencies import measured_latencies
 
-Thing = TypeVar("Thing", bound=Hashable)
+_KeyT = TypeVar("_KeyT", bound=Hashable)
 
 
-class Join:
+class LogJoin:
     """Takes the results of a run, then its logs; :meth:`joined` is what came of it.
 
     ``template`` is the proxies' ``log_msg_template``, where they have one. Of ``transaction``, which need not
@@ -54,15 +54,15 @@ class Join:
         self._results = 0
         self._marked = False
         self._operations, found = self._read(results, most)
-        shown, other = set(slowest(self._operations.latency).tolist()), None
+        shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
         if transaction:
-            other = transaction[: ids.LENGTH].encode()
-            place = int(found.find(ids.gather(other, np.zeros(1, np.int64)))[0])
+            other = transaction[: ids.ID_LENGTH].encode()
+            place = int(found.find(ids.gather_ids(other, np.zeros(1, np.int64)))[0])
             if place >= 0:  # what is not in the sample is looked for as what is no result
                 self._candidates[place] = other.decode()
                 shown.add(place)
                 other = None
-        self._wanted = Wanted(
+        self._wanted = WantedLines(
             found, self.run_marks, template, frozenset(shown), other, self._window(), self._marked
         )
         count = len(self._operations.code)
@@ -71,7 +71,7 @@ class Join:
         self._seconds = np.full(count, np.nan)
         self._policy = np.full(count, NO_POLICY, np.int32)
         self._handoffs = np.zeros(count, np.int32)
-        self._columns = rows.Columns()
+        self._columns = rows.LineColumns()
         self._proxies: dict[str, int] = {}
         self._workers: dict[str, int] = {}
         self._partitions: dict[tuple[int, int], int] = {}
@@ -92,28 +92,28 @@ class Join:
     def _window(self) -> tuple[int, int] | None:
         """Return the seconds between which lines of background daemons are taken; None for no such lines."""
         seconds = [second for pair in self._moments for second in pair]
-        return background.window(min(seconds), max(seconds)) if seconds else None
+        return background.background_window(min(seconds), max(seconds)) if seconds else None
 
-    def _read(self, results: RunResults, most: int | None) -> tuple[Operations, Ids]:
-        taken = sample.Sample(most)
+    def _read(self, results: RunResults, most: int | None) -> tuple[JoinedOperations, TransactionIds]:
+        taken = sample.ResultSample(most)
         every = bytearray()  # grows in its place, however many results there are
         for block in results.blocks():
-            found, at = ids.of_column(block.trans_id)
-            if moments := ids.moments(found):
+            found, at = ids.ids_of_column(block.trans_id)
+            if moments := ids.time_range_of_ids(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
             self.identified += len(at)
             numbers = np.zeros(len(block), np.uint64)
-            numbers[at] = ids.number(found)
+            numbers[at] = ids.number_ids(found)
             every += numbers[at].tobytes()
-            latency = measured(block)
+            latency = measured_latencies(block)
             before = taken.seen
             taken.add(
                 latency,
                 [
                     block.operation,
                     block.size,
-                    _subjects(block),
+                    _number_subjects(block),
                     block.retries,
                     block.failed.copy(),
                     block.completed,
@@ -129,31 +129,31 @@ class Join:
         rows_taken, latency, code, size, *others, numbers = taken.columns()
         self._candidates = {
             place: self._candidates[row]
-            for row, place in zip(self._candidates, _places_in(rows_taken, self._candidates), strict=True)
+            for row, place in zip(self._candidates, _positions_in(rows_taken, self._candidates), strict=True)
             if place != NO_INDEX
         }
         is_sample = len(rows_taken) < taken.seen
         has_id = np.flatnonzero(numbers)
-        known = Ids.of(
+        known = TransactionIds.of(
             numbers[has_id],
             has_id.astype(np.uint32),
             np.frombuffer(every if is_sample else bytearray(), np.uint64),
         )
-        return Operations(code, size, latency, *others), known
+        return JoinedOperations(code, size, latency, *others), known
 
     def _remember_slowest(
         self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int, limit: float
     ) -> None:
         """Keep the ids of what can be among the slowest operations of the run: none below a ``limit``."""
-        for row in slowest(latency).tolist():
+        for row in find_slowest_operations(latency).tolist():
             text = block.trans_id[row]
             if text and latency[row] >= limit:
                 self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
-                self._candidates[before + row] = text[: ids.LENGTH]
+                self._candidates[before + row] = text[: ids.ID_LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
         """Read the lines of all log files. Raises StatFileError when one cannot be read."""
-        for file, found in zip(files, read_all(files, self._wanted), strict=True):
+        for file, found in zip(files, read_log_files(files, self._wanted), strict=True):
             self._add(file, found)
 
     def _add(self, file: LogFile, found: FileLines) -> None:
@@ -168,14 +168,14 @@ class Join:
         self._backgrounds.append(found.background)
         self._kept += [(file.node, file.named, line) for line in found.kept]
         np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
-        lines = rows.fields(found.rows)
+        lines = rows.unpack_line_rows(found.rows)
         asked = lines["worker"] != rows.NO_WORKER
-        workers = _places(self._workers, found.workers)
+        workers = _number_all(self._workers, found.workers)
         self._worker[lines["operation"][asked]] = workers[lines["worker"][asked]]
         for name, numbers in (
-            ("device", _places(self._devices, found.devices)),
-            ("process", _places(self._processes, found.processes)),
-            ("partition", _places(self._partitions, found.partitions)),
+            ("device", _number_all(self._devices, found.devices)),
+            ("process", _number_all(self._processes, found.processes)),
+            ("partition", _number_all(self._partitions, found.partitions)),
         ):
             lines[name] = numbers[lines[name]]
         for trans_id, device, seconds in found.account_updates:
@@ -187,23 +187,23 @@ class Join:
         self._columns.add(lines)
         for sent, operations in found.senders.items():
             known_of = self._senders.setdefault(sent, [])
-            known_of += operations[: by_update.MOST - len(known_of)]
+            known_of += operations[: by_update.MAX_SENDER_OPERATIONS - len(known_of)]
         for who, operations in found.not_updated.items():
             self._not_updated[who] += operations
-        proxied = rows.proxy_fields(found.proxy_rows)
+        proxied = rows.unpack_proxy_rows(found.proxy_rows)
         place = proxied["operation"]
         longer = ~(proxied["seconds"] <= self._seconds[place])
         place, proxied = place[longer], proxied[longer]
         self._seconds[place] = proxied["seconds"]
-        self._proxy[place] = _places(self._proxies, found.proxies)[proxied["proxy"]]
+        self._proxy[place] = _number_all(self._proxies, found.proxies)[proxied["proxy"]]
         known = proxied["policy"] != NO_POLICY
         self._policy[place[known]] = proxied["policy"][known]
 
-    def joined(self) -> Joined:
+    def joined(self) -> JoinedRun:
         """Return everything as columns; nothing can be added after that."""
         lines, duplicates = self._columns.lines()
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
-        return Joined(
+        return JoinedRun(
             operations=self._operations,
             results=self._results,
             proxies=list(self._proxies),
@@ -237,11 +237,11 @@ class Join:
                 np.array([place for _, place, _ in self._account_updates], np.int64),
                 np.array([seconds for _, _, seconds in self._account_updates], np.float64),
             ),
-            background=background.together(self._backgrounds, self._operations.ended),
+            background=background.merge_backgrounds(self._backgrounds, self._operations.ended),
         )
 
 
-def _places_in(rows_taken: npt.NDArray[np.int64], rows_wanted: Collection[int]) -> list[int]:
+def _positions_in(rows_taken: npt.NDArray[np.int64], rows_wanted: Collection[int]) -> list[int]:
     """Return where each row is among those that were taken, in their order; :data:`NO_INDEX` for no place."""
     wanted = np.array([*rows_wanted], np.int64)
     if not len(rows_taken):
@@ -251,7 +251,7 @@ def _places_in(rows_taken: npt.NDArray[np.int64], rows_wanted: Collection[int]) 
     return places
 
 
-def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
+def _number_subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
     """Number the objects of a block so that the same object has the same number in every block."""
     if isinstance(block.container, TextColumn) or isinstance(block.object, TextColumn):
         pairs = zip(block.container, block.object, strict=True)
@@ -262,6 +262,6 @@ def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _places(places: dict[Thing, int], things: Sequence[Thing]) -> npt.NDArray[np.int64]:
+def _number_all(places: dict[_KeyT, int], things: Sequence[_KeyT]) -> npt.NDArray[np.int64]:
     """Number things in the order in which they are first seen; return the number of each."""
     return np.array([places.setdefault(thing, len(places)) for thing in things], np.int64)

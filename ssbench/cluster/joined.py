@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster.background import Background
-from ssbench.cluster.ranks import Places
+from ssbench.cluster.ranks import IntegerArray
 
 #: What a storage server's line is of: an object server asked by a proxy; a container server updated by an
 #: object server of its object; any other server asked by a proxy.
@@ -45,7 +45,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Operations:
+class JoinedOperations:
     """The results of the run as columns, one place for each.
 
     ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures
@@ -65,18 +65,18 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class JoinedLines:
     """Storage servers' lines as columns; each indexes operations, devices, processes, partitions.
 
     The numbers have 32 bits, for memory: their products can be too large for that.
     """
 
-    operation: Places
-    device: Places
-    process: Places
-    partition: Places
+    operation: IntegerArray
+    device: IntegerArray
+    process: IntegerArray
+    partition: IntegerArray
     seconds: npt.NDArray[np.float64]
-    status: Places
+    status: IntegerArray
     of: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class FileCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedRun:
     """Operations, and what the logs say of each.
 
     ``results`` counts the results of the run, of which the operations are a random sample or all.
@@ -125,19 +125,19 @@ class Joined:
     containers that the run made.
     """
 
-    operations: Operations
+    operations: JoinedOperations
     proxies: list[str]
     proxy_workers: list[str]
     devices: list[Device]
     processes: list[Process]
     partitions: list[tuple[int, int]]
-    proxy: Places
-    proxy_worker: Places
+    proxy: IntegerArray
+    proxy_worker: IntegerArray
     proxy_seconds: npt.NDArray[np.float64]
-    policy: Places
-    lines: Lines
+    policy: IntegerArray
+    lines: JoinedLines
     duplicates: int
-    handoffs: Places
+    handoffs: IntegerArray
     errors: Counter[tuple[str, str, str, str]]
     other_errors: Counter[tuple[str, str, str, str]]
     files: list[FileCount]
@@ -150,6 +150,6 @@ class Joined:
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
     background: Background = field(default_factory=Background)
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    not_updated: dict[tuple[str, str], Places] = field(default_factory=dict)
+    not_updated: dict[tuple[str, str], IntegerArray] = field(default_factory=dict)
     slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    account_updates: tuple[Places, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))
+    account_updates: tuple[IntegerArray, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))

@@ -13,7 +13,7 @@ from ssbench.statistics.waits import Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(Attribution):
+class AttributionReport(Attribution):
     """Which node was slow: the findings, the tables that they rest on, and the ``answer`` in words.
 
     ``waits`` are those that are as long as a constant of the system.
@@ -27,15 +27,17 @@ class Report(Attribution):
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class AttributedRun:
     """What the logs say of a run, and the waits in its latencies that are as long as a constant."""
 
     found: Attribution
     waits: tuple[Wait, ...] = ()
 
 
-def report(attributed: Attributed, *_: object) -> str:
+def make_attribution_json(attributed: AttributedRun, *_: object) -> str:
     """Return it as one JSON document."""
     found = attributed.found
     own = {field.name: getattr(found, field.name) for field in fields(Attribution)}
-    return record.text(Report(**own, answer=texts.answer(found), waits=attributed.waits))
+    return record.format_json(
+        AttributionReport(**own, answer=texts.describe_attribution(found), waits=attributed.waits)
+    )

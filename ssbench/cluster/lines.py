@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster.envelopes import cells, opened
-from ssbench.cluster.prefixes import NAMED, host_of
+from ssbench.cluster.envelopes import find_csv_message, find_json_messages
+from ssbench.cluster.prefixes import HOST_LABEL, host_of_prefix
 
 #: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` append to it. Until Swift 1.8
 #: it had 32 hexadecimal digits and no time.
@@ -98,55 +98,63 @@ class CutLine(NamedTuple):
     """An access line of which a part is missing, or that is of no known layout."""
 
 
-Line = ProxyLine | BackendLine | ErrorLine | SlowLine | CutLine
+SwiftLine = ProxyLine | BackendLine | ErrorLine | SlowLine | CutLine
 ProxyParser = Callable[[bytes], ProxyLine | CutLine | None]
 
-_CUT = CutLine()
+_CUT_LINE = CutLine()
 #: Of a line, so much is searched for an error; an access line is no longer than the other.
-_ERROR_BYTES = 8192
-_MOST_BYTES = 65536
+_MAX_ERROR_BYTES = 8192
+_MAX_ACCESS_BYTES = 65536
 _PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
 #: Seconds as Swift writes them; a number that was cut is none.
-_SECONDS = rb"(\d{1,7}\.\d{4,9})"
-_PROXY = re.compile(
+_SECONDS_PATTERN = rb"(\d{1,7}\.\d{4,9})"
+_PROXY_LINE = re.compile(
     rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d (\S+) \S+ \S+ (\d{1,3}) (?:\S+ ){6}tx[0-9a-f]{21}\S* \S+ "
-    + _SECONDS
+    + _SECONDS_PATTERN
     + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
 )
 #: Possessive (+), so that nothing is remembered to try again. Daemons that ask through a proxy of their own
 #: are called ``Swift Object Expirer`` and so on.
-_BACKEND = re.compile(
+_BACKEND_LINE = re.compile(
     rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "([^"]*+)"'
     rb' "tx[0-9a-f]{21}[^"]*+" "(Swift [A-Za-z ]{1,40}+|[^ "]*+)(?: (\d{0,10}+))?" '
-    + _SECONDS
+    + _SECONDS_PATTERN
     + rb'(?: "[^"]*+"(?: (\d++|-)(?: (\d++|-))?)?)?(?: \(txn: |( [\w.@-]{1,64}+=.*)?\s*$)'
 )
 #: What an access line of a storage server has, and no other line.
-BACKEND_LINE = b'] "'
+BACKEND_MARK = b'] "'
 #: By the slashes in the path after device and partition.
-_SERVERS = (b"account", b"container", b"object")
+_SERVER_KINDS = (b"account", b"container", b"object")
 
-_NODE = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"
-_ERRORS = (
+_NODE_PATTERN = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"
+_ERROR_PATTERNS = (
     (
-        re.compile(rb"ERROR with (\w+) server " + _NODE + rb"(?: \[\S+\])? re: .*?: ([^:]*?)(?: \(txn: |$)"),
+        re.compile(
+            rb"ERROR with (\w+) server " + _NODE_PATTERN + rb"(?: \[\S+\])? re: .*?: ([^:]*?)(?: \(txn: |$)"
+        ),
         "",
     ),
     (
         re.compile(
-            rb"Node will be error limited for [\d.]+s: ()" + _NODE + rb"(?:, error: (.*?))?(?: \(txn: |$)"
+            rb"Node will be error limited for [\d.]+s: ()"
+            + _NODE_PATTERN
+            + rb"(?:, error: (.*?))?(?: \(txn: |$)"
         ),
         "limited",
     ),
-    (re.compile(rb"ERROR Insufficient Storage ()" + _NODE + rb"()(?: |$)"), "507"),
+    (re.compile(rb"ERROR Insufficient Storage ()" + _NODE_PATTERN + rb"()(?: |$)"), "507"),
     (re.compile(rb"Node error limited ()([^\s/]+:\d+) \((\S+?)\)()"), "limited"),
     (
-        re.compile(rb"ERROR (container) update failed with " + _NODE + rb" .*?: ([^:]*?)(?: \(txn: |$)"),
+        re.compile(
+            rb"ERROR (container) update failed with " + _NODE_PATTERN + rb" .*?: ([^:]*?)(?: \(txn: |$)"
+        ),
         "update",
     ),
     (
         re.compile(
-            rb"ERROR (Container) update failed \(saving[^)]*\): \d+ response from " + _NODE + rb"()(?: |$)"
+            rb"ERROR (Container) update failed \(saving[^)]*\): \d+ response from "
+            + _NODE_PATTERN
+            + rb"()(?: |$)"
         ),
         "update",
     ),
@@ -158,124 +166,124 @@ _ERRORS = (
 
 
 #: Of colours of a terminal, as they are or as rsyslog writes them.
-_COLOURS = re.compile(rb"(?:\x1b|#033)\[[\d;]*m")
-_SLOW = re.compile(
+_COLOUR_CODES = re.compile(rb"(?:\x1b|#033)\[[\d;]*m")
+_SLOW_LINE = re.compile(
     rb"Slow ([A-Z]{1,20}) \((\d{1,7}\.\d{3})s\) for /([^/ ]+)/.*?, status (\d{3}),"
     rb" start_time=(\d{1,11}\.\d{3}),((?: \w+=\d{1,7}\.\d{3}s,?)*)"
 )
-_PARTS = re.compile(rb" (\w+)=(\d+\.\d+)s")
+_SLOW_PARTS = re.compile(rb" (\w+)=(\d+\.\d+)s")
 
 
-def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
+def parse_swift_line(line: bytes, proxy: ProxyParser | None = None) -> SwiftLine | None:
     """Return what a line that holds a transaction id says; None for lines that say nothing of interest.
 
     ``proxy`` reads proxies' access lines, that of the default layout unless one was made by
-    :func:`template_parser`.
+    :func:`make_template_parser`.
     """
-    if len(line) > _MOST_BYTES:
-        return _CUT
+    if len(line) > _MAX_ACCESS_BYTES:
+        return _CUT_LINE
     if b"[" in line and (b"\x1b[" in line or b"#033[" in line):
-        line = _COLOURS.sub(b"", line)
+        line = _COLOUR_CODES.sub(b"", line)
     if line[-1:] == b"}" or line[-2:] == b"}\r":
-        found = _enclosed(line, proxy)
+        found = _parse_enclosed(line, proxy)
         if found is not None:
             return found
-    found = _bare(line, proxy)
+    found = _parse_message(line, proxy)
     has_no_host = isinstance(found, ProxyLine) and not found.host
     if found is None or has_no_host or isinstance(found, CutLine):
-        cell = cells(line, TRANS_ID)
-        inner = _bare(cell.message, proxy) if cell else None
+        cell = find_csv_message(line, TRANS_ID)
+        inner = _parse_message(cell.message, proxy) if cell else None
         if cell and inner is not None:
             return inner if isinstance(inner, CutLine) or inner.host else inner._replace(host=cell.host)
     return found
 
 
-def _enclosed(line: bytes, proxy: ProxyParser | None) -> Line | None:
+def _parse_enclosed(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
     """Return what the line in a record of JSON says; a host in the line wins over that of the record."""
-    for record in opened(line, TRANS_ID):
-        found = _bare(record.message, proxy)
+    for record in find_json_messages(line, TRANS_ID):
+        found = _parse_message(record.message, proxy)
         if found is not None:
             return found if isinstance(found, CutLine) or found.host else found._replace(host=record.host)
     return None
 
 
-def _bare(line: bytes, proxy: ProxyParser | None) -> Line | None:
-    if BACKEND_LINE in line:
-        return _backend(line)
-    found = (proxy or default_proxy)(line)
+def _parse_message(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
+    if BACKEND_MARK in line:
+        return _parse_backend(line)
+    found = (proxy or parse_default_proxy_line)(line)
     if found is not None:
         # log_max_line_length puts this where it cuts; no field holds a blank, so nothing else does.
-        return _CUT if b" ... " in line else found
-    if slow := _SLOW.search(line, 0, _ERROR_BYTES):
-        return _slow(line[: slow.start()], slow)
-    for pattern, kind in _ERRORS:
-        match = pattern.search(line, 0, _ERROR_BYTES)
+        return _CUT_LINE if b" ... " in line else found
+    if slow := _SLOW_LINE.search(line, 0, _MAX_ERROR_BYTES):
+        return _parse_slow(line[: slow.start()], slow)
+    for pattern, kind in _ERROR_PATTERNS:
+        match = pattern.search(line, 0, _MAX_ERROR_BYTES)
         if match:
-            return _error(line[: match.start()], match, kind)
+            return _parse_error(line[: match.start()], match, kind)
     cut = b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
-    return _CUT if cut else None
+    return _CUT_LINE if cut else None
 
 
-def _policy(word: bytes | None) -> int:
+def _parse_policy(word: bytes | None) -> int:
     """Return the index of a policy; :data:`NO_POLICY` for what is none."""
     return int(word) if word and len(word) < 10 and word.isdigit() else NO_POLICY
 
 
-def _backend(line: bytes) -> BackendLine | CutLine:
-    match = _BACKEND.search(line)
+def _parse_backend(line: bytes) -> BackendLine | CutLine:
+    match = _BACKEND_LINE.search(line)
     words = line[: match.start()].split() if match else []
     if match is None or len(words) < 3:
-        return _CUT
+        return _CUT_LINE
     method, device, partition, names, status, referer, asker, asker_pid, seconds, pid, policy, tail = (
         match.groups()
     )
     return BackendLine(
-        host_of(words[:-3]) or _named(tail),
-        _SERVERS[min(names.count(b"/"), 2)],
+        host_of_prefix(words[:-3]) or _host_after_message(tail),
+        _SERVER_KINDS[min(names.count(b"/"), 2)],
         device,
         partition,
         method,
         int(status),
         float(seconds),
-        _program(asker),
+        _parse_program(asker),
         (words[-3], asker_pid or b""),
         pid or b"-",
-        _policy(policy),
+        _parse_policy(policy),
         names,
         referer,
     )
 
 
-def _program(agent: bytes) -> bytes:
+def _parse_program(agent: bytes) -> bytes:
     """Return the program that a User-Agent names; that of a daemon as its logs and its command have it."""
     if agent[:6] == b"Swift ":
         return agent[6:].replace(b" ", b"-").lower()
     return b"" if agent == b"-" else agent
 
 
-def _named(tail: bytes | None) -> bytes:
+def _host_after_message(tail: bytes | None) -> bytes:
     """Return the host that words like ``host=storage1`` after a message name; empty without one."""
-    found = NAMED.search(tail) if tail else None
+    found = HOST_LABEL.search(tail) if tail else None
     return found[1] if found else b""
 
 
-def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
+def parse_default_proxy_line(line: bytes) -> ProxyLine | CutLine | None:
     """Read an access line of a proxy in the default layout of any version; None where it is none."""
-    match = _PROXY.search(line)
+    match = _PROXY_LINE.search(line)
     if match is None:
-        return _CUT if _PROXY_DATE.search(line) else None
+        return _CUT_LINE if _PROXY_DATE.search(line) else None
     method, status, seconds, source, policy = match.groups()
     return ProxyLine(
-        host_of(line[: match.start()].split()[:-2]) or _named(line[match.end() :]),
+        host_of_prefix(line[: match.start()].split()[:-2]) or _host_after_message(line[match.end() :]),
         method,
         int(status),
         float(seconds),
         source in (b"-", None),
-        _policy(policy),
+        _parse_policy(policy),
     )
 
 
-_SHAPES = {
+_FIELD_SHAPES = {
     "transaction_id": rb"tx[0-9a-f]{21}\S*?",
     "request_time": rb"\d{1,7}\.\d{4,9}",
     "status_int": rb"\d{3}",
@@ -283,7 +291,7 @@ _SHAPES = {
 }
 
 
-def _pieces(template: str) -> list[tuple[str, str]]:
+def _split_template(template: str) -> list[tuple[str, str]]:
     """Split a template as ``str.format`` does, where ``{{`` is a brace: texts, each with a field or none."""
     try:
         return [(literal, field or "") for literal, field, _, _ in string.Formatter().parse(template)]
@@ -291,12 +299,12 @@ def _pieces(template: str) -> list[tuple[str, str]]:
         raise UsageError(f"no template of Swift: {error}") from None
 
 
-def template_parser(template: str) -> ProxyParser:
+def make_template_parser(template: str) -> ProxyParser:
     """Return a reader of lines that a proxy with this ``log_msg_template`` writes.
 
     Raises UsageError when the template lacks what the join needs.
     """
-    pieces = _pieces(template)
+    pieces = _split_template(template)
     names = {field.partition(".")[0] for _, field in pieces}
     if missing := [name for name in ("transaction_id", "request_time", "source") if name not in names]:
         raise UsageError(
@@ -309,7 +317,7 @@ def template_parser(template: str) -> ProxyParser:
         if field:
             # Fields are percent-encoded, so none holds a blank or a quotation mark. {end_time.datetime} is
             # not {end_time}, and what occurs twice is read once.
-            shape = _SHAPES.get(field.partition(".")[0], rb'[^\s"]*')
+            shape = _FIELD_SHAPES.get(field.partition(".")[0], rb'[^\s"]*')
             new = field not in seen and field.isidentifier()
             pattern += b"(?P<%b>%b)" % (field.encode(), shape) if new else b"(?:%b)" % shape
             seen.add(field)
@@ -325,24 +333,26 @@ def template_parser(template: str) -> ProxyParser:
         found = match.groupdict()
         policy = found.get("policy_index", b"-")
         return ProxyLine(
-            host_of(line[: match.start()].split()),
+            host_of_prefix(line[: match.start()].split()),
             found.get("method", b""),
             int(found.get("status_int", b"0")),
             float(found["request_time"]),
             found["source"] in (b"-", b""),
-            _policy(policy),
+            _parse_policy(policy),
         )
 
     return read
 
 
-def _slow(before: bytes, match: re.Match[bytes]) -> SlowLine:
+def _parse_slow(before: bytes, match: re.Match[bytes]) -> SlowLine:
     method, seconds, device, status, began, parts = match.groups()
-    found = tuple((name.decode(), float(each)) for name, each in _PARTS.findall(parts))
-    return SlowLine(host_of(before.split()), method, device, int(status), float(seconds), float(began), found)
+    found = tuple((name.decode(), float(each)) for name, each in _SLOW_PARTS.findall(parts))
+    return SlowLine(
+        host_of_prefix(before.split()), method, device, int(status), float(seconds), float(began), found
+    )
 
 
-def _error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
+def _parse_error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
     server, address, device, detail = (group or b"" for group in match.groups())
     text = detail.decode("ascii", "replace").strip()
     if "Insufficient Storage" in text:
@@ -350,4 +360,4 @@ def _error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
     elif not kind:
         lower = text.lower()
         kind = "timeout" if "timeout" in lower else "connection" if "connection" in lower else "error"
-    return ErrorLine(host_of(before.split()), kind, server.lower(), address, device, text)
+    return ErrorLine(host_of_prefix(before.split()), kind, server.lower(), address, device, text)

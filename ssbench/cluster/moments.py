@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssbench.cluster.ranks import Floats, Places
+from ssbench.cluster.ranks import FloatArray, IntegerArray
 
 #: A run is shown in this many slices, or in fewer where one would have fewer requests than the next number.
-SLICES = 24
-_ENOUGH = 5
+MAX_COURSE_SLICES = 24
+_MIN_IN_COURSE_SLICE = 5
 #: A part of the run stands out only if all of this holds: the deviate of the rank test between inside and
 #: outside; outside, less than this share of the difference inside; and no more than this share of the run.
-_STANDS_OUT = 4.0
-_LITTLE = 0.25
-_MOST_OF_RUN = 0.8
+_MIN_OUTSTANDING = 4.0
+_MAX_SHARE_OUTSIDE = 0.25
+_MAX_SHARE_OF_RUN = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class DifferenceCourse:
     """The slices of a run. ``begins`` and ``ends`` are of the part when it was slow; None for all of it."""
 
     slices: list[Slice]
@@ -46,7 +46,7 @@ class Stretch:
     length: float
 
 
-def stretch(moment: Floats, run: tuple[float, float]) -> Stretch | None:
+def find_stretch(moment: FloatArray, run: tuple[float, float]) -> Stretch | None:
     """Return the stretch of a run in which moments are; None where they are not known."""
     known = moment[~np.isnan(moment)]
     if not len(known) or np.isnan(run[0]):
@@ -54,7 +54,9 @@ def stretch(moment: Floats, run: tuple[float, float]) -> Stretch | None:
     return Stretch(float(known.min()) - run[0], float(known.max()) - run[0], run[1] - run[0])
 
 
-def course(moment: Floats, beyond: Floats, run: tuple[float, float]) -> Course | None:
+def measure_course(
+    moment: FloatArray, beyond: FloatArray, run: tuple[float, float]
+) -> DifferenceCourse | None:
     """Return the course of differences (seconds) at moments; ``run`` is from the first result to the last.
 
     None where moments are not known, or there are too few.
@@ -62,7 +64,7 @@ def course(moment: Floats, beyond: Floats, run: tuple[float, float]) -> Course |
     known = ~np.isnan(moment) & ~np.isnan(beyond)
     moment, beyond = moment[known] - run[0], beyond[known]
     length = run[1] - run[0]
-    count = min(SLICES, len(moment) // _ENOUGH)
+    count = min(MAX_COURSE_SLICES, len(moment) // _MIN_IN_COURSE_SLICE)
     if not length > 0 or count < 2:
         return None
     edges = np.linspace(0, length, count + 1)
@@ -72,14 +74,14 @@ def course(moment: Floats, beyond: Floats, run: tuple[float, float]) -> Course |
         inside = beyond[place == index]
         longer = float(np.median(inside)) if len(inside) else None
         slices.append(Slice(float(edges[index]), float(edges[index + 1]), len(inside), longer))
-    found = _part(np.argsort(moment, kind="stable"), beyond)
+    found = _find_slow_part(np.argsort(moment, kind="stable"), beyond)
     if found is None:
-        return Course(slices)
+        return DifferenceCourse(slices)
     ordered = np.sort(moment)
-    return Course(slices, float(ordered[found[0]]), float(ordered[found[1] - 1]))
+    return DifferenceCourse(slices, float(ordered[found[0]]), float(ordered[found[1] - 1]))
 
 
-def _part(order: Places, beyond: Floats) -> tuple[int, int] | None:
+def _find_slow_part(order: IntegerArray, beyond: FloatArray) -> tuple[int, int] | None:
     """Return the first and the last but one of the requests between which a difference is, in their order.
 
     It is the stretch with the largest sum of what the median ranks are exceeded by; a test decides whether
@@ -95,11 +97,15 @@ def _part(order: Places, beyond: Floats) -> tuple[int, int] | None:
     end = int(np.argmax(sums - lowest))
     start = int(np.argmin(sums[: end + 1]))
     inside = end - start
-    if inside < _ENOUGH or count - inside < _ENOUGH or inside > _MOST_OF_RUN * count:
+    if (
+        inside < _MIN_IN_COURSE_SLICE
+        or count - inside < _MIN_IN_COURSE_SLICE
+        or inside > _MAX_SHARE_OF_RUN * count
+    ):
         return None
     expected = inside * (count + 1) / 2
     deviate = (ranks[start:end].sum() - expected) / np.sqrt(inside * (count - inside) * (count + 1) / 12)
     values = beyond[order]
     within = float(np.median(values[start:end]))
     without = float(np.median(np.concatenate((values[:start], values[end:]))))
-    return (start, end) if deviate >= _STANDS_OUT and without < _LITTLE * within else None
+    return (start, end) if deviate >= _MIN_OUTSTANDING and without < _MAX_SHARE_OUTSIDE * within else None

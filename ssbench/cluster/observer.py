@@ -17,19 +17,19 @@ import msgspec
 
 from ssbench.base import children, interruption
 from ssbench.base.errors import UsageError
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
 from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
-from ssbench.cluster.judgments import judge, sentences
+from ssbench.cluster.judgments import describe_judgments, judge_cluster
 from ssbench.results.observation import Observation
 from ssbench.store.stores import SECRET_VARIABLES
 
 _log = logging.getLogger(__name__)
 
 #: Seconds that the process has to start, and to hand over what it has.
-_SLACK = 6.0
+_SLACK_SECONDS = 6.0
 
 #: Room for some seconds of datagrams, as far as the kernel allows (bytes).
-_BUFFER = 8 * 1024 * 1024
+_BUFFER_BYTES = 8 * 1024 * 1024
 
 
 class Observer:
@@ -42,7 +42,7 @@ class Observer:
     def __init__(
         self, recon: Sequence[str] = (), *, interval: float = 5.0, statsd_port: int | None = None
     ) -> None:
-        self._recon = tuple(dict.fromkeys(recon_url(url) for url in recon))
+        self._recon = tuple(dict.fromkeys(parse_recon_url(url) for url in recon))
         self._interval = interval
         self._statsd_port = statsd_port
         self._statsd: socket.socket | None = None
@@ -54,7 +54,7 @@ class Observer:
 
     def __enter__(self) -> Observer:
         if self._statsd_port is not None:
-            self._statsd = _listen(self._statsd_port)
+            self._statsd = _bind_statsd_port(self._statsd_port)
         return self
 
     def __exit__(
@@ -112,7 +112,7 @@ class Observer:
 
     def find_warnings(self, observation: Observation) -> list[str]:
         """Return sentences on what makes the results doubtful."""
-        return sentences(judge(observation), warnings=True)
+        return describe_judgments(judge_cluster(observation), warnings=True)
 
     def _say(self, observation: Observation) -> None:
         """Log what is to be warned of and was not said before."""
@@ -125,17 +125,17 @@ class Observer:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - _stop() closes it
         self._lines = queue.SimpleQueue()
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            children.command("ssbench.cluster._watch"),
+            children.make_python_command("ssbench.cluster._watch"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             pass_fds=[task.statsd] if task.statsd is not None else [],
             # Ctrl-C in a terminal is for the master.
             process_group=0,
-            env=children.environment(SECRET_VARIABLES),
+            env=children.make_child_environment(SECRET_VARIABLES),
         )
         threading.Thread(
-            target=_read, args=(self._process.stdout, self._lines), name="observer", daemon=True
+            target=_pass_lines_on, args=(self._process.stdout, self._lines), name="observer", daemon=True
         ).start()
         with suppress(BrokenPipeError):
             self._write(msgspec.json.encode(task) + b"\n")
@@ -148,10 +148,10 @@ class Observer:
     def _receive(self, patience: float) -> Observation:
         """Return what the process says next; one that says nothing is recorded as a failure."""
         try:
-            line = interruption.take(self._lines, patience + _SLACK)
+            line = interruption.take_from_queue(self._lines, patience + _SLACK_SECONDS)
             return msgspec.json.decode(line, type=Observation)
         except queue.Empty:
-            return Observation(failure=f"nothing came of it in {patience + _SLACK:g} s")
+            return Observation(failure=f"nothing came of it in {patience + _SLACK_SECONDS:g} s")
         except msgspec.DecodeError:
             return Observation(failure=f"its process has ended{self._error_text()}")
 
@@ -176,7 +176,7 @@ class Observer:
             self._errors = None
 
 
-def _read(pipe: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
+def _pass_lines_on(pipe: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
     """Hand on lines, and an empty one at the end; the body of a thread."""
     with pipe:
         while line := pipe.readline():
@@ -184,26 +184,26 @@ def _read(pipe: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
     lines.put(b"")
 
 
-def recon_url(text: str) -> str:
+def parse_recon_url(text: str) -> str:
     """Return ``http://HOST:PORT`` of a server's URL, given with or without ``/recon``; raises UsageError."""
     refuse_user_info(text, "--recon")
     parts = parse_http_url(text)
     if parts is None or parts.port is None or parts.path.rstrip("/") not in {"", "/recon"} or parts.query:
         raise UsageError(
-            f"--recon {shown(text)}: expected the URL of an account, container or object server with its"
+            f"--recon {redact_url(text)}: expected the URL of an account, container or object server with its"
             " port, as in http://10.0.0.4:6200"
         )
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _listen(port: int) -> socket.socket:
+def _bind_statsd_port(port: int) -> socket.socket:
     """Bind a UDP port of every address, IPv6 too where there is any; raises UsageError."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_DGRAM)
     try:
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
         listener.bind(("", port))
     except OSError as error:
         listener.close()

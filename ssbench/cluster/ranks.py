@@ -21,32 +21,32 @@ import numpy.typing as npt
 
 from ssbench.base.measures import PerhapsSeconds
 
-Floats = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 #: Whole numbers of any width; products need 64 bits.
-Places = npt.NDArray[np.integer[Any]]
+IntegerArray = npt.NDArray[np.integer[Any]]
 #: From ranks (1 for the least) and the sizes of their strata to scores.
-Score = Callable[[Floats, Floats], Floats]
+ScoreFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: The share of each stratum that counts as slow where some requests alone are delayed.
-SLOWEST = 0.15
+SLOWEST_SHARE = 0.15
 #: A test needs this many requests on either side.
-LEAST = 8
+MIN_TEST_REQUESTS = 8
 
 #: So many candidates have numbers of 16 bits.
-_FEW_CANDIDATES = 1 << 16
+_MAX_SMALL_CANDIDATES = 1 << 16
 
 #: The probability below which what is said beside a verdict counts as evident.
-_EVIDENT = 0.01
+_EVIDENT_PROBABILITY = 0.01
 #: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
 #: next number.
-_SLICES = 20
-_ENOUGH_IN_SLICE = 20
+_MAX_SLICES = 20
+_MIN_IN_SLICE = 20
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
-_LEAST_SLICES = 5
-_LARGE = 2.0
+_MIN_SLICES = 5
+_LARGE_DEVIATE = 2.0
 
 
-def wilcoxon(ranks: Floats, sizes: Floats) -> Floats:
+def score_wilcoxon(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
     """Score by ranks: a shift of all requests is found best, and outliers weigh no more than others."""
     return ranks / (sizes + 1)
 
@@ -59,16 +59,16 @@ class Units:
     come and go.
     """
 
-    seconds: Floats
-    stratum: Places
-    group: Places
-    slices: Places | None = None
+    seconds: FloatArray
+    stratum: IntegerArray
+    group: IntegerArray
+    slices: IntegerArray | None = None
 
     def __len__(self) -> int:
         return len(self.seconds)
 
     @cached_property
-    def order(self) -> Places:
+    def order(self) -> IntegerArray:
         """The places in the order of strata, and of seconds within each; 32 bits are enough."""
         return np.lexsort((self.seconds, self.stratum)).astype(np.int32)
 
@@ -82,8 +82,8 @@ class Units:
 class Pairs:
     """Who took part in what: places of units and of ``count`` candidates, each pair once."""
 
-    unit: Places
-    candidate: Places
+    unit: IntegerArray
+    candidate: IntegerArray
     count: int
 
     def of(self, candidate: int, units: int) -> npt.NDArray[np.bool_]:
@@ -100,50 +100,52 @@ class Deviates:
     A deviate is NaN where a test cannot tell: too few on either side, or always or never in it.
     """
 
-    z: Floats
-    with_: Places
-    without: Places
+    z: FloatArray
+    with_: IntegerArray
+    without: IntegerArray
 
 
-def distinct(numbers: Places) -> Places:
+def sort_distinct(numbers: IntegerArray) -> IntegerArray:
     """Return each number once, in order.
 
     Of millions of them np.unique, which hashes, takes five times as long.
     """
-    return _distinct(np.sort(numbers))
+    return _drop_repeats(np.sort(numbers))
 
 
-def _distinct(ordered: Places) -> Places:
+def _drop_repeats(ordered: IntegerArray) -> IntegerArray:
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return ordered if new.all() else ordered[new]
 
 
-def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
+def make_pairs(unit: IntegerArray, candidate: IntegerArray, count: int) -> Pairs:
     """Make pairs, each once."""
     codes = unit.astype(np.int64)
     codes *= count
     codes += candidate
     codes.sort()  # in its place: there may be ten million
-    codes = _distinct(codes).astype(np.int64, copy=False)
+    codes = _drop_repeats(codes).astype(np.int64, copy=False)
     width = max(count, 1)
-    found = Pairs(np.empty(len(codes), np.int32), np.empty(len(codes), _kind(count)), count)
+    found = Pairs(np.empty(len(codes), np.int32), np.empty(len(codes), _integer_type(count)), count)
     np.floor_divide(codes, width, out=found.unit, casting="unsafe")
     np.remainder(codes, width, out=found.candidate, casting="unsafe")
     return found
 
 
-def pairs_of_one(unit: Places, candidate: Places, count: int) -> Pairs:
+def make_single_pairs(unit: IntegerArray, candidate: IntegerArray, count: int) -> Pairs:
     """Make pairs of units that are in order and have one candidate each: ``unit`` is not copied."""
-    return Pairs(unit, candidate.astype(_kind(count)), count)
+    return Pairs(unit, candidate.astype(_integer_type(count)), count)
 
 
-def _kind(count: int) -> type[np.integer[Any]]:
+def _integer_type(count: int) -> type[np.integer[Any]]:
     """Return the type of numbers below a count, as small as there may be many of them."""
-    return np.uint16 if count <= _FEW_CANDIDATES else np.int32
+    return np.uint16 if count <= _MAX_SMALL_CANDIDATES else np.int32
 
 
-def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floats]:
+def centre_scores(
+    units: Units, score: ScoreFunction = score_wilcoxon
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return scores less the mean of their stratum; then for each stratum its size and variance."""
     order = units.order
     stratum, seconds = units.stratum[order], units.seconds[order]
@@ -162,50 +164,52 @@ def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floa
     return scores, sizes, squares / np.maximum(sizes - 1, 1)
 
 
-def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> Deviates:
+def measure_deviates(
+    units: Units, who: Pairs, groups: int, score: ScoreFunction = score_wilcoxon
+) -> Deviates:
     """Test every candidate, for each group and for all together."""
-    scores, sizes, variances = centred(units, score)
+    scores, sizes, variances = centre_scores(units, score)
     strata = len(sizes)
     kind: type[np.integer[Any]] = np.int32 if who.count * strata < 1 << 31 else np.int64
-    cells: Places = who.candidate.astype(kind)
+    cells: IntegerArray = who.candidate.astype(kind)
     cells *= strata
     cells += units.stratum[who.unit]
-    codes: Places
-    at: Places
+    codes: IntegerArray
+    at: IntegerArray
     if who.count * strata > 2 * len(cells):
         codes, at = np.unique(cells, return_inverse=True)
     else:  # as many places as there can be take less memory than sorting
         codes, at = np.arange(who.count * strata), cells
-    sums: Floats = np.bincount(at, scores[who.unit], len(codes)).astype(np.float64)
-    taken: Floats = np.bincount(at, minlength=len(codes)).astype(np.float64)
+    sums: FloatArray = np.bincount(at, scores[who.unit], len(codes)).astype(np.float64)
+    taken: FloatArray = np.bincount(at, minlength=len(codes)).astype(np.float64)
     who_did, stratum = codes // max(strata, 1), codes % max(strata, 1)
-    size: Floats = sizes[stratum]
+    size: FloatArray = sizes[stratum]
     variance = variances[stratum] * taken * (size - taken) / np.maximum(size, 1)
     telling = variance > 0
     row = units.group[stratum] * who.count + who_did
     shape = groups * who.count
 
-    def total(values: Floats) -> Floats:
-        each: Floats = np.bincount(row[telling], values[telling], shape).astype(np.float64)
+    def total(values: FloatArray) -> FloatArray:
+        each: FloatArray = np.bincount(row[telling], values[telling], shape).astype(np.float64)
         each = each.reshape(groups, who.count)
         return np.vstack((each, each.sum(0)))
 
     with_, without = total(taken), total(size - taken)
-    enough = (with_ >= LEAST) & (without >= LEAST)
+    enough = (with_ >= MIN_TEST_REQUESTS) & (without >= MIN_TEST_REQUESTS)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(enough, total(sums) / np.sqrt(total(variance)), np.nan)
     if units.slices is not None:
-        for row, place in zip(*np.nonzero(z > _LARGE), strict=True):
+        for row, place in zip(*np.nonzero(z > _LARGE_DEVIATE), strict=True):
             inside = None if row == groups else row
             mask = who.of(int(place), len(units))
-            more, slices = _dispersion(units, (scores, sizes, variances), mask, inside)
-            z[row, place] = _normal(z[row, place] / math.sqrt(more), slices - 1)
+            more, slices = _measure_dispersion(units, (scores, sizes, variances), mask, inside)
+            z[row, place] = _normal_of_t(z[row, place] / math.sqrt(more), slices - 1)
     return Deviates(z, with_.astype(np.int64), without.astype(np.int64))
 
 
-def _dispersion(
+def _measure_dispersion(
     units: Units,
-    centred_scores: tuple[Floats, Floats, Floats],
+    centred_scores: tuple[FloatArray, FloatArray, FloatArray],
     mask: npt.NDArray[np.bool_],
     group: int | None,
 ) -> tuple[float, int]:
@@ -222,23 +226,23 @@ def _dispersion(
     sums = np.bincount(units.slices, counts * scores * (mask - chance))
     expected = np.bincount(units.slices, counts * variances[units.stratum] * chance * (1 - chance))
     sums, expected = sums[expected > 0], expected[expected > 0]
-    if len(sums) < _LEAST_SLICES:
+    if len(sums) < _MIN_SLICES:
         return 1.0, len(sums)
     excess = (sums - sums.sum() / expected.sum() * expected) ** 2 / expected
     return max(1.0, float(excess.sum()) / (len(sums) - 1)), len(sums)
 
 
-def _normal(t: float, freedom: int) -> float:
+def _normal_of_t(t: float, freedom: int) -> float:
     """Return the normal deviate that is about as probable as Student's t (Abramowitz and Stegun 26.7.8)."""
     return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
 
 
-def slices(moment: Places, count: int | None = None) -> Places:
+def divide_in_slices(moment: IntegerArray, count: int | None = None) -> IntegerArray:
     """Divide a run into slices of as many units each, by the order in which they ended."""
     order = np.empty(len(moment), np.int64)
     order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
     if count is None:
-        count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
+        count = max(1, min(_MAX_SLICES, len(moment) // _MIN_IN_SLICE))
     return (order * count // max(len(moment), 1)).astype(np.int8)
 
 
@@ -265,22 +269,22 @@ def upper_tail(z: float) -> float:
     return math.erfc(z / math.sqrt(2)) / 2
 
 
-def slowest_part(ranks: Floats, sizes: Floats) -> Floats:
+def score_slowest(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
     """Score 1 for the slowest of each stratum, 0 for the others: finds a delay of some requests."""
-    return (ranks > np.ceil((1 - SLOWEST) * sizes)).astype(np.float64)
+    return (ranks > np.ceil((1 - SLOWEST_SHARE) * sizes)).astype(np.float64)
 
 
-def tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
+def measure_tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
     """Test by how often candidates are among the slowest of their stratum.
 
     Large deviates are those of the binomial tail, which is never below the hypergeometric one; the normal
     approximation finds too many where few are expected.
     """
-    test = deviates(units, who, groups, slowest_part)
-    scores, sizes, _ = centred(units, slowest_part)
+    test = measure_deviates(units, who, groups, score_slowest)
+    scores, sizes, _ = centre_scores(units, score_slowest)
     slow = scores > 0
     chance = np.bincount(units.stratum, slow, len(sizes)) / np.maximum(sizes, 1)
-    for row, place in zip(*np.nonzero(test.z > _LARGE), strict=True):
+    for row, place in zip(*np.nonzero(test.z > _LARGE_DEVIATE), strict=True):
         mine = who.unit[who.candidate == place]
         if row < groups:
             mine = mine[units.group[units.stratum[mine]] == row]
@@ -290,7 +294,7 @@ def tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
     return test
 
 
-def holm(probabilities: Floats) -> Floats:
+def adjust_by_holm(probabilities: FloatArray) -> FloatArray:
     """Return probabilities adjusted for how many they are, by Holm's method; NaN stays and does not count."""
     adjusted = np.full(probabilities.shape, np.nan)
     there = np.flatnonzero(~np.isnan(probabilities))
@@ -301,7 +305,7 @@ def holm(probabilities: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PeerDifference:
     """By how much requests with a server take longer than others of their kind, in seconds.
 
     ``median`` is the median of what they take beyond the median of their kind without; ``mean`` the
@@ -319,7 +323,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Difference):
+class Shown(PeerDifference):
     """One that is ``evident`` (p < 0.01) or not; ``high`` is the upper end of a 95 % interval of the median.
 
     That end is NaN for too few requests.
@@ -331,15 +335,15 @@ class Shown(Difference):
 
 def is_evident(z: float) -> bool:
     """Whether a deviate has p < 0.01; a NaN has not."""
-    return upper_tail(z) < _EVIDENT
+    return upper_tail(z) < _EVIDENT_PROBABILITY
 
 
-def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
+def measure_peer_difference(units: Units, mask: npt.NDArray[np.bool_]) -> PeerDifference:
     """Measure the difference between units of which the mask is True and the others, within strata."""
-    base = _medians(units, ~mask)[units.stratum]
+    base = _stratum_medians(units, ~mask)[units.stratum]
     compared = mask & ~np.isnan(base)
     if not compared.any():
-        return Difference(math.nan, math.nan, math.nan)
+        return PeerDifference(math.nan, math.nan, math.nan)
     excess = units.seconds - base
     known = excess[~np.isnan(base)]
     cut = np.minimum(excess, np.quantile(known, 0.99))
@@ -348,40 +352,40 @@ def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
     others = ~mask & ~np.isnan(base)
     counts = np.bincount(units.stratum[others], minlength=strata)
     means = np.bincount(units.stratum[others], cut[others], strata) / np.maximum(counts, 1)
-    return Difference(
+    return PeerDifference(
         float(np.median(excess[compared])),
         float(np.mean(cut[compared] - means[units.stratum[compared]])),
         float(np.median(base[compared])),
     )
 
 
-def excess(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
+def measure_excess(units: Units, mask: npt.NDArray[np.bool_]) -> FloatArray:
     """Return by how much each unit takes longer than the median of its kind without those of the mask."""
-    found: Floats = units.seconds - _medians(units, ~mask)[units.stratum]
+    found: FloatArray = units.seconds - _stratum_medians(units, ~mask)[units.stratum]
     return found
 
 
-def interval(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def measure_median_interval(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
     """Return a 95 % interval of the median difference, by order statistics; NaN for too few.
 
     It is wider by as much as the medians of the others are uncertain themselves, on the whole.
     """
     others = len(units) - int(mask.sum())
-    return of_median(excess(units, mask)[mask], others) if others else (math.nan, math.nan)
+    return interval_of_median(measure_excess(units, mask)[mask], others) if others else (math.nan, math.nan)
 
 
-def of_median(values: Floats, others: float = math.inf) -> tuple[float, float]:
+def interval_of_median(values: FloatArray, others: float = math.inf) -> tuple[float, float]:
     """Return a 95 % interval of the median of values, which are differences to so many ``others``."""
     ordered = np.sort(values[~np.isnan(values)])
     count = len(ordered)
-    if count < LEAST:
+    if count < MIN_TEST_REQUESTS:
         return math.nan, math.nan
     reach = 0.98 * math.sqrt(count * (1 + count / others))
     low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
     return float(ordered[max(low, 0)]), float(ordered[min(high, count - 1)])
 
 
-def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
+def _stratum_medians(units: Units, mask: npt.NDArray[np.bool_]) -> FloatArray:
     """Return the median of each stratum's units of which the mask is True; NaN where there is none."""
     sizes = np.bincount(units.stratum[mask], minlength=len(units.group))
     starts = np.cumsum(sizes) - sizes
@@ -389,5 +393,5 @@ def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
     ordered = np.append(units.seconds[order], np.nan)
     low = np.where(sizes > 0, starts + (sizes - 1) // 2, len(order))
     high = np.where(sizes > 0, starts + sizes // 2, len(order))
-    medians: Floats = (ordered[low] + ordered[high]) / 2
+    medians: FloatArray = (ordered[low] + ordered[high]) / 2
     return medians

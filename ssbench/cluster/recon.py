@@ -15,8 +15,8 @@ import msgspec
 from ssbench.results.observation import Disk, Proxy, State
 
 #: What is asked in each round, and what is asked besides before and after the run.
-EACH_ROUND = ("load", "async", "sockstat", "diskusage")
-AT_BOTH_ENDS = (
+EACH_ROUND_PATHS = ("load", "async", "sockstat", "diskusage")
+BOTH_ENDS_PATHS = (
     "version",
     "time",
     "devices",
@@ -28,13 +28,13 @@ AT_BOTH_ENDS = (
 )
 
 #: Devices, policies and names of one server that are kept, and characters of a text.
-_MOST_NAMES = 1000
-_LONGEST_TEXT = 200
-_MINUTE = 60.0
+_MAX_NAMES = 1000
+_MAX_TEXT_LENGTH = 200
+_MINUTE_SECONDS = 60.0
 
 #: What no count and no number of seconds of a server reaches.
-_MOST_COUNT = 2**53
-_MOST_SECONDS = 1e11
+_MAX_COUNT = 2**53
+_MAX_SECONDS = 1e11
 
 _T = TypeVar("_T")
 
@@ -86,15 +86,15 @@ class _Reconstruction(msgspec.Struct):
     object_reconstruction_last: float | None = None
 
 
-def state(answers: Mapping[str, bytes], at: float) -> State:
+def parse_recon_state(answers: Mapping[str, bytes], at: float) -> State:
     """Make a state of answers by their path below ``/recon``; whatever they hold, nothing is raised."""
-    sound = _Sound()
-    load = _read(answers, "load", _Load)
-    pending = _read(answers, "async", _Async)
-    sockets = _read(answers, "sockstat", _Sockets)
-    version = _read(answers, "version", _Version)
-    quarantined = _read(answers, "quarantined", _Quarantined)
-    age, seconds = _replication(answers, sound)
+    sound = _SoundNumbers()
+    load = _decode_answer(answers, "load", _Load)
+    pending = _decode_answer(answers, "async", _Async)
+    sockets = _decode_answer(answers, "sockstat", _Sockets)
+    version = _decode_answer(answers, "version", _Version)
+    quarantined = _decode_answer(answers, "quarantined", _Quarantined)
+    age, seconds = _parse_replication(answers, sound)
     return State(
         at=at,
         load=sound.seconds("load", load.minute) if load else None,
@@ -104,9 +104,10 @@ def state(answers: Mapping[str, bytes], at: float) -> State:
         time_wait=sound.count("sockstat", sockets.time_wait) if sockets else None,
         orphans=sound.count("sockstat", sockets.orphan) if sockets else None,
         tcp_memory=sound.count("sockstat", sockets.tcp_mem_allocated_bytes) if sockets else None,
-        disks=_disks(_read(answers, "diskusage", list[_Disk]), sound),
-        version=version.version[:_LONGEST_TEXT] if version else None,
-        root=next(iter(_read(answers, "devices", dict[str, Any]) or {}), "")[:_LONGEST_TEXT] or None,
+        disks=_parse_disks(_decode_answer(answers, "diskusage", list[_Disk]), sound),
+        version=version.version[:_MAX_TEXT_LENGTH] if version else None,
+        root=next(iter(_decode_answer(answers, "devices", dict[str, Any]) or {}), "")[:_MAX_TEXT_LENGTH]
+        or None,
         quarantined=sound.count(
             "quarantined", quarantined.accounts + quarantined.containers + quarantined.objects
         )
@@ -118,7 +119,7 @@ def state(answers: Mapping[str, bytes], at: float) -> State:
     )
 
 
-class _Sound:
+class _SoundNumbers:
     """Lets numbers pass that a server can have; ``wrong`` are the paths of the others."""
 
     def __init__(self) -> None:
@@ -126,20 +127,20 @@ class _Sound:
 
     def count(self, path: str, value: int | None) -> int | None:
         """Return a count, None for what is none."""
-        if value is None or 0 <= value < _MOST_COUNT:
+        if value is None or 0 <= value < _MAX_COUNT:
             return value
         self.wrong.add(path)
         return None
 
     def seconds(self, path: str, value: float | None) -> float | None:
         """Return seconds, a time since 1970 or a load; None for what is none."""
-        if value is None or 0 <= value < _MOST_SECONDS:
+        if value is None or 0 <= value < _MAX_SECONDS:
             return value
         self.wrong.add(path)
         return None
 
 
-def _read(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None:
+def _decode_answer(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None:
     if path not in answers:
         return None
     try:
@@ -148,41 +149,43 @@ def _read(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None
         return None
 
 
-def _disks(disks: list[_Disk] | None, sound: _Sound) -> tuple[Disk, ...] | None:
+def _parse_disks(disks: list[_Disk] | None, sound: _SoundNumbers) -> tuple[Disk, ...] | None:
     if disks is None:
         return None
     return tuple(
         Disk(
-            each.device[:_LONGEST_TEXT],
+            each.device[:_MAX_TEXT_LENGTH],
             each.mounted is True,
-            sound.count("diskusage", _number(each.size)) or 0,
-            sound.count("diskusage", _number(each.used)) or 0,
+            sound.count("diskusage", _parse_number(each.size)) or 0,
+            sound.count("diskusage", _parse_number(each.used)) or 0,
         )
-        for each in sorted(disks, key=lambda disk: disk.device)[:_MOST_NAMES]
+        for each in sorted(disks, key=lambda disk: disk.device)[:_MAX_NAMES]
     )
 
 
-def _number(size: int | str) -> int:
+def _parse_number(size: int | str) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _replication(answers: Mapping[str, bytes], sound: _Sound) -> tuple[dict[str, float], dict[str, float]]:
+def _parse_replication(
+    answers: Mapping[str, bytes], sound: _SoundNumbers
+) -> tuple[dict[str, float], dict[str, float]]:
     """Return how many seconds ago each kind of replication ended, and how many seconds it took."""
     ages: dict[str, float] = {}
     seconds: dict[str, float] = {}
-    now = sound.seconds("time", _read(answers, "time", float))
+    now = sound.seconds("time", _decode_answer(answers, "time", float))
     passes: dict[str, tuple[float | None, float | None]] = {}
-    for kind, unit in (("account", 1.0), ("container", 1.0), ("object", _MINUTE)):
+    for kind, unit in (("account", 1.0), ("container", 1.0), ("object", _MINUTE_SECONDS)):
         path = f"replication/{kind}"
-        if found := _read(answers, path, _Replication):
+        if found := _decode_answer(answers, path, _Replication):
             took = sound.seconds(path, found.replication_time)
             passes[kind] = sound.seconds(path, found.replication_last), None if took is None else took * unit
     path = "reconstruction/object"
-    if rebuilt := _read(answers, path, _Reconstruction):
+    if rebuilt := _decode_answer(answers, path, _Reconstruction):
         took = sound.seconds(path, rebuilt.object_reconstruction_time)
         passes["reconstruction"] = (
             sound.seconds(path, rebuilt.object_reconstruction_last),
-            None if took is None else took * _MINUTE,
+            None if took is None else took * _MINUTE_SECONDS,
         )
     for kind, (last, took) in passes.items():
         if last and now is not None:
@@ -203,9 +206,9 @@ class _Swift(msgspec.Struct):
     policies: list[_Policy] = []
 
 
-def proxy(url: str, answer: bytes) -> Proxy:
+def parse_proxy_info(url: str, answer: bytes) -> Proxy:
     """Make a record of what ``/info`` answered; nothing is raised."""
-    sections = _read({"info": answer}, "info", dict[str, Any])
+    sections = _decode_answer({"info": answer}, "info", dict[str, Any])
     swift = None
     if sections and isinstance(sections.get("swift"), dict):
         try:
@@ -214,16 +217,16 @@ def proxy(url: str, answer: bytes) -> Proxy:
             swift = None
     if not sections or swift is None:
         return Proxy(url, failure="its /info is not that of a Swift")
-    policies = sorted(swift.policies[:_MOST_NAMES], key=lambda policy: not policy.default)
+    policies = sorted(swift.policies[:_MAX_NAMES], key=lambda policy: not policy.default)
     constraints = {
-        name[:_LONGEST_TEXT]: value
-        for name, value in list(sections["swift"].items())[:_MOST_NAMES]
+        name[:_MAX_TEXT_LENGTH]: value
+        for name, value in list(sections["swift"].items())[:_MAX_NAMES]
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     }
     return Proxy(
         url,
-        version=swift.version[:_LONGEST_TEXT] if swift.version else None,
-        policies=tuple(policy.name[:_LONGEST_TEXT] for policy in policies),
+        version=swift.version[:_MAX_TEXT_LENGTH] if swift.version else None,
+        policies=tuple(policy.name[:_MAX_TEXT_LENGTH] for policy in policies),
         constraints=constraints,
-        features=tuple(name[:_LONGEST_TEXT] for name in sorted(sections)[:_MOST_NAMES] if name != "swift"),
+        features=tuple(name[:_MAX_TEXT_LENGTH] for name in sorted(sections)[:_MAX_NAMES] if name != "swift"),
     )

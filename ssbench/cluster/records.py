@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ssbench.cluster.moments import Course, Stretch
-from ssbench.cluster.ranks import Difference, Shown
+from ssbench.cluster.moments import DifferenceCourse, Stretch
+from ssbench.cluster.ranks import PeerDifference, Shown
 from ssbench.cluster.shares import TimeShare
 from ssbench.cluster.standings import Standing
-from ssbench.cluster.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.cluster.tables import Coverage, PartRow, ServerRow, SlowRequest
 from ssbench.cluster.timelines import Timelines
 from ssbench.results.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class AttributionFacts:
     """What is known of a run besides its results and logs.
 
-    ``hosts`` are nodes by address (:func:`ssbench.cluster.addresses.parse_hosts`), ``cluster`` is what
+    ``hosts`` are nodes by address (:func:`ssbench.cluster.addresses.parse_node_addresses`), ``cluster`` is what
     recon said, ``overload`` are sentences that say how the load generator changed what was measured,
     ``unlogged`` addresses of object servers that the ring has and that have no log.
     """
@@ -49,11 +49,11 @@ class Work:
 
 
 #: A wait that is said, in seconds.
-LONG = 0.1
+LONG_WAIT_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LogFinding:
     """A sentence's facts; seconds, and shares of 1.
 
     ``kind`` is one of
@@ -97,18 +97,18 @@ class Finding:
     share: float | None = None
     part: str = ""
     group: str | None = None
-    difference: Difference | None = None
+    difference: PeerDifference | None = None
     interval: tuple[float, float] | None = None
     request: float | None = None
     probability: float | None = None
     own: dict[str, Shown] = field(default_factory=dict)
-    felt: dict[str, Difference] = field(default_factory=dict)
+    felt: dict[str, PeerDifference] = field(default_factory=dict)
     members: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     ties: list[str] = field(default_factory=list)
     seconds: float | None = None
     detail: str = ""
-    course: Course | None = None
+    course: DifferenceCourse | None = None
     stretch: Stretch | None = None
     beside: list[str] = field(default_factory=list)
     statsd: str = ""
@@ -128,7 +128,7 @@ class Lead:
     name: str
     part: str
     group: str | None
-    difference: Difference
+    difference: PeerDifference
     probability: float
 
 
@@ -146,7 +146,7 @@ class Attribution:
     """
 
     coverage: Coverage
-    findings: list[Finding]
+    findings: list[LogFinding]
     comparisons: int
     overload: list[str]
     unlogged: list[str]
@@ -161,10 +161,10 @@ class Attribution:
     timelines: Timelines
     parts: list[PartRow]
     time_shares: list[TimeShare]
-    proxies: list[Row]
-    nodes: list[Row]
-    devices: list[Row]
-    partitions: list[Row]
-    slowest: list[SlowOperation]
+    proxies: list[ServerRow]
+    nodes: list[ServerRow]
+    devices: list[ServerRow]
+    partitions: list[ServerRow]
+    slowest: list[SlowRequest]
     errors: list[tuple[str, str, int]]
     other_errors: list[tuple[str, str, int]]

@@ -24,29 +24,29 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster.culprits import ALPHA, LEAST_SHARE
-from ssbench.cluster.detectable import POWER, STEPS
-from ssbench.cluster.joined import OBJECT, Joined
+from ssbench.cluster.culprits import ALPHA, MIN_DELAY_SHARE
+from ssbench.cluster.detectable import DELAY_STEPS, POWER_DEVIATE
+from ssbench.cluster.joined import OBJECT, JoinedRun
 from ssbench.cluster.kinds import READS
-from ssbench.cluster.parts import LATE
+from ssbench.cluster.parts import LATE_REPLICA_SECONDS
 from ssbench.cluster.ranks import (
-    LEAST,
-    Difference,
-    Floats,
-    Places,
+    MIN_TEST_REQUESTS,
+    FloatArray,
+    IntegerArray,
+    PeerDifference,
     Shown,
-    holm,
+    adjust_by_holm,
+    interval_of_median,
     is_evident,
-    of_median,
     upper_tail,
 )
 
 #: In writes without any one other device a deviate is at least this one, of p = 0.1.
-_WITHOUT_ONE = 1.28
+_MIN_DEVIATE_WITHOUT = 1.28
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastReplica:
     """A device whose replica ends last; the difference is to the mean of the others of the same write.
 
     ``beyond`` has it for each of its writes, of which ``operation`` are the places.
@@ -54,27 +54,27 @@ class Last:
 
     device: int
     probability: float
-    difference: Difference
-    operation: Places
-    beyond: Floats
+    difference: PeerDifference
+    operation: IntegerArray
+    beyond: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class _Replicas:
+class _ReplicaColumns:
     """Replicas of writes as columns, in the order of devices.
 
     Seconds are those beyond the slowest and beyond the mean of the others of a write.
     """
 
-    operation: Places
-    device: Places
-    subject: Places
-    beyond_slowest: Floats
-    beyond_mean: Floats
+    operation: IntegerArray
+    device: IntegerArray
+    subject: IntegerArray
+    beyond_slowest: FloatArray
+    beyond_mean: FloatArray
 
-    def where(self, which: npt.NDArray[np.bool_] | Places | slice) -> _Replicas:
+    def where(self, which: npt.NDArray[np.bool_] | IntegerArray | slice) -> _ReplicaColumns:
         """Return some of them: of a mask, at places, or a part."""
-        return _Replicas(
+        return _ReplicaColumns(
             self.operation[which],
             self.device[which],
             self.subject[which],
@@ -82,28 +82,28 @@ class _Replicas:
             self.beyond_mean[which],
         )
 
-    def by_device(self, count: int) -> list[_Replicas]:
+    def by_device(self, count: int) -> list[_ReplicaColumns]:
         """Return those of each device, which take no memory of their own."""
         ends = np.searchsorted(self.device, np.arange(count + 1))
         return [self.where(slice(*pair)) for pair in pairwise(ends)]
 
-    def without(self, devices: Collection[int]) -> _Replicas:
+    def without(self, devices: Collection[int]) -> _ReplicaColumns:
         """Return the replicas of writes in which none of the devices took part."""
         left = np.unique(self.operation[np.isin(self.device, list(devices))])
         return self.where(~np.isin(self.operation, left))
 
 
-class Replicas:
+class WriteReplicas:
     """The servers' own times within each usable write; ``seconds`` are those of all lines."""
 
-    def __init__(self, joined: Joined, usable: npt.NDArray[np.bool_], seconds: Floats) -> None:
+    def __init__(self, joined: JoinedRun, usable: npt.NDArray[np.bool_], seconds: FloatArray) -> None:
         self._joined = joined
-        self._all = _replicas(joined, usable, seconds)
+        self._all = _collect_replicas(joined, usable, seconds)
         self._by_device = self._all.by_device(len(joined.devices))
 
-    def last(self, suspects: Collection[int]) -> list[Last]:
+    def last(self, suspects: Collection[int]) -> list[LastReplica]:
         """Name the devices that writes wait for, the latest first, beside those that are suspects already."""
-        return _last(self._joined, self._all.without(suspects))
+        return _find_last(self._joined, self._all.without(suspects))
 
     def latest(self, devices: Sequence[int]) -> dict[int, float]:
         """Return for some devices the deviate of ending last; none for those that end last by too little."""
@@ -111,10 +111,10 @@ class Replicas:
         for device in devices:
             own = self._by_device[device]
             if _is_late(self._joined, own):
-                found[device] = _signed_ranks(own)
+                found[device] = _score_signed_ranks(own)
         return found
 
-    def beyond_quorum(self, operation: Places) -> float:
+    def beyond_quorum(self, operation: IntegerArray) -> float:
         """Return how long proxies waited, as a rule, after most replicas of some writes had ended (s).
 
         NaN without any.
@@ -128,7 +128,7 @@ class Replicas:
         known = waited[(counts > 1) & ~np.isnan(waited) & ~READS[self._joined.operations.code[of]]]
         return float(np.median(known)) if len(known) else math.nan
 
-    def times(self) -> tuple[Places, Places, Floats]:
+    def times(self) -> tuple[IntegerArray, IntegerArray, FloatArray]:
         """Return the device and the operation of each replica, and its seconds beyond the slowest other."""
         return self._all.device, self._all.operation, self._all.beyond_slowest
 
@@ -140,7 +140,7 @@ class Replicas:
         """
         counts = [len(each.operation) for each in self._by_device]
         device = min(
-            (place for place, count in enumerate(counts) if count >= LEAST),
+            (place for place, count in enumerate(counts) if count >= MIN_TEST_REQUESTS),
             key=counts.__getitem__,
             default=None,
         )
@@ -148,17 +148,17 @@ class Replicas:
             return None
         own = self._by_device[device]
         typical = float(np.median(self._joined.operations.latency[own.operation]))
-        least = NormalDist().inv_cdf(1 - ALPHA / len(self._by_device)) + POWER
-        low, _ = of_median(own.beyond_slowest)
-        for delay in STEPS * typical:
+        least = NormalDist().inv_cdf(1 - ALPHA / len(self._by_device)) + POWER_DEVIATE
+        low, _ = interval_of_median(own.beyond_slowest)
+        for delay in DELAY_STEPS * typical:
             # One that is as long as the least share measures less than it in half of the runs.
-            if not low + delay >= 1.5 * LEAST_SHARE * typical:
+            if not low + delay >= 1.5 * MIN_DELAY_SHARE * typical:
                 continue
             later = replace(
                 own, beyond_slowest=own.beyond_slowest + delay, beyond_mean=own.beyond_mean + delay
             )
-            if _signed_ranks(later) >= least and _without_any_one(
-                self._all, later, device, _WITHOUT_ONE + POWER
+            if _score_signed_ranks(later) >= least and _is_last_without_any(
+                self._all, later, device, _MIN_DEVIATE_WITHOUT + POWER_DEVIATE
             ):
                 return float(delay)
         return None
@@ -166,43 +166,45 @@ class Replicas:
     def beside(self, device: int) -> Shown | None:
         """Return how much longer a device's replicas take than the others; None for too few."""
         own = self._by_device[device]
-        if len(own.operation) < LEAST:
+        if len(own.operation) < MIN_TEST_REQUESTS:
             return None
-        found = _difference(self._joined, own)
-        return Shown(found.median, found.mean, found.base, is_evident(_signed_ranks(own)), math.nan)
+        found = _measure_difference(self._joined, own)
+        return Shown(found.median, found.mean, found.base, is_evident(_score_signed_ranks(own)), math.nan)
 
 
-def _last(joined: Joined, replicas: _Replicas) -> list[Last]:
+def _find_last(joined: JoinedRun, replicas: _ReplicaColumns) -> list[LastReplica]:
     devices = replicas.by_device(len(joined.devices))
-    deviates = np.array([_signed_ranks(each) for each in devices])
-    adjusted = holm(np.array([upper_tail(z) for z in deviates]))
+    deviates = np.array([_score_signed_ranks(each) for each in devices])
+    adjusted = adjust_by_holm(np.array([upper_tail(z) for z in deviates]))
     found = []
     for place in np.argsort(-deviates, kind="stable"):
         own = devices[place]
-        if not adjusted[place] < ALPHA or not _without_any_one(replicas, own, int(place)):
+        if not adjusted[place] < ALPHA or not _is_last_without_any(replicas, own, int(place)):
             continue
         if _is_late(joined, own):
-            measured = _difference(joined, own)
-            found.append(Last(int(place), float(adjusted[place]), measured, own.operation, own.beyond_mean))
+            measured = _measure_difference(joined, own)
+            found.append(
+                LastReplica(int(place), float(adjusted[place]), measured, own.operation, own.beyond_mean)
+            )
     return found
 
 
-def _is_late(joined: Joined, own: _Replicas) -> bool:
+def _is_late(joined: JoinedRun, own: _ReplicaColumns) -> bool:
     """Whether a device ends later than the slowest of the others by what matters to a request."""
-    if len(own.operation) < LEAST:
+    if len(own.operation) < MIN_TEST_REQUESTS:
         return False
-    later = min(float(np.median(own.beyond_slowest)), _difference(joined, own).median)
-    return later >= LEAST_SHARE * float(np.median(joined.operations.latency[own.operation]))
+    later = min(float(np.median(own.beyond_slowest)), _measure_difference(joined, own).median)
+    return later >= MIN_DELAY_SHARE * float(np.median(joined.operations.latency[own.operation]))
 
 
-def _difference(joined: Joined, own: _Replicas) -> Difference:
+def _measure_difference(joined: JoinedRun, own: _ReplicaColumns) -> PeerDifference:
     median, mean = float(np.median(own.beyond_mean)), float(np.mean(own.beyond_mean))
-    return Difference(median, mean, float(np.median(joined.operations.latency[own.operation])) - mean)
+    return PeerDifference(median, mean, float(np.median(joined.operations.latency[own.operation])) - mean)
 
 
-def _replicas(joined: Joined, usable: npt.NDArray[np.bool_], own: Floats) -> _Replicas:
+def _collect_replicas(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: FloatArray) -> _ReplicaColumns:
     lines, code = joined.lines, joined.operations.code
-    waited = lines.seconds <= joined.proxy_seconds[lines.operation] + LATE
+    waited = lines.seconds <= joined.proxy_seconds[lines.operation] + LATE_REPLICA_SECONDS
     fine = (lines.of == OBJECT) & (lines.status < 300) & waited
     count = len(code)
     every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
@@ -212,11 +214,11 @@ def _replicas(joined: Joined, usable: npt.NDArray[np.bool_], own: Floats) -> _Re
     order = chosen[np.lexsort((own[chosen], lines.operation[chosen]))]
     operation, seconds = lines.operation[order], own[order].astype(np.float64)
     number = replicas[operation]
-    end = np.cumsum(np.unique(operation, return_counts=True)[1])[_number(operation)] - 1
+    end = np.cumsum(np.unique(operation, return_counts=True)[1])[_number_values(operation)] - 1
     place = np.arange(len(order))
     slowest = np.where(place == end, seconds[end - 1], seconds[end]) if len(order) else seconds
     total = np.bincount(operation, seconds, count)[operation]
-    found = _Replicas(
+    found = _ReplicaColumns(
         operation,
         lines.device[order],
         joined.operations.subject[operation].astype(np.int64),
@@ -226,18 +228,20 @@ def _replicas(joined: Joined, usable: npt.NDArray[np.bool_], own: Floats) -> _Re
     return found.where(np.argsort(found.device, kind="stable"))
 
 
-def _signed_ranks(own: _Replicas) -> float:
+def _score_signed_ranks(own: _ReplicaColumns) -> float:
     """Return the deviate of Wilcoxon's signed ranks; NaN for too few. Writes of one object are one."""
-    subject = _number(own.subject)
+    subject = _number_values(own.subject)
     beyond = np.bincount(subject, own.beyond_slowest) / np.maximum(np.bincount(subject), 1)
-    if len(beyond) < LEAST:
+    if len(beyond) < MIN_TEST_REQUESTS:
         return float("nan")
     ranks = np.empty(len(beyond))
     ranks[np.argsort(np.abs(beyond), kind="stable")] = np.arange(1, len(beyond) + 1)
     return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
 
 
-def _without_any_one(replicas: _Replicas, own: _Replicas, device: int, least: float = _WITHOUT_ONE) -> bool:
+def _is_last_without_any(
+    replicas: _ReplicaColumns, own: _ReplicaColumns, device: int, least: float = _MIN_DEVIATE_WITHOUT
+) -> bool:
     """Whether the device is last also in those of its writes in which any one other took no part.
 
     A fresh ring may leave no such writes: then this cannot be asked of that other one.
@@ -245,11 +249,11 @@ def _without_any_one(replicas: _Replicas, own: _Replicas, device: int, least: fl
     beside = replicas.where(np.isin(replicas.operation, own.operation) & (replicas.device != device))
     for other in np.unique(beside.device):
         left = own.where(~np.isin(own.operation, beside.operation[beside.device == other]))
-        if len(left.operation) and not _signed_ranks(left) >= least:
+        if len(left.operation) and not _score_signed_ranks(left) >= least:
             return False
     return True
 
 
-def _number(values: Places) -> Places:
-    numbers: Places = np.unique(values, return_inverse=True)[1]
+def _number_values(values: IntegerArray) -> IntegerArray:
+    numbers: IntegerArray = np.unique(values, return_inverse=True)[1]
     return numbers

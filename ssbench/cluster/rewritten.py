@@ -13,39 +13,39 @@ from typing import Any
 
 import msgspec
 
-from ssbench.cluster.envelopes import host_in
+from ssbench.cluster.envelopes import host_of_record
 from ssbench.cluster.lines import TRANS_ID
 
 #: A document is read as a whole, and so much at most, in bytes.
-MOST = 1 << 27
-_EXPORT = b"__CURSOR="
+MAX_DOCUMENT_BYTES = 1 << 27
+_EXPORT_BEGIN = b"__CURSOR="
 #: What begins a list of JSON, or an object on several lines.
-_DOCUMENT = re.compile(rb"\s*(?:\[\s*[\[{\"]|\{\s*\n)")
+_DOCUMENT_BEGIN = re.compile(rb"\s*(?:\[\s*[\[{\"]|\{\s*\n)")
 #: Where an answer of Loki has the labels of lines.
-_LABELS = "stream"
+_LABELS_KEY = "stream"
 
-Pieces = Iterator[bytes]
+BytePieces = Iterator[bytes]
 
 
-def rewriter(head: bytes) -> Callable[[Pieces], Pieces] | None:
+def find_rewriter(head: bytes) -> Callable[[BytePieces], BytePieces] | None:
     """Return what makes lines of a file that begins so; None where it has lines as others have them."""
-    if head.lstrip().startswith(_EXPORT):
-        return _exported
+    if head.lstrip().startswith(_EXPORT_BEGIN):
+        return _rewrite_export
     whole_line = b"\n" not in head.rstrip() and head[:1] == b"{" and len(TRANS_ID.findall(head)) > 1
-    return _document if whole_line or _DOCUMENT.match(head) else None
+    return _rewrite_document if whole_line or _DOCUMENT_BEGIN.match(head) else None
 
 
-def _exported(pieces: Pieces) -> Pieces:
+def _rewrite_export(pieces: BytePieces) -> BytePieces:
     """Make a line of each entry of journald: fields of a line each, and an empty line."""
     rest = b""
     for piece in pieces:
         *entries, rest = (rest + piece).split(b"\n\n")
-        yield b"".join(map(_line, entries))
-        rest = rest if len(rest) < MOST else b""
-    yield _line(rest)
+        yield b"".join(map(_format_export_line, entries))
+        rest = rest if len(rest) < MAX_DOCUMENT_BYTES else b""
+    yield _format_export_line(rest)
 
 
-def _line(entry: bytes) -> bytes:
+def _format_export_line(entry: bytes) -> bytes:
     fields = dict(field.split(b"=", 1) for field in entry.split(b"\n") if b"=" in field)
     message = fields.get(b"MESSAGE")
     if message is None:
@@ -60,12 +60,12 @@ def _line(entry: bytes) -> bytes:
     return b"%b %b %b: %b\n" % (time, fields.get(b"_HOSTNAME", b"-"), tag, message)
 
 
-def _document(pieces: Pieces) -> Pieces:
+def _rewrite_document(pieces: BytePieces) -> BytePieces:
     """Make a line of each record in a document of JSON; of what is none, or too large, of each line of it."""
     whole = bytearray()
     for piece in pieces:
         whole += piece
-        if len(whole) > MOST:
+        if len(whole) > MAX_DOCUMENT_BYTES:
             yield bytes(whole)
             yield from pieces
             return
@@ -74,18 +74,18 @@ def _document(pieces: Pieces) -> Pieces:
     except (ValueError, RecursionError):
         yield bytes(whole)
         return
-    for record in _records(document):
+    for record in _find_log_records(document):
         yield msgspec.json.encode(record) + b"\n"
 
 
-def _records(document: Any) -> Iterator[dict[str, Any]]:
+def _find_log_records(document: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects that have a line of Swift, each with the host that it or what is around it names."""
     pending: list[tuple[Any, str]] = [(document, "")]
     while pending:
         value, host = pending.pop()
         if isinstance(value, dict):
-            own = host_in(value)
-            host = own or host_in(value.get(_LABELS)) or host
+            own = host_of_record(value)
+            host = own or host_of_record(value.get(_LABELS_KEY)) or host
             if any(isinstance(each, str) and TRANS_ID.search(each.encode()) for each in value.values()):
                 yield value if own or not host else {**value, "hostname": host}
             else:

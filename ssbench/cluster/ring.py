@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 from ssbench.base import children
 from ssbench.base.errors import UsageError
 
-_PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
-_NAME = re.compile(r"(account|container|object)(?:-(\d{1,9}))?\.ring\.gz")
-_PATIENCE = 60.0
+_FILE_PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
+_FILE_NAME = re.compile(r"(account|container|object)(?:-(\d{1,9}))?\.ring\.gz")
+_PATIENCE_SECONDS = 60.0
 
 
-class Kind(NamedTuple):
+class RingKind(NamedTuple):
     """What a ring is of: ``object`` servers with a storage policy (0 for others), and so on."""
 
     server: str
     policy: int
 
 
-class Replica(NamedTuple):
+class RingReplica(NamedTuple):
     """Where the ring has a replica of a partition."""
 
     ip: str
@@ -36,7 +36,7 @@ class Replica(NamedTuple):
     device: str
 
 
-def servers(folder: Path) -> list[str]:
+def read_ring_servers(folder: Path) -> list[str]:
     """Return ``http://IP:PORT`` of each server in the ring files of a folder.
 
     Raises UsageError where the package ``swift`` is not installed, and where there is no ring file or one
@@ -44,11 +44,11 @@ def servers(folder: Path) -> list[str]:
     """
     option = "--recon-ring"
     _check_swift(option, "; or name the servers with --recon URL")
-    paths = [path for pattern in _PATTERNS for path in sorted(folder.glob(pattern))]
+    paths = [path for pattern in _FILE_PATTERNS for path in sorted(folder.glob(pattern))]
     if not paths:
         raise UsageError(f"{option} {folder}: no ring file there (object.ring.gz, ...)")
     found: dict[str, None] = {}
-    for ring in _read(option, paths):
+    for ring in _read_ring_files(option, paths):
         found.update(
             (f"http://[{ip}]:{port}" if ":" in ip else f"http://{ip}:{port}", None)
             for ip, port in ring["servers"]
@@ -56,30 +56,30 @@ def servers(folder: Path) -> list[str]:
     return list(found)
 
 
-def kind(path: Path) -> Kind:
+def parse_ring_kind(path: Path) -> RingKind:
     """Return what a ring file is of, by its name; raises ValueError for other names."""
-    match = _NAME.fullmatch(path.name)
+    match = _FILE_NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(
             f"{path}: expected object.ring.gz, object-1.ring.gz, container.ring.gz or account.ring.gz"
         )
-    return Kind(match[1], int(match[2] or 0))
+    return RingKind(match[1], int(match[2] or 0))
 
 
-def placed(
-    paths: Sequence[Path], partitions: Mapping[Kind, Sequence[int]]
-) -> dict[Kind, dict[int, list[Replica]]]:
+def find_placed_replicas(
+    paths: Sequence[Path], partitions: Mapping[RingKind, Sequence[int]]
+) -> dict[RingKind, dict[int, list[RingReplica]]]:
     """Return the replicas of some partitions by the ring files that are given; raises UsageError.
 
     A partition that a ring does not have has none.
     """
     option = "--ring"
     _check_swift(option, "")
-    kinds = [kind(path) for path in paths]
+    kinds = [parse_ring_kind(path) for path in paths]
     asked = [list(partitions.get(one, ())) for one in kinds]
     return {
-        one: {int(number): [Replica(*each) for each in found] for number, found in ring["placed"].items()}
-        for one, ring in zip(kinds, _read(option, paths, asked), strict=True)
+        one: {int(number): [RingReplica(*each) for each in found] for number, found in ring["placed"].items()}
+        for one, ring in zip(kinds, _read_ring_files(option, paths, asked), strict=True)
     }
 
 
@@ -93,21 +93,24 @@ def _check_swift(option: str, instead: str) -> None:
             ) from None
 
 
-def _read(option: str, paths: Sequence[Path], asked: object = None) -> list[dict[str, Any]]:
+def _read_ring_files(option: str, paths: Sequence[Path], asked: object = None) -> list[dict[str, Any]]:
     """Have the reader say what is in some files; ``asked`` are partitions of each."""
     where = ", ".join(sorted({str(path.parent) for path in paths}))
     try:
         reader = subprocess.run(  # noqa: S603 - our own program
-            [*children.command("ssbench.cluster._read_rings"), *(str(path.resolve()) for path in paths)],
-            env=children.environment(),
+            [
+                *children.make_python_command("ssbench.cluster._read_rings"),
+                *(str(path.resolve()) for path in paths),
+            ],
+            env=children.make_child_environment(),
             input=json.dumps(asked),
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_PATIENCE_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{option} {where}: not read in {_PATIENCE:g} s") from None
+        raise UsageError(f"{option} {where}: not read in {_PATIENCE_SECONDS:g} s") from None
     lines = reader.stdout.splitlines()
     if reader.returncode or len(lines) != len(paths):
         reason = (reader.stderr.splitlines() or ["the reader ended"])[-1]

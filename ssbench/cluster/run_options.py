@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli.options import port, seconds, urls
+from ssbench.cli.options import parse_urls, port_number, positive_seconds
 
 if TYPE_CHECKING:
     from ssbench.results.observation import ClusterObserver
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     group.add_argument(
         "--recon",
         metavar="URL",
-        type=urls,
+        type=parse_urls,
         nargs="+",
         action="extend",
         default=[],
@@ -43,27 +43,27 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     group.add_argument(
         "--recon-interval",
         metavar="SECONDS",
-        type=_recon_interval,
+        type=_parse_recon_interval,
         default=5.0,
         help="seconds from one sample to the next, 0.5 or more (default: %(default)g)",
     )
     group.add_argument(
         "--statsd-listen",
         metavar="PORT",
-        type=port,
+        type=port_number,
         help="UDP port at which to receive what Swift sends to a statsd server (default: none)",
     )
 
 
-def _recon_interval(text: str) -> float:
-    interval: float = seconds(text)
+def _parse_recon_interval(text: str) -> float:
+    interval: float = positive_seconds(text)
     if interval < 0.5:
         raise argparse.ArgumentTypeError(f"{text!r} is not 0.5 s or more")
     return interval
 
 
 @dataclass(frozen=True, slots=True)
-class _Watch:
+class _WatchCompanion:
     """A :class:`~ssbench.run.companions.Companion` that watches and takes no results."""
 
     observer: ClusterObserver
@@ -74,7 +74,7 @@ class _Watch:
 
 
 @contextmanager
-def companion(arguments: argparse.Namespace) -> Iterator[_Watch | None]:
+def companion(arguments: argparse.Namespace) -> Iterator[_WatchCompanion | None]:
     """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
     if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
         yield None
@@ -85,8 +85,8 @@ def companion(arguments: argparse.Namespace) -> Iterator[_Watch | None]:
 
     servers = [url for several in arguments.recon for url in several]
     if arguments.recon_ring:
-        servers += ring.servers(arguments.recon_ring)
+        servers += ring.read_ring_servers(arguments.recon_ring)
     with Observer(
         servers, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen
     ) as observer:
-        yield _Watch(observer)
+        yield _WatchCompanion(observer)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster.slowest import MOST as SLOWEST
+from ssbench.cluster.slowest import MAX_SLOWEST_OPERATIONS as SLOWEST
 
-_SEED = 1
-Column = npt.NDArray[Any]
+_SAMPLE_SEED = 1
+SampleColumn = npt.NDArray[Any]
 
 
-class Sample:
+class ResultSample:
     """Takes columns of results, block by block, and keeps at most ``most`` rows and the slowest ones.
 
     It keeps all rows where ``most`` is None.
@@ -29,14 +29,14 @@ class Sample:
 
     def __init__(self, most: int | None) -> None:
         self._most = most
-        self._random = np.random.default_rng(_SEED)
+        self._random = np.random.default_rng(_SAMPLE_SEED)
         self._share = 1.0
         self._taken = 0
-        self._parts: list[list[Column]] = []
+        self._parts: list[list[SampleColumn]] = []
         self._slowest = np.zeros(0)
         self.seen = 0
 
-    def add(self, latency: npt.NDArray[np.float64], columns: list[Column]) -> None:
+    def add(self, latency: npt.NDArray[np.float64], columns: list[SampleColumn]) -> None:
         """Take some of the rows of a block; latencies are NaN for failures."""
         rows = np.arange(self.seen, self.seen + len(latency))
         self.seen += len(latency)
@@ -57,14 +57,14 @@ class Sample:
         """The latency above which a result is among the slowest of those so far."""
         return float(self._slowest[0]) if len(self._slowest) > SLOWEST else -1.0
 
-    def _some(self, columns: list[Column], share: float) -> list[Column]:
+    def _some(self, columns: list[SampleColumn], share: float) -> list[SampleColumn]:
         latency = columns[1]
         taken = (latency > self.limit) | (self._random.random(len(latency)) < share)
         return [column[taken] for column in columns]
 
-    def _together(self) -> list[Column]:
+    def _together(self) -> list[SampleColumn]:
         return [np.concatenate(parts) for parts in zip(*self._parts, strict=True)]
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[SampleColumn]:
         """Return the number of each row that was taken in the run, its latency, and its other columns."""
         return self._together()

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import urllib3
 
 from ssbench.cluster import recon
-from ssbench.results.observation import MAX_SAMPLED, Proxy, Server, State
+from ssbench.results.observation import MAX_SAMPLED_DEVICES, Proxy, Server, State
 
 #: Seconds for a connection, for the next bytes of an answer, and for all that a server is asked in a round.
 _CONNECT_SECONDS = 2.0
@@ -20,8 +20,8 @@ _ROUND_SECONDS = 6.0
 #: A larger answer is not Swift's (bytes).
 _MAX_ANSWER = 4 * 1024 * 1024
 #: So many are asked at the same time.
-MOST_THREADS = 16
-_KINDS = ("account", "container", "object")
+MAX_THREADS = 16
+_SERVER_KINDS = ("account", "container", "object")
 
 
 class _NoAnswerError(Exception):
@@ -36,7 +36,7 @@ def make_pool(*, insecure: bool = False, ca_certificates: str | None = None) -> 
     """Make what requests are sent with; ``ca_certificates`` is a PEM text."""
     verification = {"cert_reqs": "CERT_NONE"} if insecure else {"ca_cert_data": ca_certificates}
     return urllib3.PoolManager(
-        num_pools=MOST_THREADS * 4,
+        num_pools=MAX_THREADS * 4,
         retries=False,
         timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         **verification,
@@ -46,13 +46,13 @@ def make_pool(*, insecure: bool = False, ca_certificates: str | None = None) -> 
 def ask_info(pool: urllib3.PoolManager, url: str) -> Proxy:
     """Ask a proxy for its ``/info``; failures are recorded in the result."""
     try:
-        _, body = _get(pool, "GET", f"{url}/info", time.monotonic() + _ROUND_SECONDS)
+        _, body = _get_answer(pool, "GET", f"{url}/info", time.monotonic() + _ROUND_SECONDS)
     except _NoAnswerError as error:
         return Proxy(url, failure=str(error))
-    return recon.proxy(url, body)
+    return recon.parse_proxy_info(url, body)
 
 
-def _get(pool: urllib3.PoolManager, method: str, url: str, deadline: float) -> tuple[str, bytes]:
+def _get_answer(pool: urllib3.PoolManager, method: str, url: str, deadline: float) -> tuple[str, bytes]:
     """Return the header ``Server`` and the body; raises _NoAnswerError."""
     body = bytearray()
     try:
@@ -69,11 +69,11 @@ def _get(pool: urllib3.PoolManager, method: str, url: str, deadline: float) -> t
         finally:
             answer.close()  # a connection whose answer was read to its end is back in the pool by now
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise _NoAnswerError(_reason(error)) from None
+        raise _NoAnswerError(_describe_error(error)) from None
     return answer.headers.get("Server", ""), bytes(body)
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     match error:
         case urllib3.exceptions.NameResolutionError():
             return "unknown host"
@@ -86,7 +86,7 @@ def _reason(error: Exception) -> str:
     return str(error)[:200]
 
 
-class _Asked:
+class _AskedServer:
     """A server, and what it has said so far."""
 
     def __init__(self, url: str) -> None:
@@ -121,14 +121,14 @@ class Sampler:
     def __init__(self, urls: Sequence[str], interval: float, start: float) -> None:
         self.interval = interval
         self._start = start
-        self._servers = [_Asked(url) for url in urls]
+        self._servers = [_AskedServer(url) for url in urls]
         self._pool = make_pool()
         self._changed = threading.Condition()
-        self._jobs: SimpleQueue[tuple[_Asked, str]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[_AskedServer, str]] = SimpleQueue()
         self._ended = threading.Event()
         self._sampled = 0
         self._begun = False
-        for number in range(min(MOST_THREADS, len(urls))):
+        for number in range(min(MAX_THREADS, len(urls))):
             threading.Thread(target=self._work, name=f"recon {number}", daemon=True).start()
 
     def before(self, patience: float) -> None:
@@ -185,26 +185,26 @@ class Sampler:
                 server.busy -= 1
                 self._changed.notify_all()
 
-    def _ask(self, server: _Asked, *, everything: bool) -> State:
+    def _ask(self, server: _AskedServer, *, everything: bool) -> State:
         """Raise _NoAnswerError where the server does not answer; paths that it refuses are left out."""
         deadline = time.monotonic() + _ROUND_SECONDS
         if everything and not server.kind:
             with suppress(_RefusedError):
-                name, _ = _get(self._pool, "OPTIONS", f"{server.url}/", deadline)
+                name, _ = _get_answer(self._pool, "OPTIONS", f"{server.url}/", deadline)
                 kind, found, _ = name.partition("-server/")
-                server.kind = kind if found and kind in _KINDS else ""
+                server.kind = kind if found and kind in _SERVER_KINDS else ""
         answers: dict[str, bytes] = {}
         refused = None
-        for path in (*recon.EACH_ROUND, *(recon.AT_BOTH_ENDS if everything else ())):
+        for path in (*recon.EACH_ROUND_PATHS, *(recon.BOTH_ENDS_PATHS if everything else ())):
             try:
-                _, answers[path] = _get(self._pool, "GET", f"{server.url}/recon/{path}", deadline)
+                _, answers[path] = _get_answer(self._pool, "GET", f"{server.url}/recon/{path}", deadline)
             except _RefusedError as error:
                 refused = error
         if refused is not None and not answers:
             raise _NoAnswerError(f"{refused}: is recon in its pipeline?")
-        return recon.state(answers, round(time.monotonic() - self._start, 3))
+        return recon.parse_recon_state(answers, round(time.monotonic() - self._start, 3))
 
-    def _keep(self, server: _Asked, phase: str, state: State) -> None:
+    def _keep(self, server: _AskedServer, phase: str, state: State) -> None:
         if phase == "after":
             server.after = state
         elif phase == "before" and not self._begun:
@@ -212,7 +212,7 @@ class Sampler:
         elif not self._ended.is_set():
             server.during.append(state)
             self._sampled += 1 + len(state.disks or ())
-        if self._sampled > MAX_SAMPLED:
+        if self._sampled > MAX_SAMPLED_DEVICES:
             self.interval *= 2
             for each in self._servers:
                 each.during = each.during[::2]

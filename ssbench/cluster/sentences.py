@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ssbench.cluster.ranks import Difference
-from ssbench.cluster.records import LONG, Finding, Work
-from ssbench.document.units import change, duration, moment, number, probability, share
+from ssbench.cluster.ranks import PeerDifference
+from ssbench.cluster.records import LONG_WAIT_SECONDS, LogFinding, Work
+from ssbench.document.units import (
+    format_change,
+    format_latency,
+    format_moment,
+    format_number,
+    format_probability,
+    format_share,
+)
 
 #: A server's own time shows a delay if it shows this share of it.
-_SHOWN = 0.25
+_SHOWN_SHARE = 0.25
 
 #: What takes longer, by the part that shows it.
-_WHAT = {
+_PART_PHRASES = {
     "own": "its requests take {} by its own log",
     "reads": "its reads take {} by its own log",
     "deletes": "its deletes take {} by its own log",
@@ -24,7 +31,7 @@ _WHAT = {
     "way": "the way to it takes {}",
     "last": "writes wait for it: its replica takes {} than the others of the same write, by their own logs",
 }
-_PARTS = {
+_PART_NAMES = {
     "reads": "reads",
     "deletes": "deletes",
     "updates": "container updates",
@@ -32,237 +39,243 @@ _PARTS = {
     "own part": "own part",
     "way": "way to it",
 }
-_DISK = "iostat -x on its node, the kernel's log, swift-drive-audit"
-_NEXT = {
-    "own": _DISK,
-    "reads": _DISK,
-    "deletes": _DISK,
-    "last": _DISK,
+_DISK_STEPS = "iostat -x on its node, the kernel's log, swift-drive-audit"
+_NEXT_STEPS = {
+    "own": _DISK_STEPS,
+    "reads": _DISK_STEPS,
+    "deletes": _DISK_STEPS,
+    "last": _DISK_STEPS,
     "updates": "iostat -x of the device with the container's database, and how many objects it lists",
     "lookups": "iostat -x of the device with the databases",
     "account updates": "iostat -x of the device with the databases",
     "own part": "CPU and workers of the proxy, its middleware, memcached",
     "way": "the network and the load balancer before the proxy, its CPU and backlog",
 }
-_BEFORE = "network, CPU and workers of the node, ss -lt for a queue of connections"
-_ANSWERS = "the log of its server, ss -lt for a queue of connections, iostat -x on its node"
-_NO_LINE = "proxies had no answer, or the log given has no line of the run."
-_BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
+_BEFORE_STEPS = "network, CPU and workers of the node, ss -lt for a queue of connections"
+_ANSWER_STEPS = "the log of its server, ss -lt for a queue of connections, iostat -x on its node"
+_NO_LINE_NOTE = "proxies had no answer, or the log given has no line of the run."
+_BUSY_STEPS = "load, CPU and network of the node, workers of the server, iostat -x"
 
 
 #: A device's own time of requests, which should be most of what they cost.
-_OWN = ("own", "reads", "deletes")
+_OWN_PARTS = ("own", "reads", "deletes")
 
 #: What is said where the time that clients felt is not in the suspect's own log.
-_UNSHOWN = (
+_UNSHOWN_NOTE = (
     "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
     " process) or while the body of a read is sent."
 )
 #: The same of a container server, by its updates.
-_NOT_IN_UPDATES = (
+_NOT_IN_UPDATES_NOTE = (
     "Its own log does not show it: the time passes before its clock starts (network, queue, a busy process)."
 )
-_UNCLEAR = "Its own log has too few of its requests to tell whether it shows that."
+_UNCLEAR_NOTE = "Its own log has too few of its requests to tell whether it shows that."
 
 
-def sentence(finding: Finding) -> str:
+def describe_finding(finding: LogFinding) -> str:
     """Return what a finding says."""
     return _SENTENCES[finding.kind](finding)
 
 
-def _slow(finding: Finding) -> str:
+def _describe_slow(finding: LogFinding) -> str:
     if finding.waited is None or finding.difference is None:
-        return _text(finding, f"{who(finding)} is slow")
-    size = _size(finding.difference)
+        return _join_sentences(finding, f"{describe_suspect(finding)} is slow")
+    size = _size_of(finding.difference)
     sentences = (
-        f"Writes wait {duration(finding.waited)} for {who(finding)}: it takes {duration(size)} longer than"
+        f"Writes wait {format_latency(finding.waited)} for {describe_suspect(finding)}: it takes {format_latency(size)} longer than"
         " others to note a new object, and proxies wait as long as that, or post_quorum_timeout.",
-        _how_sure(finding),
-        _recon(finding),
-        _work(finding),
-        f"Next: {_next(finding)}.",
+        _describe_certainty(finding),
+        _describe_recon(finding),
+        _describe_all_work(finding),
+        f"Next: {_describe_next_steps(finding)}.",
     )
     return " ".join(filter(None, sentences))
 
 
-def _not_updated(finding: Finding) -> str:
-    updates = f"did not take {count(finding.requests, 'container update')}"
-    of_writes = f"{share(finding.share or 0.0)} of the writes"
+def _not_updated(finding: LogFinding) -> str:
+    updates = f"did not take {format_count_of(finding.requests, 'container update')}"
+    of_writes = f"{format_share(finding.share or 0.0)} of the writes"
     head = f"{finding.name} {updates} ({of_writes})"
-    if finding.waited is not None and finding.waited >= LONG:
-        head = f"{of_writes} wait {duration(finding.waited)} for {finding.name}, which {updates}"
-    recon = f" {said}" if (said := _recon(finding)) else ""
+    if finding.waited is not None and finding.waited >= LONG_WAIT_SECONDS:
+        head = f"{of_writes} wait {format_latency(finding.waited)} for {finding.name}, which {updates}"
+    recon = f" {said}" if (said := _describe_recon(finding)) else ""
     return (
         f"{head}, by the object servers' logs"
-        f"{_stretch(finding)}. They wait for it up to container_update_timeout, proxies up to"
-        f" post_quorum_timeout, and send the updates again later.{recon} Next: {_ANSWERS}"
+        f"{_describe_stretch(finding)}. They wait for it up to container_update_timeout, proxies up to"
+        f" post_quorum_timeout, and send the updates again later.{recon} Next: {_ANSWER_STEPS}"
     )
 
 
-def _called_slow(finding: Finding) -> str:
+def _called_slow(finding: LogFinding) -> str:
     most = f", most of it in {finding.detail}" if finding.detail else ""
     return (
-        f"{finding.name} calls {count(finding.requests, 'request')} slow by its own log:"
-        f" {duration(finding.seconds or 0.0)} together{most}. Next: {_DISK}"
+        f"{finding.name} calls {format_count_of(finding.requests, 'request')} slow by its own log:"
+        f" {format_latency(finding.seconds or 0.0)} together{most}. Next: {_DISK_STEPS}"
     )
 
 
-def _no_memcached(finding: Finding) -> str:
-    servers = listed([finding.name, *finding.same])
+def _no_memcached(finding: LogFinding) -> str:
+    servers = list_names([finding.name, *finding.same])
     return (
-        f"memcached at {servers} did not answer proxies {_times(finding.requests)}{_stretch(finding)}:"
-        f" {share(finding.share or 0.0)} of all requests asked account or container servers for what it"
+        f"memcached at {servers} did not answer proxies {_format_times(finding.requests)}{_describe_stretch(finding)}:"
+        f" {format_share(finding.share or 0.0)} of all requests asked account or container servers for what it"
         " knows. Next: memcached there, memcache_servers of the proxies"
     )
 
 
-def _times(number: int) -> str:
+def _format_times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
 
 
-def _one_of(finding: Finding) -> str:
+def _one_of(finding: LogFinding) -> str:
     names = [finding.name, *finding.same]
-    text = _text(finding, f"One of {listed(names)} is slow")
+    text = _join_sentences(finding, f"One of {list_names(names)} is slow")
     return f"{text} The ring puts them together: no evidence of their own tells which"
 
 
-def _unfelt(finding: Finding) -> str:
-    text = _text(finding, f"{who(finding)} is slow, though proxies did not wait for it")
+def _describe_unfelt(finding: LogFinding) -> str:
+    text = _join_sentences(
+        finding, f"{describe_suspect(finding)} is slow, though proxies did not wait for it"
+    )
     return f"{text} It is the one to look at before clients feel it"
 
 
-def _text(finding: Finding, head: str) -> str:
-    pattern = _WHAT.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
-    text = f"{head}: {pattern.format(_longer(finding))}{_in_share(finding)}."
+def _join_sentences(finding: LogFinding, head: str) -> str:
+    pattern = _PART_PHRASES.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
+    text = f"{head}: {pattern.format(_describe_longer(finding))}{_in_share(finding)}."
     for more in (
-        _how_sure(finding),
-        _legs(finding),
+        _describe_certainty(finding),
+        _describe_other_measure(finding),
         _ruled_out(finding),
-        _recon(finding),
-        _work(finding),
-        f"Next: {_next(finding)}.",
+        _describe_recon(finding),
+        _describe_all_work(finding),
+        f"Next: {_describe_next_steps(finding)}.",
     ):
         text += f" {more}" if more else ""
     return text
 
 
-def _in_share(finding: Finding) -> str:
+def _in_share(finding: LogFinding) -> str:
     if finding.share is None or math.isnan(finding.share):
         return ""
     if finding.part == "lookups":
-        return f"; proxies asked it in {share(finding.share)} of all requests"
-    return f", in {share(finding.share)} of {'them' if finding.part == 'account updates' else 'all requests'}"
+        return f"; proxies asked it in {format_share(finding.share)} of all requests"
+    return f", in {format_share(finding.share)} of {'them' if finding.part == 'account updates' else 'all requests'}"
 
 
-def _longer(finding: Finding) -> str:
+def _describe_longer(finding: LogFinding) -> str:
     measured = finding.difference
     if measured is None:
         return "longer"
     by_mean = _by_mean(finding)
     value = measured.mean if by_mean else measured.median
-    return f"{duration(value)} longer{' (mean: not all of them)' if by_mean else ''}"
+    return f"{format_latency(value)} longer{' (mean: not all of them)' if by_mean else ''}"
 
 
-def _how_sure(finding: Finding) -> str:
+def _describe_certainty(finding: LogFinding) -> str:
     """Return when it was so, how much that is beside a request, and how sure."""
     measured = finding.difference
-    said = [_when(finding)]
+    said = [_describe_when(finding)]
     if measured is not None:
         by_mean = _by_mean(finding)
         if finding.request:
             value = measured.mean if by_mean else measured.median
-            said.append(f"{change(value / finding.request)} % of a request")
+            said.append(f"{format_change(value / finding.request)} % of a request")
         if finding.interval and not by_mean and not math.isnan(finding.interval[0]):
             low, high = finding.interval
-            said.append(f"95%: {duration(low)} to {duration(high)}")
-    said.append(_probability(finding.probability))
+            said.append(f"95%: {format_latency(low)} to {format_latency(high)}")
+    said.append(_format_probability(finding.probability))
     text = "; ".join(filter(None, said))
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _when(finding: Finding) -> str:
+def _describe_when(finding: LogFinding) -> str:
     course = finding.course
     if course is None:
         return ""
     length = course.slices[-1].ends
     if course.begins is None or course.ends is None:
         when = "in no part of the run more than in others" if _by_mean(finding) else "throughout the run"
-        return f"{when} ({moment(length)} s)"
-    return f"from {moment(course.begins)} s to {moment(course.ends)} s of {moment(length)} s"
+        return f"{when} ({format_moment(length)} s)"
+    return f"from {format_moment(course.begins)} s to {format_moment(course.ends)} s of {format_moment(length)} s"
 
 
-def _stretch(finding: Finding) -> str:
+def _describe_stretch(finding: LogFinding) -> str:
     """Return when there were requests of a finding: from the first to the last of them."""
     when = finding.stretch
     if when is None:
         return ""
     if when.ends - when.begins < 0.05:
-        return f", at {moment(when.begins)} s of {moment(when.length)} s"
-    return f", from {moment(when.begins)} s to {moment(when.ends)} s of {moment(when.length)} s"
+        return f", at {format_moment(when.begins)} s of {format_moment(when.length)} s"
+    return f", from {format_moment(when.begins)} s to {format_moment(when.ends)} s of {format_moment(when.length)} s"
 
 
-def _of_all(finding: Finding) -> str:
-    return "" if finding.share is None else f" ({share(finding.share)} of all)"
+def _of_all(finding: LogFinding) -> str:
+    return "" if finding.share is None else f" ({format_share(finding.share)} of all)"
 
 
-def _by_mean(finding: Finding) -> bool:
+def _by_mean(finding: LogFinding) -> bool:
     return finding.difference is not None and finding.difference.mean > 2 * finding.difference.median
 
 
-def _legs(finding: Finding) -> str:
+def _describe_other_measure(finding: LogFinding) -> str:
     """Return the other leg: what clients felt of it, or what the servers' own clocks show of it."""
     if finding.part == "last" or finding.difference is None:
         return ""
     if finding.part != "total":
-        felt = [f"{name} {signed(_size(each))}" for name, each in finding.felt.items()]
+        felt = [f"{name} {format_signed_duration(_size_of(each))}" for name, each in finding.felt.items()]
         said = f"Clients: {', '.join(felt)}." if felt else ""
-        if finding.part in _OWN and _size(finding.difference) < _SHOWN * max(
-            map(_size, finding.felt.values()), default=0.0
+        if finding.part in _OWN_PARTS and _size_of(finding.difference) < _SHOWN_SHARE * max(
+            map(_size_of, finding.felt.values()), default=0.0
         ):
-            return f"{said} {_UNSHOWN}"
+            return f"{said} {_UNSHOWN_NOTE}"
         return said
-    felt_here = _size(finding.difference)
-    return _shown(finding, felt_here) or _not_shown(finding, felt_here)
+    felt_here = _size_of(finding.difference)
+    return _describe_shown(finding, felt_here) or _describe_not_shown(finding, felt_here)
 
 
-def _not_shown(finding: Finding, felt_here: float) -> str:
+def _describe_not_shown(finding: LogFinding, felt_here: float) -> str:
     """Return that its own log shows little of a difference that clients felt, where that tells something."""
     updates = finding.own.get("updates")
-    if updates and updates.high < _SHOWN * felt_here:
-        return _NOT_IN_UPDATES
+    if updates and updates.high < _SHOWN_SHARE * felt_here:
+        return _NOT_IN_UPDATES_NOTE
     if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
         return ""
-    unclear = finding.own and not any(each.high < _SHOWN * felt_here for each in finding.own.values())
-    return _UNCLEAR if unclear else _UNSHOWN
+    unclear = finding.own and not any(each.high < _SHOWN_SHARE * felt_here for each in finding.own.values())
+    return _UNCLEAR_NOTE if unclear else _UNSHOWN_NOTE
 
 
-def _shown(finding: Finding, felt_here: float) -> str:
+def _describe_shown(finding: LogFinding, felt_here: float) -> str:
     """Return what its own log shows of a difference that clients felt; nothing where that is little.
 
     A few requests may take longer by chance.
     """
     shown = {
-        part: _size(each)
+        part: _size_of(each)
         for part, each in finding.own.items()
-        if each.evident and _size(each) >= _SHOWN * felt_here
+        if each.evident and _size_of(each) >= _SHOWN_SHARE * felt_here
     }
-    if parts := [f"{_PARTS[part]} {signed(size)}" for part, size in shown.items() if part in _PARTS]:
+    if parts := [
+        f"{_PART_NAMES[part]} {format_signed_duration(size)}"
+        for part, size in shown.items()
+        if part in _PART_NAMES
+    ]:
         return f"Its own log: {', '.join(parts)}."
     if finding.group == "writes" and "last" in shown:
-        return f"Its own log: its replica {signed(shown['last'])} beside the others of the same write."
+        return f"Its own log: its replica {format_signed_duration(shown['last'])} beside the others of the same write."
     return ""
 
 
-def _recon(finding: Finding) -> str:
+def _describe_recon(finding: LogFinding) -> str:
     where = "their nodes" if _is_several(finding) else "its node"
     recon = f"Recon saw on {where}: {', '.join(finding.beside)}." if finding.beside else ""
     return f"{recon} By statsd {finding.statsd}.".strip() if finding.statsd else recon
 
 
-def _work(finding: Finding) -> str:
+def _describe_all_work(finding: LogFinding) -> str:
     """Return what else was at work on a suspect; nothing where no log would tell of it."""
     if finding.work:
-        return f"In the same seconds: {'; '.join(map(_of_work, finding.work))}."
+        return f"In the same seconds: {'; '.join(map(_describe_work, finding.work))}."
     if finding.daemons is None:
         return ""
     several = _is_several(finding)
@@ -273,21 +286,21 @@ def _work(finding: Finding) -> str:
             else "No line of a background daemon names its node."
         )
     where = "their nodes" if several else "its node"
-    return f"No line of {any_of(finding.daemons)} on {where} tells of work in the same seconds."
+    return f"No line of {name_any_of(finding.daemons)} on {where} tells of work in the same seconds."
 
 
-def _is_several(finding: Finding) -> bool:
+def _is_several(finding: LogFinding) -> bool:
     """Whether it is about one of several, which cannot be distinguished."""
     return finding.kind == "one of"
 
 
-def any_of(names: Sequence[str]) -> str:
+def name_any_of(names: Sequence[str]) -> str:
     """Return names of which one is meant."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _of_work(work: Work) -> str:
-    show = number if work.unit == "requests" else share
+def _describe_work(work: Work) -> str:
+    show = format_number if work.unit == "requests" else format_share
     if work.unit == "requests":
         where = f" on {work.whose}" if work.whose else ""
         text = f"{work.who}{where} {show(work.during)} requests/s"
@@ -301,152 +314,156 @@ def _of_work(work: Work) -> str:
     return f"{text} ({', '.join(beside)})" if beside else text
 
 
-def _ruled_out(finding: Finding) -> str:
+def _ruled_out(finding: LogFinding) -> str:
     if not finding.ties:
         return ""
-    return f"The ring puts it together with {listed(finding.ties)}, whose own times rule them out."
+    return f"The ring puts it together with {list_names(finding.ties)}, whose own times rule them out."
 
 
-def _next(finding: Finding) -> str:
+def _describe_next_steps(finding: LogFinding) -> str:
     if finding.level in ("process", "node"):
-        return _BUSY
-    if finding.part in ("total", *_OWN) and finding.level == "device":
-        return _BEFORE if _legs(finding).endswith((_UNSHOWN, _NOT_IN_UPDATES)) else _DISK
-    return _NEXT.get(finding.part, _NEXT["own part"])
+        return _BUSY_STEPS
+    if finding.part in ("total", *_OWN_PARTS) and finding.level == "device":
+        return (
+            _BEFORE_STEPS
+            if _describe_other_measure(finding).endswith((_UNSHOWN_NOTE, _NOT_IN_UPDATES_NOTE))
+            else _DISK_STEPS
+        )
+    return _NEXT_STEPS.get(finding.part, _NEXT_STEPS["own part"])
 
 
-def _size(difference: Difference) -> float:
+def _size_of(difference: PeerDifference) -> float:
     return max(difference.median, difference.mean, key=abs)
 
 
-def _together(finding: Finding) -> str:
-    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}. Next: {_BUSY}"
+def _describe_all_members(finding: LogFinding) -> str:
+    return f"{list_names(finding.members)} are all the devices of {finding.level} {finding.name}. Next: {_BUSY_STEPS}"
 
 
-def _late(finding: Finding) -> str:
-    work = f" {text}" if (text := _work(finding)) else ""
+def _describe_late(finding: LogFinding) -> str:
+    work = f" {text}" if (text := _describe_all_work(finding)) else ""
     return (
-        f"{finding.name} has late replicas: {count(finding.requests, 'write')}{_of_all(finding)} answered"
-        f" without it, after {duration(finding.seconds)} (median){_stretch(finding)};"
-        f" {_probability(finding.probability)}.{work} Next: post_quorum_timeout of the proxies; {_DISK}"
+        f"{finding.name} has late replicas: {format_count_of(finding.requests, 'write')}{_of_all(finding)} answered"
+        f" without it, after {format_latency(finding.seconds)} (median){_describe_stretch(finding)};"
+        f" {_format_probability(finding.probability)}.{work} Next: post_quorum_timeout of the proxies; {_DISK_STEPS}"
     )
 
 
-def _inconclusive(finding: Finding) -> str:
+def _describe_inconclusive(finding: LogFinding) -> str:
     names = [finding.name, *finding.same]
     verb = "it served" if len(names) == 1 else "each served"
-    return f"Not testable: {listed(names)}: {verb} every request, or too few, so nothing compares"
+    return f"Not testable: {list_names(names)}: {verb} every request, or too few, so nothing compares"
 
 
-def _broken(finding: Finding) -> str:
+def _describe_broken(finding: LogFinding) -> str:
     if finding.served == 0:
         text = (
             f"{finding.name} took no request all through the run: not mounted, full or broken (507 to"
-            f" {count(finding.requests, 'request')}{_stretch(finding)}); handoffs took its place"
+            f" {format_count_of(finding.requests, 'request')}{_describe_stretch(finding)}); handoffs took its place"
         )
     else:
         text = _answered_507(finding)
     text += f" (proxies' logs: {finding.detail})." if finding.detail else "."
-    recon = f" {said}" if (said := _recon(finding)) else ""
+    recon = f" {said}" if (said := _describe_recon(finding)) else ""
     return f"{text}{recon} Next: mount, the kernel's log, swift-drive-audit"
 
 
-def _answered_507(finding: Finding) -> str:
+def _answered_507(finding: LogFinding) -> str:
     return (
-        f"{finding.name} answered 507 to {count(finding.requests, 'request')}{_of_all(finding)}"
-        f"{_stretch(finding)}: not mounted, full or broken; handoffs took its place"
+        f"{finding.name} answered 507 to {format_count_of(finding.requests, 'request')}{_of_all(finding)}"
+        f"{_describe_stretch(finding)}: not mounted, full or broken; handoffs took its place"
     )
 
 
-def _given_up(finding: Finding) -> str:
+def _given_up(finding: LogFinding) -> str:
     return (
-        f"{finding.name}: proxies gave up its replicas of {count(finding.requests, 'write')}"
-        f"{_of_all(finding)}{_stretch(finding)}, which its log has as 499. Next: errors in the proxies' logs,"
-        f" post_quorum_timeout; {_DISK}"
+        f"{finding.name}: proxies gave up its replicas of {format_count_of(finding.requests, 'write')}"
+        f"{_of_all(finding)}{_describe_stretch(finding)}, which its log has as 499. Next: errors in the proxies' logs,"
+        f" post_quorum_timeout; {_DISK_STEPS}"
     )
 
 
-def _error(finding: Finding) -> str:
-    recon = f". {said.removesuffix('.')}" if (said := _recon(finding)) else ""
-    what = f"{who(finding)}: {finding.detail} by the proxies' logs{_stretch(finding)}"
-    return f"{what}{recon}. Next: {_ANSWERS}"
+def _describe_error(finding: LogFinding) -> str:
+    recon = f". {said.removesuffix('.')}" if (said := _describe_recon(finding)) else ""
+    what = f"{describe_suspect(finding)}: {finding.detail} by the proxies' logs{_describe_stretch(finding)}"
+    return f"{what}{recon}. Next: {_ANSWER_STEPS}"
 
 
-def _handoff(finding: Finding) -> str:
+def _describe_handoff(finding: LogFinding) -> str:
     return (
-        f"Proxies asked for handoffs in {count(finding.requests, 'request')}{_of_all(finding)}"
-        f"{_stretch(finding)}: devices of their partitions did not answer, or were left out after errors."
+        f"Proxies asked for handoffs in {format_count_of(finding.requests, 'request')}{_of_all(finding)}"
+        f"{_describe_stretch(finding)}: devices of their partitions did not answer, or were left out after errors."
         " Next: errors in the proxies' logs before that, swift-recon --unmounted"
     )
 
 
-def _stall(finding: Finding) -> str:
+def _describe_stall(finding: LogFinding) -> str:
     times = f" (the longest of {finding.requests} such times)" if finding.requests > 1 else ""
     return (
-        f"No operation ended for {moment(finding.seconds or 0.0)} s{_stretch(finding)}{times}, though some"
+        f"No operation ended for {format_moment(finding.seconds or 0.0)} s{_describe_stretch(finding)}{times}, though some"
         " were under way: what they waited for stopped, as a server of containers or accounts, a proxy,"
         " the network or the load generator. Next: their logs of these seconds"
     )
 
 
-def _missing(finding: Finding) -> str:
+def _describe_missing(finding: LogFinding) -> str:
     proxy = finding.level == "proxy"
     name, line, those = (
         ("proxy", "a proxy", "proxies") if proxy else ("server", "an object server", "servers")
     )
     what = (
-        f"the {finding.requests:,} requests ({share(finding.share or 0)}) that lack a line of {line} take"
-        f" {_longer(finding)}. {_how_sure(finding)}"
+        f"the {finding.requests:,} requests ({format_share(finding.share or 0)}) that lack a line of {line} take"
+        f" {_describe_longer(finding)}. {_describe_certainty(finding)}"
     )
     if finding.members:
-        names = listed(finding.members)
-        return f"An object server did not answer: {what} {names}: {_NO_LINE} Next: {_ANSWERS}"
+        names = list_names(finding.members)
+        return f"An object server did not answer: {what} {names}: {_NO_LINE_NOTE} Next: {_ANSWER_STEPS}"
     return f"A {name} without a log is slow: {what} Next: give the logs of the {those} that have none here"
 
 
-_SENTENCES: dict[str, Callable[[Finding], str]] = {
-    "slow": _slow,
+_SENTENCES: dict[str, Callable[[LogFinding], str]] = {
+    "slow": _describe_slow,
     "one of": _one_of,
-    "together": _together,
-    "late": _late,
-    "unfelt": _unfelt,
-    "inconclusive": _inconclusive,
+    "together": _describe_all_members,
+    "late": _describe_late,
+    "unfelt": _describe_unfelt,
+    "inconclusive": _describe_inconclusive,
     "499": _given_up,
-    "507": _broken,
+    "507": _describe_broken,
     "update": _not_updated,
     "memcached": _no_memcached,
     "called slow": _called_slow,
-    "error": _error,
-    "handoff": _handoff,
-    "missing": _missing,
-    "stall": _stall,
+    "error": _describe_error,
+    "handoff": _describe_handoff,
+    "missing": _describe_missing,
+    "stall": _describe_stall,
 }
 
 
-def who(finding: Finding) -> str:
+def describe_suspect(finding: LogFinding) -> str:
     """Return the name of a suspect, and its devices."""
     name = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
-    return f"{name} ({listed(finding.members)})" if finding.members else name
+    return f"{name} ({list_names(finding.members)})" if finding.members else name
 
 
-def _probability(value: float | None) -> str:
+def _format_probability(value: float | None) -> str:
     if value is None:
         return ""
-    text = probability(value)
+    text = format_probability(value)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def signed(value: float) -> str:
+def format_signed_duration(value: float) -> str:
     """Format a difference in seconds."""
-    return f"{'+' if value >= 0 else ''}{duration(value)}"
+    return f"{'+' if value >= 0 else ''}{format_latency(value)}"
 
 
-def count(number: int, noun: str) -> str:
+def format_count_of(number: int, noun: str) -> str:
     """Return a number of things."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return names as a person lists them, the first of many."""
     if len(names) > 6:
         return f"{', '.join(names[:5])} and {len(names) - 5} more"

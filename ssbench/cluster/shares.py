@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.measures import Count, Seconds
-from ssbench.cluster.joined import NO_INDEX, UPDATE, Joined
-from ssbench.cluster.parts import Parts
-from ssbench.cluster.ranks import Floats
+from ssbench.cluster.joined import NO_INDEX, UPDATE, JoinedRun
+from ssbench.cluster.parts import OperationParts
+from ssbench.cluster.ranks import FloatArray
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: The requests around a percentile: between these shares of all, by latency.
-_RANKS = {"p50": (0.45, 0.55), "p99": (0.98, 1.0)}
+_RANK_BOUNDS = {"p50": (0.45, 0.55), "p99": (0.98, 1.0)}
 #: Parts are reported of at least this many requests, around the median of at least so many.
-_LEAST = 5
-_FEW = 20
+_MIN_REQUESTS = 5
+_MIN_MEDIAN_REQUESTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class LatencyColumns:
     """The parts of each operation in seconds, which add up to its latency; NaN where a line is missing.
 
     ``way`` is what the client waited beyond the proxy's time, ``server`` the time of the slowest object
@@ -33,11 +33,11 @@ class Columns:
     first byte of an answer; nothing of a write, whose body is in the servers' times. ``proxy`` is the rest.
     """
 
-    way: Floats
-    proxy: Floats
-    server: Floats
-    update: Floats
-    body: Floats
+    way: FloatArray
+    proxy: FloatArray
+    server: FloatArray
+    update: FloatArray
+    body: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class TimeShare:
     first_byte: Seconds | None
 
 
-def columns(joined: Joined, split: Parts) -> Columns:
+def divide_latencies(joined: JoinedRun, split: OperationParts) -> LatencyColumns:
     """Divide each operation's latency."""
     lines, latency = joined.lines, joined.operations.latency
     longest = np.zeros(len(latency))
@@ -73,32 +73,34 @@ def columns(joined: Joined, split: Parts) -> Columns:
     after = np.nan_to_num(latency - joined.operations.first_byte, nan=0.0)
     body = np.clip(after, 0.0, np.minimum(left, split.proxy))
     proxy = np.minimum(split.proxy - body, left - body)
-    return Columns(left - body - proxy, proxy, server - update, update, body)
+    return LatencyColumns(left - body - proxy, proxy, server - update, update, body)
 
 
-def time_shares(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list[TimeShare]:
+def average_time_shares(
+    joined: JoinedRun, split: OperationParts, fine: npt.NDArray[np.bool_]
+) -> list[TimeShare]:
     """Return the parts of typical and of slow requests of each operation; ``fine`` are the successes."""
-    parts = columns(joined, split)
+    parts = divide_latencies(joined, split)
     known = fine & (joined.operations.retries == 0) & (split.slowest != NO_INDEX) & ~np.isnan(parts.way)
     found = []
     for operation in OPERATIONS.drawn:
         at = np.flatnonzero(known & (joined.operations.code == operation.code))
         at = at[np.argsort(joined.operations.latency[at], kind="stable")]
-        for rank, around in _RANKS.items():
+        for rank, around in _RANK_BOUNDS.items():
             low, high = (round(share * len(at)) for share in around)
-            if rank == "p50" and len(at) >= _FEW and high - low < _LEAST:
-                low = len(at) // 2 - _LEAST // 2
-                high = low + _LEAST
-            if high - low >= _LEAST:
-                found.append(_averages(operation.name, rank, joined, parts, at[low:high]))
+            if rank == "p50" and len(at) >= _MIN_MEDIAN_REQUESTS and high - low < _MIN_REQUESTS:
+                low = len(at) // 2 - _MIN_REQUESTS // 2
+                high = low + _MIN_REQUESTS
+            if high - low >= _MIN_REQUESTS:
+                found.append(_average_parts(operation.name, rank, joined, parts, at[low:high]))
     return found
 
 
-def _averages(
+def _average_parts(
     operation: str,
     rank: str,
-    joined: Joined,
-    parts: Columns,
+    joined: JoinedRun,
+    parts: LatencyColumns,
     at: npt.NDArray[np.int64],
 ) -> TimeShare:
     first_byte = joined.operations.first_byte[at]
@@ -108,5 +110,5 @@ def _averages(
         requests=len(at),
         latency=float(joined.operations.latency[at].mean()),
         first_byte=None if np.isnan(first_byte).any() else float(first_byte.mean()),
-        **{name: float(getattr(parts, name)[at].mean()) for name in Columns.__slots__},
+        **{name: float(getattr(parts, name)[at].mean()) for name in LatencyColumns.__slots__},
     )

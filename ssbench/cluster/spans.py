@@ -14,21 +14,29 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ssbench.base.measures import Seconds
-from ssbench.cluster.envelopes import opened
-from ssbench.cluster.joined import Joined
-from ssbench.cluster.lines import TRANS_ID, BackendLine, ErrorLine, ProxyLine, ProxyParser, SlowLine, parse
+from ssbench.cluster.envelopes import find_json_messages
+from ssbench.cluster.joined import JoinedRun
+from ssbench.cluster.lines import (
+    TRANS_ID,
+    BackendLine,
+    ErrorLine,
+    ProxyLine,
+    ProxyParser,
+    SlowLine,
+    parse_swift_line,
+)
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Clocks of hosts that are kept in step differ by less than this, in seconds.
-_SKEW = 0.02
+_MAX_SKEW_SECONDS = 0.02
 #: The time before a message, to the millisecond at least.
-_STAMP = re.compile(rb"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9})(Z|[+-]\d\d:?\d\d)?")
+_MOMENT_PATTERN = re.compile(rb"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9})(Z|[+-]\d\d:?\d\d)?")
 #: Beginning and end of a proxy's request, in seconds since 1970.
-_BOTH = re.compile(rb" (\d{9,11}\.\d{6,9}) (\d{9,11}\.\d{6,9})(?: |$)")
-_SOURCE = re.compile(rb" \d{1,7}\.\d{4,9} (\S+) ")
+_BEGIN_AND_END = re.compile(rb" (\d{9,11}\.\d{6,9}) (\d{9,11}\.\d{6,9})(?: |$)")
+_SOURCE_PATTERN = re.compile(rb" \d{1,7}\.\d{4,9} (\S+) ")
 #: Who contains whom: the client a proxy's request, that its sub-requests and storage servers, an object
 #: server the updates of container servers.
-_DEPTHS = {
+_KIND_DEPTHS = {
     "client": 0,
     "proxy": 1,
     "sub-request": 2,
@@ -42,7 +50,7 @@ _DEPTHS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RequestSpan:
     """A part of a request: ``start`` is seconds after the client's beginning (or the proxy's without one).
 
     ``kind`` is ``client``, ``proxy``, ``sub-request``, ``object``, ``container``, ``account``, ``update``,
@@ -60,24 +68,24 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TracedRequest:
     """A request and its spans, the client's first, the others in the order of their beginning."""
 
     trans_id: str
     operation: str
     size: int
-    spans: tuple[Span, ...]
+    spans: tuple[RequestSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LineSpan:
     """A line's span; ``ended`` is by the clock of its host, None where that is not known well enough."""
 
-    span: Span
+    span: RequestSpan
     ended: float | None
 
 
-def requests(joined: Joined, proxy: ProxyParser | None = None) -> list[Request]:
+def trace_requests(joined: JoinedRun, proxy: ProxyParser | None = None) -> list[TracedRequest]:
     """Return the requests whose lines were kept, those that took longest first."""
     lines: dict[str, list[tuple[str, bool, bytes]]] = {}
     for kept in joined.kept:
@@ -85,31 +93,31 @@ def requests(joined: Joined, proxy: ProxyParser | None = None) -> list[Request]:
         if match:
             lines.setdefault(match[0].decode(), []).append(kept)
     places = {trans_id: place for place, trans_id in joined.trans_ids.items()}
-    found = [_request(joined, each, places.get(each), own, proxy) for each, own in lines.items()]
+    found = [_trace_request(joined, each, places.get(each), own, proxy) for each, own in lines.items()]
     return sorted(found, key=lambda request: -request.spans[0].seconds)
 
 
-def _request(
-    joined: Joined,
+def _trace_request(
+    joined: JoinedRun,
     trans_id: str,
     place: int | None,
     lines: Sequence[tuple[str, bool, bytes]],
     proxy: ProxyParser | None,
-) -> Request:
+) -> TracedRequest:
     # The same line may be in two files.
-    found = list(dict.fromkeys(each for line in lines for each in _found(*line, proxy)))
+    found = list(dict.fromkeys(each for line in lines for each in _spans_of_line(*line, proxy)))
     latency = float(joined.operations.latency[place]) if place is not None else None
     code = int(joined.operations.code[place]) if place is not None else None
     known = OPERATIONS.get(code) if code is not None else None
-    return Request(
+    return TracedRequest(
         trans_id,
         known.name if known else "",
         int(joined.operations.size[place]) if place is not None else -1,
-        tuple(_laid_out(found, latency)),
+        tuple(_lay_out_spans(found, latency)),
     )
 
 
-def _laid_out(found: list[_Found], latency: float | None) -> Iterator[Span]:
+def _lay_out_spans(found: list[_LineSpan], latency: float | None) -> Iterator[RequestSpan]:
     """Put spans where they belong: what the client waited beyond the proxy's time before that, as a rule."""
     own = max(
         (each for each in found if each.span.kind == "proxy"), key=lambda e: e.span.seconds, default=None
@@ -117,35 +125,37 @@ def _laid_out(found: list[_Found], latency: float | None) -> Iterator[Span]:
     begins = 0.0
     if latency is not None and not math.isnan(latency):
         begins = max(0.0, latency - own.span.seconds) if own else 0.0
-        yield Span("client", "client", 0.0, latency, 0, 0)
+        yield RequestSpan("client", "client", 0.0, latency, 0, 0)
     seconds = own.span.seconds if own else max((each.span.seconds for each in found), default=0.0)
     if own:
         yield replace(own.span, start=begins)
     origin = own.ended - seconds if own and own.ended is not None else None
-    rest = [_put(each, begins, seconds, origin) for each in found if each is not own]
+    rest = [_put_span(each, begins, seconds, origin) for each in found if each is not own]
     yield from sorted(rest, key=lambda span: (span.start, span.depth))
 
 
-def _put(each: _Found, begins: float, seconds: float, origin: float | None) -> Span:
+def _put_span(each: _LineSpan, begins: float, seconds: float, origin: float | None) -> RequestSpan:
     if each.ended is not None and origin is not None:
         start = each.ended - each.span.seconds - origin
         # A replica, or its update, may end after the proxy has answered.
-        if -_SKEW <= start <= seconds + _SKEW:
+        if -_MAX_SKEW_SECONDS <= start <= seconds + _MAX_SKEW_SECONDS:
             return replace(each.span, start=begins + max(0.0, start))
     return replace(each.span, start=begins, placed=False)
 
 
-def _found(node: str, named: bool, line: bytes, proxy: ProxyParser | None) -> list[_Found]:
-    record = parse(line, proxy)
-    messages = [each.message for each in opened(line, TRANS_ID)] if line.rstrip()[-1:] == b"}" else []
+def _spans_of_line(node: str, named: bool, line: bytes, proxy: ProxyParser | None) -> list[_LineSpan]:
+    record = parse_swift_line(line, proxy)
+    messages = (
+        [each.message for each in find_json_messages(line, TRANS_ID)] if line.rstrip()[-1:] == b"}" else []
+    )
     text = b" ".join([*messages, line])
     host = node if named or not getattr(record, "host", b"") else record.host.decode("utf-8", "replace")  # type: ignore[union-attr]
     if isinstance(record, ProxyLine):
-        return [_of_proxy(record, text, host)]
+        return [_span_of_proxy(record, text, host)]
     if isinstance(record, BackendLine):
-        return [_of_backend(record, text, host)]
+        return [_span_of_backend(record, text, host)]
     if isinstance(record, SlowLine):
-        return _of_parts(record, host)
+        return _spans_of_parts(record, host)
     if isinstance(record, ErrorLine):
         who = " ".join(
             filter(
@@ -153,46 +163,48 @@ def _found(node: str, named: bool, line: bytes, proxy: ProxyParser | None) -> li
             )
         )
         name = f"{who} ({record.detail})" if record.detail else who
-        return [_Found(_span("error", name, 0.0, 0), _stamp(text))]
+        return [_LineSpan(_make_line_span("error", name, 0.0, 0), _parse_moment(text))]
     return []
 
 
-def _of_parts(record: SlowLine, host: str) -> list[_Found]:
+def _spans_of_parts(record: SlowLine, host: str) -> list[_LineSpan]:
     """Return a span for each part of a request that its object server calls slow, one after the other."""
     found, ended = [], record.began
     for name, seconds in record.parts:
         ended += seconds
         where = f"{name} {record.device.decode('utf-8', 'replace')} on {host}"
-        found.append(_Found(_span("part", where, seconds, 0), ended))
+        found.append(_LineSpan(_make_line_span("part", where, seconds, 0), ended))
     return found
 
 
-def _of_proxy(record: ProxyLine, text: bytes, host: str) -> _Found:
+def _span_of_proxy(record: ProxyLine, text: bytes, host: str) -> _LineSpan:
     method = record.method.decode() or "request"
-    both = _BOTH.search(text)
-    ended = float(both[2]) if both else _stamp(text)
+    both = _BEGIN_AND_END.search(text)
+    ended = float(both[2]) if both else _parse_moment(text)
     if record.own:
-        return _Found(_span("proxy", f"proxy {host} {method}", record.seconds, record.status), ended)
-    source = _SOURCE.search(text)
+        return _LineSpan(
+            _make_line_span("proxy", f"proxy {host} {method}", record.seconds, record.status), ended
+        )
+    source = _SOURCE_PATTERN.search(text)
     name = f"{source[1].decode('ascii', 'replace')} {method}" if source else f"sub-request {method}"
-    return _Found(_span("sub-request", name, record.seconds, record.status), ended)
+    return _LineSpan(_make_line_span("sub-request", name, record.seconds, record.status), ended)
 
 
-def _of_backend(record: BackendLine, text: bytes, host: str) -> _Found:
+def _span_of_backend(record: BackendLine, text: bytes, host: str) -> _LineSpan:
     update = record.asker in (b"object-server", b"object-updater")
     kind = "update" if update else record.server.decode()
     what = "container update" if kind == "update" else f"{kind} server"
     name = f"{what} {record.device.decode('utf-8', 'replace')} on {host} {record.method.decode()}"
-    return _Found(_span(kind, name, record.seconds, record.status), _stamp(text))
+    return _LineSpan(_make_line_span(kind, name, record.seconds, record.status), _parse_moment(text))
 
 
-def _span(kind: str, name: str, seconds: float, status: int) -> Span:
-    return Span(kind, name, 0.0, seconds, status, _DEPTHS[kind])
+def _make_line_span(kind: str, name: str, seconds: float, status: int) -> RequestSpan:
+    return RequestSpan(kind, name, 0.0, seconds, status, _KIND_DEPTHS[kind])
 
 
-def _stamp(text: bytes) -> float | None:
+def _parse_moment(text: bytes) -> float | None:
     """Return the moment in front of a line, if it is known to the millisecond."""
-    match = _STAMP.search(text)
+    match = _MOMENT_PATTERN.search(text)
     if match is None:
         return None
     stamp = match[1].decode().replace(",", ".")

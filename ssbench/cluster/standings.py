@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssbench.cluster.culprits import POOLED, Family, Verdict
-from ssbench.cluster.ranks import Difference, Floats, interval, upper_tail
+from ssbench.cluster.culprits import POOLED, Family, SuspectVerdict
+from ssbench.cluster.ranks import FloatArray, PeerDifference, measure_median_interval, upper_tail
 
 #: So many are measured.
-MOST = 20
+MAX_STANDINGS = 20
 
 #: The own times of a party, and the level of those who have them.
-LEVELS = {"own": "device", "updates": "device", "own part": "proxy"}
+OWN_TIME_LEVELS = {"own": "device", "updates": "device", "own part": "proxy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,58 +27,58 @@ class Standing:
     name: str
     part: str
     requests: int
-    difference: Difference
+    difference: PeerDifference
     interval: tuple[float, float]
     probability: float
 
 
-def by_evidence(families: Sequence[Family], verdict: Verdict, level: str) -> Floats:
+def measure_evidence(families: Sequence[Family], verdict: SuspectVerdict, level: str) -> FloatArray:
     """Return the largest deviate of each candidate of a level in all tests, -inf where none could tell.
 
     A node has at least that of its devices: one with a single device is not tested by itself.
     """
-    found = _largest(families, verdict, level)
+    found = _largest_deviates(families, verdict, level)
     members = next(each.members for each in families[-2].levels if each.name == level)
     if members is None:
         return found
-    of_devices = _largest(families, verdict, "device")
+    of_devices = _largest_deviates(families, verdict, "device")
     return np.array([max([own, *of_devices[list(each)]]) for own, each in zip(found, members, strict=True)])
 
 
-def _largest(families: Sequence[Family], verdict: Verdict, level: str) -> Floats:
+def _largest_deviates(families: Sequence[Family], verdict: SuspectVerdict, level: str) -> FloatArray:
     every = [
         np.nan_to_num(test.z, nan=-np.inf).max(axis=0)
         for family, tests in zip(families, verdict.tests, strict=True)
         for one, test in zip(family.levels, tests, strict=True)
         if one.name == level
     ]
-    largest: Floats = np.max(every, axis=0)
+    largest: FloatArray = np.max(every, axis=0)
     return largest
 
 
-def standings(
-    families: Sequence[Family], verdict: Verdict, name: Callable[[str, int], str]
+def rank_standings(
+    families: Sequence[Family], verdict: SuspectVerdict, name: Callable[[str, int], str]
 ) -> list[Standing]:
     """Return those with most evidence; ``name`` returns what a candidate of a level is called."""
     ranked = []
     for family, tests in zip(families, verdict.tests, strict=True):
-        if family.part not in LEVELS or family.windows or family.tail:
+        if family.part not in OWN_TIME_LEVELS or family.windows or family.tail:
             continue
         best = np.nan_to_num(tests[0].z, nan=-np.inf).max(axis=0)
         ranked += [(float(best[place]), family, int(place)) for place in np.flatnonzero(np.isfinite(best))]
     ranked.sort(key=lambda each: -each[0])
     found = []
-    for z, family, place in ranked[:MOST]:
+    for z, family, place in ranked[:MAX_STANDINGS]:
         mask = family.mask(family.levels[0], place)
         measured = family.difference(family.levels[0], place, POOLED)
         if not np.isnan(measured.median):
             found.append(
                 Standing(
-                    name(LEVELS[family.part], place),
+                    name(OWN_TIME_LEVELS[family.part], place),
                     family.part,
                     int(mask.sum()),
                     measured,
-                    interval(family.units, mask),
+                    measure_median_interval(family.units, mask),
                     upper_tail(z),
                 )
             )

@@ -12,28 +12,28 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from ssbench.results.observation import MAX_NUMBERS, Interval, Metric, Statsd
+from ssbench.results.observation import MAX_METRIC_NUMBERS, Metric, MetricInterval, Statsd
 
 #: Names that are kept; a Swift of a thousand devices sends some two thousand.
 MAX_NAMES = 4000
 #: Longer datagrams than this are not Swift's (bytes).
 MAX_DATAGRAM = 8192
 
-_LINE = re.compile(
+_STATSD_LINE = re.compile(
     rb"([A-Za-z0-9_.~%/+@-]{1,200}):(-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:e[+-]?[0-9]{1,2})?)\|(ms|c)"
     rb"(?:\|@([0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?))?"
 )
-_LARGEST = 1e15
+_MAX_VALUE = 1e15
 #: Timers are counted as if they were between these (ms), so that there are only this many buckets.
-_SHORTEST, _LONGEST = 2.0**-10, 2.0**20
-_SMALLEST_RATE = 1e-4
+_MIN_TIMER, _MAX_TIMER = 2.0**-10, 2.0**20
+_MIN_RATE = 1e-4
 _BUCKETS_A_DOUBLING = 16
 #: How object servers call the timers of PUTs, in ms for each kB; the device is between.
-_PUT, _TIMING = "object-server.PUT.", ".timing"
+_PUT_PREFIX, _TIMING_SUFFIX = "object-server.PUT.", ".timing"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StatsdValue:
     """A value: ms of a timer, or what a counter grew by; ``weight`` is how many such values it stands for."""
 
     name: str
@@ -42,46 +42,46 @@ class Line:
     weight: float
 
 
-def parse(line: bytes) -> Line | None:
+def parse_statsd_line(line: bytes) -> StatsdValue | None:
     """Return what a line says, None where it is not one of Swift's."""
-    match = _LINE.fullmatch(line)
+    match = _STATSD_LINE.fullmatch(line)
     if match is None:
         return None
     name, number, kind, sampled = match.groups()
     value, rate = float(number), float(sampled) if sampled else 1.0
     timer = kind == b"ms"
-    if not abs(value) <= _LARGEST or (timer and value < 0) or not _SMALLEST_RATE <= rate <= 1:
+    if not abs(value) <= _MAX_VALUE or (timer and value < 0) or not _MIN_RATE <= rate <= 1:
         return None
-    return Line(name.decode(), timer, value, 1 / rate)
+    return StatsdValue(name.decode(), timer, value, 1 / rate)
 
 
-def put_device(metric: Metric) -> tuple[str, str] | None:
+def split_put_metric(metric: Metric) -> tuple[str, str] | None:
     """Return what precedes Swift's own name of a metric, and the device whose PUTs it is of, if any."""
-    source, there, rest = metric.name.partition(_PUT)
-    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
+    source, there, rest = metric.name.partition(_PUT_PREFIX)
+    if not (there and metric.timer and rest.endswith(_TIMING_SUFFIX)) or rest == "errors.timing":
         return None
-    return source, rest.removesuffix(_TIMING)
+    return source, rest.removesuffix(_TIMING_SUFFIX)
 
 
-def bucket(value: float) -> int:
+def bucket_of(value: float) -> int:
     """Return the number of the bucket that a time belongs to (ms)."""
-    mantissa, exponent = math.frexp(min(max(value, _SHORTEST), _LONGEST))
+    mantissa, exponent = math.frexp(min(max(value, _MIN_TIMER), _MAX_TIMER))
     return exponent * _BUCKETS_A_DOUBLING + int((mantissa - 0.5) * 2 * _BUCKETS_A_DOUBLING)
 
 
-def middle(number: int) -> float:
+def bucket_middle(number: int) -> float:
     """Return the middle of a bucket (ms)."""
     exponent, step = divmod(number, _BUCKETS_A_DOUBLING)
     return math.ldexp(0.5 + (step + 0.5) / (2 * _BUCKETS_A_DOUBLING), exponent)
 
 
-def merged(intervals: tuple[Interval, ...], at: float = 0.0) -> Interval:
+def merge_intervals(intervals: tuple[MetricInterval, ...], at: float = 0.0) -> MetricInterval:
     """Return all of the intervals as one."""
     buckets: defaultdict[int, float] = defaultdict(float)
     for each in intervals:
         for number, count in each.buckets.items():
             buckets[number] += count
-    return Interval(
+    return MetricInterval(
         at,
         total=math.fsum(each.total for each in intervals),
         count=math.fsum(each.count for each in intervals),
@@ -89,13 +89,13 @@ def merged(intervals: tuple[Interval, ...], at: float = 0.0) -> Interval:
     )
 
 
-def percentile(interval: Interval, rank: float) -> float:
+def timer_percentile(interval: MetricInterval, rank: float) -> float:
     """Return the value, in ms, that ``rank`` percent of a timer's values do not exceed; NaN without any."""
     left = math.fsum(interval.buckets.values()) * rank / 100
     for number in sorted(interval.buckets):
         left -= interval.buckets[number]
         if left <= 1e-9:
-            return middle(number)
+            return bucket_middle(number)
     return math.nan
 
 
@@ -109,11 +109,11 @@ class _Cell:
     def size(self) -> int:
         return 1 + len(self.buckets)
 
-    def add(self, line: Line) -> None:
+    def add(self, line: StatsdValue) -> None:
         self.total += line.value * line.weight
         if line.timer:
             self.count += line.weight
-            self.buckets[bucket(line.value)] += line.weight
+            self.buckets[bucket_of(line.value)] += line.weight
 
     def merge(self, other: _Cell) -> None:
         self.total += other.total
@@ -134,13 +134,13 @@ class Aggregator:
     def datagram(self, data: bytes, at: float) -> None:
         """Receive a datagram of one or more lines that came ``at`` seconds after the beginning."""
         for text in data.splitlines() or [b""]:
-            line = parse(text)
+            line = parse_statsd_line(text)
             if line is None:
                 self._strange += 1
             else:
                 self._add(line, at)
 
-    def _add(self, line: Line, at: float) -> None:
+    def _add(self, line: StatsdValue, at: float) -> None:
         key = line.name, line.timer
         cells = self._cells.get(key)
         if cells is None:
@@ -157,7 +157,7 @@ class Aggregator:
         cell.add(line)
         self._size += len(cell.buckets)
         self._lines += 1
-        while self._size > MAX_NUMBERS and any(len(each) > 1 for each in self._cells.values()):
+        while self._size > MAX_METRIC_NUMBERS and any(len(each) > 1 for each in self._cells.values()):
             self._halve()
 
     def _halve(self) -> None:
@@ -181,7 +181,7 @@ class Aggregator:
                 name,
                 timer,
                 tuple(
-                    Interval(place * self.seconds, cell.total, cell.count, dict(cell.buckets))
+                    MetricInterval(place * self.seconds, cell.total, cell.count, dict(cell.buckets))
                     for place, cell in sorted(cells.items())
                 ),
             )

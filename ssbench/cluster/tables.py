@@ -8,25 +8,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster.addresses import Addresses
-from ssbench.cluster.culprits import Level
-from ssbench.cluster.doubts import doubts
-from ssbench.cluster.joined import NO_INDEX, OBJECT, OTHER, UPDATE, Joined
-from ssbench.cluster.kinds import Compared, Completeness
-from ssbench.cluster.parts import Parts, quantiles
-from ssbench.cluster.ranks import Difference, Floats, Places, Units, difference, distinct, pairs
-from ssbench.cluster.slowest import slowest
+from ssbench.cluster.addresses import NodeAddresses
+from ssbench.cluster.culprits import CandidateLevel
+from ssbench.cluster.doubts import describe_log_faults
+from ssbench.cluster.joined import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
+from ssbench.cluster.kinds import ComparedUnits, Completeness
+from ssbench.cluster.parts import OperationParts, median_and_p99
+from ssbench.cluster.ranks import (
+    FloatArray,
+    IntegerArray,
+    PeerDifference,
+    Units,
+    make_pairs,
+    measure_peer_difference,
+    sort_distinct,
+)
+from ssbench.cluster.slowest import find_slowest_operations
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Beyond this many candidates of one kind, only of those with most requests the difference is measured.
-_MEASURED = 100
-_HOT_PARTITIONS = 10
+_MAX_MEASURED = 100
+_MAX_PARTITIONS = 10
 #: Most devices of a partition that are named.
-_DEVICES = 5
+_MAX_DEVICES = 5
 #: A node may have no request for this many seconds.
-_QUIET = 10
+_QUIET_SECONDS = 10
 #: At most this many nodes whose logs begin late or end early are named.
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ class PartRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowOperation:
+class SlowRequest:
     """One operation: its parts in seconds, its proxy, and the slowest device and process; None if unknown.
 
     ``extra`` is how many servers it took beyond the usual number, ``handoffs`` how many handoffs the proxy
@@ -97,7 +105,7 @@ class SlowOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ServerRow:
     """A proxy, node, process, device or partition.
 
     ``seconds`` are (median, 99th percentile) of its own time by its log, ``latency`` those of the client in
@@ -111,31 +119,36 @@ class Row:
     errors: int
     seconds: tuple[float, float] | None
     latency: tuple[float, float] | None
-    longer: Difference | None = None
+    longer: PeerDifference | None = None
 
 
-def proxy_rows(joined: Joined, compared: Compared, level: Level) -> list[Row]:
+def make_proxy_rows(joined: JoinedRun, compared: ComparedUnits, level: CandidateLevel) -> list[ServerRow]:
     """Return a row for each proxy."""
     operations = joined.operations
     rows = []
     for place, name in enumerate(joined.proxies):
         mask = joined.proxy == place
         rows.append(
-            Row(
+            ServerRow(
                 name,
                 int(mask.sum()),
                 int((mask & operations.failed).sum()),
-                quantiles(joined.proxy_seconds[mask]),
-                quantiles(operations.latency[mask]),
-                _longer(compared.units, level, place),
+                median_and_p99(joined.proxy_seconds[mask]),
+                median_and_p99(operations.latency[mask]),
+                _measure_longer(compared.units, level, place),
             )
         )
-    return of_two(rows)
+    return keep_slower_of_two(rows)
 
 
-def server_rows(
-    joined: Joined, compared: Compared, level: Level, names: list[str], key: Places, evidence: Floats
-) -> list[Row]:
+def make_server_rows(
+    joined: JoinedRun,
+    compared: ComparedUnits,
+    level: CandidateLevel,
+    names: list[str],
+    key: IntegerArray,
+    evidence: FloatArray,
+) -> list[ServerRow]:
     """Return a row for each device or node; ``key`` is who it is in each line.
 
     Those with most evidence come first: of few requests, a large difference may be by chance.
@@ -144,26 +157,26 @@ def server_rows(
     at = np.flatnonzero(lines.of != OTHER)
     at = at[np.argsort(key[at], kind="stable")]
     groups = np.split(at, np.cumsum(np.bincount(key[at], minlength=len(names)))[:-1]) if names else []
-    most = sorted(range(len(names)), key=lambda place: -len(groups[place]))[:_MEASURED]
+    most = sorted(range(len(names)), key=lambda place: -len(groups[place]))[:_MAX_MEASURED]
     rows = []
     order = sorted((place for place in range(len(names)) if len(groups[place])), key=lambda at: -evidence[at])
     for place in order:
         group = groups[place]
-        took_part = distinct(lines.operation[group])
+        took_part = sort_distinct(lines.operation[group])
         rows.append(
-            Row(
+            ServerRow(
                 names[place],
                 len(took_part),
-                _failures(lines.status[group]),
-                quantiles(lines.seconds[group]),
-                quantiles(joined.operations.latency[took_part]),
-                _longer(compared.units, level, place) if place in most else None,
+                _count_failures(lines.status[group]),
+                median_and_p99(lines.seconds[group]),
+                median_and_p99(joined.operations.latency[took_part]),
+                _measure_longer(compared.units, level, place) if place in most else None,
             )
         )
-    return of_two(rows)
+    return keep_slower_of_two(rows)
 
 
-def of_two(rows: list[Row]) -> list[Row]:
+def keep_slower_of_two(rows: list[ServerRow]) -> list[ServerRow]:
     """Keep the difference of the slower one, where there are two: that of the other is the same, once more.
 
     Medians of skewed latencies can make both seem slower than the other.
@@ -178,46 +191,46 @@ def of_two(rows: list[Row]) -> list[Row]:
     ]
 
 
-def partition_rows(joined: Joined) -> list[Row]:
+def make_partition_rows(joined: JoinedRun) -> list[ServerRow]:
     """Return a row for each of the partitions with most requests, and which devices they are on."""
     lines = joined.lines
     mine = np.flatnonzero(lines.of == OBJECT)
-    did = pairs(lines.partition[mine], lines.operation[mine], len(joined.operations.code))
+    did = make_pairs(lines.partition[mine], lines.operation[mine], len(joined.operations.code))
     counts = np.bincount(did.unit, minlength=len(joined.partitions))
     rows = []
-    for place in np.argsort(-counts, kind="stable")[:_HOT_PARTITIONS].tolist():
+    for place in np.argsort(-counts, kind="stable")[:_MAX_PARTITIONS].tolist():
         if not counts[place]:
             break
         policy, number = joined.partitions[place]
         group = mine[lines.partition[mine] == place]
         devices = sorted({str(joined.devices[each]) for each in np.unique(lines.device[group])})
-        if len(devices) > _DEVICES:
-            devices[_DEVICES:] = [f"{len(devices) - _DEVICES} more"]
+        if len(devices) > _MAX_DEVICES:
+            devices[_MAX_DEVICES:] = [f"{len(devices) - _MAX_DEVICES} more"]
         rows.append(
-            Row(
+            ServerRow(
                 f"{number}{'' if policy < 0 else f' of policy {policy}'} ({', '.join(devices)})",
                 int(counts[place]),
-                _failures(lines.status[group]),
-                quantiles(lines.seconds[group]),
-                quantiles(joined.operations.latency[did.candidate[did.unit == place]]),
+                _count_failures(lines.status[group]),
+                median_and_p99(lines.seconds[group]),
+                median_and_p99(joined.operations.latency[did.candidate[did.unit == place]]),
             )
         )
     return rows
 
 
-def _failures(status: Places) -> int:
+def _count_failures(status: IntegerArray) -> int:
     return int(((status >= 500) | (status == 499)).sum())
 
 
-def _longer(units: Units, level: Level, place: int) -> Difference | None:
+def _measure_longer(units: Units, level: CandidateLevel, place: int) -> PeerDifference | None:
     mask = level.who.of(place, len(units))
     if not mask.any() or mask.all():
         return None
-    measured = difference(units, mask)
+    measured = measure_peer_difference(units, mask)
     return None if np.isnan(measured.median) else measured
 
 
-def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list[PartRow]:
+def make_part_rows(joined: JoinedRun, split: OperationParts, fine: npt.NDArray[np.bool_]) -> list[PartRow]:
     """Return a row for each operation; ``fine`` are the successes."""
     rows = []
     for operation in OPERATIONS.drawn:
@@ -227,20 +240,20 @@ def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list
                 PartRow(
                     operation.name,
                     int(mask.sum()),
-                    quantiles(joined.operations.latency[mask]),
-                    quantiles(split.client[mask]),
-                    quantiles(split.proxy[mask]),
-                    quantiles(split.backend[mask]),
+                    median_and_p99(joined.operations.latency[mask]),
+                    median_and_p99(split.client[mask]),
+                    median_and_p99(split.proxy[mask]),
+                    median_and_p99(split.backend[mask]),
                     int((split.extra[mask] > 0).sum()),
                 )
             )
     return rows
 
 
-def slowest_rows(joined: Joined, split: Parts, suspects: set[str]) -> list[SlowOperation]:
+def make_slowest_rows(joined: JoinedRun, split: OperationParts, suspects: set[str]) -> list[SlowRequest]:
     """Return the successes that took longest, and where their time went; ``suspects`` are names."""
     rows = []
-    places = slowest(joined.operations.latency)
+    places = find_slowest_operations(joined.operations.latency)
     theirs = np.flatnonzero(np.isin(joined.lines.operation, places))
     for place in places.tolist():
         line = int(split.slowest[place])
@@ -248,12 +261,12 @@ def slowest_rows(joined: Joined, split: Parts, suspects: set[str]) -> list[SlowO
         own = theirs[joined.lines.operation[theirs] == place]
         took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
         rows.append(
-            SlowOperation(
+            SlowRequest(
                 OPERATIONS[joined.operations.code[place]].name,
                 float(joined.operations.latency[place]),
-                _known(split.client[place]),
-                _known(split.proxy[place]),
-                _known(split.backend[place]),
+                _none_if_unknown(split.client[place]),
+                _none_if_unknown(split.proxy[place]),
+                _none_if_unknown(split.backend[place]),
                 proxy,
                 None if line == NO_INDEX else str(joined.devices[joined.lines.device[line]]),
                 None if line == NO_INDEX else str(joined.processes[joined.lines.process[line]]),
@@ -266,12 +279,12 @@ def slowest_rows(joined: Joined, split: Parts, suspects: set[str]) -> list[SlowO
     return rows
 
 
-def _known(seconds: float) -> float | None:
+def _none_if_unknown(seconds: float) -> float | None:
     return None if np.isnan(seconds) else float(seconds)
 
 
-def error_rows(
-    counts: Counter[tuple[str, str, str, str]], addresses: Addresses
+def make_error_rows(
+    counts: Counter[tuple[str, str, str, str]], addresses: NodeAddresses
 ) -> list[tuple[str, str, int]]:
     """Return kind, device and number of errors; devices are called as in the logs where that is known."""
     rows = []
@@ -282,7 +295,7 @@ def error_rows(
     return rows
 
 
-def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool_]) -> Coverage:
+def measure_coverage(joined: JoinedRun, complete: Completeness, usable: npt.NDArray[np.bool_]) -> Coverage:
     """Count what the logs mention; ``usable`` operations are compared with each other."""
     operations = joined.operations
     fine = ~operations.failed
@@ -307,11 +320,11 @@ def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool
         duplicates=joined.duplicates,
         reasons=[],
     )
-    facts.reasons.extend(_reasons(joined, facts, complete.found))
+    facts.reasons.extend(_explain_missing(joined, facts, complete.found))
     return facts
 
 
-def _reasons(joined: Joined, facts: Coverage, found: Places) -> list[str]:
+def _explain_missing(joined: JoinedRun, facts: Coverage, found: IntegerArray) -> list[str]:
     """Tell likely reasons of what is missing."""
     reasons = []
     good = facts.operations - facts.failed
@@ -338,12 +351,12 @@ def _reasons(joined: Joined, facts: Coverage, found: Places) -> list[str]:
         reasons.append(
             "cut lines: log_max_line_length, or the largest message of the log server, is too small"
         )
-    reasons += doubts(joined)
+    reasons += describe_log_faults(joined)
     missing = min(facts.with_proxy, facts.complete) < 0.99 * good
-    return [*reasons, *_ends(joined, missing=missing)]
+    return [*reasons, *_explain_log_ends(joined, missing=missing)]
 
 
-def _ends(joined: Joined, *, missing: bool) -> list[str]:
+def _explain_log_ends(joined: JoinedRun, *, missing: bool) -> list[str]:
     """Tell which logs do not reach from the beginning of the run to its end, all files of a node together.
 
     With ``missing`` lines those of single nodes are named too; else they had nothing to do, it seems.
@@ -357,7 +370,7 @@ def _ends(joined: Joined, *, missing: bool) -> list[str]:
         return []
     late = {node: min(moments) - began for node, moments in spans.items()}
     early = {node: ended - max(moments) for node, moments in spans.items()}
-    patience = max(_QUIET, 0.1 * (ended - began))
+    patience = max(_QUIET_SECONDS, 0.1 * (ended - began))
     reasons = []
     for gaps, verb, what, hint in (
         (late, "begin", "after", "give the rotated files too"),
@@ -368,7 +381,7 @@ def _ends(joined: Joined, *, missing: bool) -> list[str]:
         elif missing:
             reasons.extend(
                 f"the log of {node} {verb}s {gap} s {what} the run: {hint}"
-                for node, gap in sorted(gaps.items(), key=lambda each: -each[1])[:_NAMED]
+                for node, gap in sorted(gaps.items(), key=lambda each: -each[1])[:_MAX_NAMED]
                 if gap > patience
             )
     return reasons

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from ssbench.cluster.records import Attribution, Finding, Lead
-from ssbench.cluster.sentences import any_of, count, listed, sentence, signed
+from ssbench.cluster.records import Attribution, Lead, LogFinding
+from ssbench.cluster.sentences import (
+    describe_finding,
+    format_count_of,
+    format_signed_duration,
+    list_names,
+    name_any_of,
+)
 from ssbench.cluster.tables import Coverage
-from ssbench.document.units import duration, share
+from ssbench.document.units import format_latency, format_share
 
 #: With more than this share of the operations incomplete, an all-clear would be false.
-_FEW_INCOMPLETE = 0.01
+_MAX_INCOMPLETE_SHARE = 0.01
 
 #: Where devices take part in more than this share of the writes, two are in all of them.
-_MOST_OF_WRITES = 0.5
+_MIN_SHARE_OF_WRITES = 0.5
 
 #: What an all-clear begins with, and what follows where some could not be compared.
-CLEAR, _SOME = "No server is slower than its peers", ", of those that can be compared,"
+ALL_CLEAR, _SOME_COMPARED = "No server is slower than its peers", ", of those that can be compared,"
 #: Times by a server's own clock, which a generator that is late does not change.
-_OWN_CLOCK = ("own", "reads", "deletes", "updates", "lookups", "account updates", "last", "own part")
+_OWN_CLOCK_PARTS = ("own", "reads", "deletes", "updates", "lookups", "account updates", "last", "own part")
 #: What those take longer who are nearest to being suspects.
-_LEADS = {
+_LEAD_PHRASES = {
     "own": "in reads and deletes",
     "reads": "in reads",
     "deletes": "in deletes",
@@ -29,49 +35,49 @@ _LEADS = {
 }
 
 #: What the tables mean by longer.
-LONGER = (
+LONGER_NOTE = (
     "own: by its own log; client: operations that it took part in; longer: the median difference of these to"
     " operations of the same kind without it, and of two the slower one's to the other's, significant or"
     " not: only what is listed above stands out"
 )
 
 #: How to read the slowest operations.
-SLOWEST = (
+SLOWEST_NOTE = (
     "The slowest server of a write is often a healthy one, which waited for the others: the slow ones are"
     " named above, from all operations."
 )
 
 
-def answer(attribution: Attribution) -> list[str]:
+def describe_attribution(attribution: Attribution) -> list[str]:
     """Return the findings as sentences; never empty. What could not be compared comes last."""
     findings = sorted(attribution.findings, key=lambda finding: finding.kind == "inconclusive")
-    certain = [each for each in findings if attribution.overload and is_certain(each)]
-    sentences = [sentence(finding) for finding in findings if finding not in certain]
+    certain = [each for each in findings if attribution.overload and is_certain_finding(each)]
+    sentences = [describe_finding(finding) for finding in findings if finding not in certain]
     coverage = attribution.coverage
     if not coverage.compared:
         return [*sentences, "Inconclusive: no operation has all its object servers' lines."]
     good = coverage.operations - coverage.failed
     lack_proxy = good - coverage.with_proxy
-    if lack_proxy > _FEW_INCOMPLETE * good:
+    if lack_proxy > _MAX_INCOMPLETE_SHARE * good:
         sentences.append(
-            f"{share(lack_proxy, good)} of the operations lack a line of a proxy: what is slow in a proxy"
+            f"{format_share(lack_proxy, good)} of the operations lack a line of a proxy: what is slow in a proxy"
             " without a log, or on the way to it, cannot be told."
         )
-    if coverage.incomplete > _FEW_INCOMPLETE * good:
+    if coverage.incomplete > _MAX_INCOMPLETE_SHARE * good:
         sentences.append(
-            f"{share(coverage.incomplete, good)} of the operations lack a line of an object server: what is"
+            f"{format_share(coverage.incomplete, good)} of the operations lack a line of an object server: what is"
             " slow in a server without a log cannot be seen in its own times."
-            + (f" No log is of {listed(attribution.unlogged)}." if attribution.unlogged else "")
+            + (f" No log is of {list_names(attribution.unlogged)}." if attribution.unlogged else "")
         )
-    if is_clear(attribution):
-        sentences.insert(0, outcome(attribution))
+    if is_all_clear(attribution):
+        sentences.insert(0, describe_all_clear(attribution))
         if _lacks_updates(attribution):
             sentences.append(
                 "No line of a container server tells of an object: one that makes writes slow cannot be seen."
             )
-        if sentences[0].startswith(CLEAR) and attribution.in_writes > _MOST_OF_WRITES:
+        if sentences[0].startswith(ALL_CLEAR) and attribution.in_writes > _MIN_SHARE_OF_WRITES:
             sentences.append(
-                f"A device takes part in {share(attribution.in_writes)} of the writes: two that are slow in"
+                f"A device takes part in {format_share(attribution.in_writes)} of the writes: two that are slow in"
                 " writes alone, at once, hide each other."
             )
     if not attribution.overload:
@@ -79,15 +85,15 @@ def answer(attribution: Attribution) -> list[str]:
     held = "The servers' own clocks show this, so that it holds in spite of what follows. " if certain else ""
     first, *more = attribution.overload
     doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
-    return [*map(sentence, certain), doubt, *more, *sentences]
+    return [*map(describe_finding, certain), doubt, *more, *sentences]
 
 
-def is_certain(finding: Finding) -> bool:
+def is_certain_finding(finding: LogFinding) -> bool:
     """Whether a server's own clock shows it, so that it does not depend on the load generator."""
-    return finding.kind in ("slow", "unfelt") and finding.part in _OWN_CLOCK
+    return finding.kind in ("slow", "unfelt") and finding.part in _OWN_CLOCK_PARTS
 
 
-def is_clear(attribution: Attribution) -> bool:
+def is_all_clear(attribution: Attribution) -> bool:
     """Whether nothing stands out: nothing that could be compared is slow or broken."""
     return all(finding.kind == "inconclusive" for finding in attribution.findings)
 
@@ -96,11 +102,11 @@ def _lacks_updates(attribution: Attribution) -> bool:
     return attribution.in_writes > 0 and not attribution.coverage.updates
 
 
-def outcome(attribution: Attribution) -> str:
+def describe_all_clear(attribution: Attribution) -> str:
     """Return the answer in few words where nothing stands out."""
     coverage = attribution.coverage
     good = coverage.operations - coverage.failed
-    if max(coverage.incomplete, good - coverage.with_proxy) > _FEW_INCOMPLETE * good:
+    if max(coverage.incomplete, good - coverage.with_proxy) > _MAX_INCOMPLETE_SHARE * good:
         return "Inconclusive: no outlier was found, but logs are missing."
     if attribution.overload:
         return "Inconclusive: no outlier was found, but the load generator was overloaded."
@@ -109,7 +115,7 @@ def outcome(attribution: Attribution) -> str:
     is_part = attribution.findings or _lacks_updates(attribution)
     at_end, proxies = attribution.detectable_at_end, attribution.detectable_of_proxies
     limits = [
-        f"{duration(least)} ({of})"
+        f"{format_latency(least)} ({of})"
         for least, of in (
             (attribution.detectable, "reads and deletes"),
             (at_end, "end of writes"),
@@ -124,29 +130,29 @@ def outcome(attribution: Attribution) -> str:
     if not proxies and len(attribution.proxies) > 1:
         not_told.append("in a proxy")
     return (
-        f"{CLEAR}{_SOME if is_part else ''} by more than {any_of(limits)}: so much is found in 9 of 10 such"
+        f"{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than {name_any_of(limits)}: so much is found in 9 of 10 such"
         f" runs ({attribution.comparisons:,} comparisons)."
-        + (f" What is slow {any_of(not_told)} would not be found, of so few." if not_told else "")
+        + (f" What is slow {name_any_of(not_told)} would not be found, of so few." if not_told else "")
         + " What slows all alike (memcached, network, disks that are all slow) is not seen so."
-        + _lead(attribution.lead)
+        + _describe_lead(attribution.lead)
     )
 
 
-def _lead(lead: Lead | None) -> str:
+def _describe_lead(lead: Lead | None) -> str:
     """Return who is nearest to being slow, as what is to be looked at in a longer run."""
     if lead is None:
         return ""
-    longer = signed(max(lead.difference.median, lead.difference.mean))
-    where = _LEADS.get(lead.part, f"in {lead.group or 'requests'} with it")
+    longer = format_signed_duration(max(lead.difference.median, lead.difference.mean))
+    where = _LEAD_PHRASES.get(lead.part, f"in {lead.group or 'requests'} with it")
     return f" Nearest to being one: {lead.name}, {longer} {where}; a longer run would tell."
 
 
-def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
+def list_coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     """Return what was counted, and how many."""
     good = coverage.operations - coverage.failed
 
     def of_good(number: int) -> str:
-        return f"{number:,}" + (f" ({share(number, good)})" if good else "")
+        return f"{number:,}" + (f" ({format_share(number, good)})" if good else "")
 
     return [
         ("operations", f"{coverage.operations:,}, {coverage.failed:,} failed"),
@@ -157,7 +163,7 @@ def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     ]
 
 
-def sampled(operations: int, results: int) -> str | None:
+def describe_sample(operations: int, results: int) -> str | None:
     """Say that the operations are a sample of the results of a run; None where they are all of them."""
     if operations == results:
         return None
@@ -167,7 +173,7 @@ def sampled(operations: int, results: int) -> str | None:
     )
 
 
-def coverage_notes(coverage: Coverage) -> list[str]:
+def list_coverage_notes(coverage: Coverage) -> list[str]:
     """Return what is missing or left out, and likely reasons."""
     counts = (
         (
@@ -185,7 +191,7 @@ def coverage_notes(coverage: Coverage) -> list[str]:
         (coverage.cut, "line", "cut or of an unknown layout: not used"),
         (coverage.duplicates, "line", "more than once: used once"),
     )
-    notes = [f"{count(number, noun)} {what}" for number, noun, what in counts if number]
-    if sentence := sampled(coverage.operations, coverage.results):
+    notes = [f"{format_count_of(number, noun)} {what}" for number, noun, what in counts if number]
+    if sentence := describe_sample(coverage.operations, coverage.results):
         notes.insert(0, sentence)
     return [*notes, *coverage.reasons]

@@ -10,16 +10,16 @@ import numpy as np
 
 from ssbench.base.measures import PerhapsSeconds
 from ssbench.cluster.culprits import Family
-from ssbench.cluster.ranks import Floats, Places, excess
-from ssbench.cluster.standings import LEVELS
+from ssbench.cluster.ranks import FloatArray, IntegerArray, measure_excess
+from ssbench.cluster.standings import OWN_TIME_LEVELS
 
 #: A run is shown in at most this many slices, with so many times of each server in a slice, on average.
-_SLICES = 16
-_ENOUGH = 5
+_MAX_TIMELINE_SLICES = 16
+_MIN_IN_TIMELINE_SLICE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class ServerTimeline:
     """One server's own times (``part``) in each slice of the run.
 
     ``longer`` is by how much they were longer than the median of all servers' of the same kind, in seconds:
@@ -43,7 +43,7 @@ class Timelines:
     """Those of all servers; ``edges`` are the ends of slices, in seconds since the run's first result."""
 
     edges: list[float]
-    servers: list[Timeline]
+    servers: list[ServerTimeline]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +51,22 @@ class OwnTimes:
     """Times of one part: who had each, when that was (seconds since 1970), and what is to be shown of it."""
 
     part: str
-    who: Places
-    moment: Floats
-    beyond: Floats
+    who: IntegerArray
+    moment: FloatArray
+    beyond: FloatArray
 
 
-def of_families(families: Sequence[Family], ended: Floats) -> Iterator[OwnTimes]:
+def own_times_of_families(families: Sequence[Family], ended: FloatArray) -> Iterator[OwnTimes]:
     """Yield the own times of devices and proxies; ``ended`` is when each operation of the run did."""
     for family in families:
-        if family.part not in LEVELS or family.windows or family.tail:
+        if family.part not in OWN_TIME_LEVELS or family.windows or family.tail:
             continue
         who = family.levels[0].who
-        beyond = excess(family.units, np.zeros(len(family.units), np.bool_))
+        beyond = measure_excess(family.units, np.zeros(len(family.units), np.bool_))
         yield OwnTimes(family.part, who.candidate, ended[family.operation[who.unit]], beyond[who.unit])
 
 
-def timelines(
+def make_timelines(
     own: Sequence[OwnTimes], run: tuple[float, float], name: Callable[[str, int], str]
 ) -> Timelines:
     """Divide a run (from its first result to its last) and show each server in each slice.
@@ -74,29 +74,29 @@ def timelines(
     ``name`` returns what a candidate of a level is called. There are none where moments are not known, or
     where there is too little to tell one slice from another.
     """
-    known = [each for each in map(_known, own) if len(each.who)]
+    known = [each for each in map(_select_known, own) if len(each.who)]
     each_has = [len(one.who) / len(np.unique(one.who)) for one in known]
-    count = min(_SLICES, int(max(each_has, default=0.0) // _ENOUGH))
+    count = min(_MAX_TIMELINE_SLICES, int(max(each_has, default=0.0) // _MIN_IN_TIMELINE_SLICE))
     if count < 2 or not run[1] > run[0]:
         return Timelines([], [])
     edges = np.linspace(0.0, run[1] - run[0], count + 1)
     found = [
-        Timeline(name(LEVELS.get(one.part, "device"), who), one.part, times, longer)
+        ServerTimeline(name(OWN_TIME_LEVELS.get(one.part, "device"), who), one.part, times, longer)
         for one in known
-        for who, times, longer in _slices(
+        for who, times, longer in _divide_times(
             one, np.searchsorted(edges[1:-1], one.moment - run[0], "right"), count
         )
     ]
     return Timelines(edges.tolist(), found)
 
 
-def _known(own: OwnTimes) -> OwnTimes:
+def _select_known(own: OwnTimes) -> OwnTimes:
     known = ~np.isnan(own.moment) & ~np.isnan(own.beyond)
     return OwnTimes(own.part, own.who[known], own.moment[known], own.beyond[known])
 
 
-def _slices(
-    own: OwnTimes, place: Places, count: int
+def _divide_times(
+    own: OwnTimes, place: IntegerArray, count: int
 ) -> Iterator[tuple[int, list[int], list[PerhapsSeconds]]]:
     """Yield who it is, and the number of times and the median in each slice."""
     cell = own.who.astype(np.int64) * count + place

@@ -11,65 +11,65 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster import culprits, kinds, parts
-from ssbench.cluster.addresses import Addresses, ip_of
-from ssbench.cluster.evidence import Usable
-from ssbench.cluster.joined import NO_INDEX, OBJECT, OTHER, Device, Joined
+from ssbench.cluster.addresses import NodeAddresses, ip_of_address
+from ssbench.cluster.evidence import UsableOperations
+from ssbench.cluster.joined import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
 from ssbench.cluster.kinds import READS, Completeness
-from ssbench.cluster.moments import Stretch, course, stretch
+from ssbench.cluster.moments import Stretch, find_stretch, measure_course
 from ssbench.cluster.ranks import (
-    Places,
+    IntegerArray,
     Units,
     binomial_tail,
-    deviates,
-    difference,
-    distinct,
-    excess,
-    interval,
-    pairs,
+    make_pairs,
+    measure_deviates,
+    measure_excess,
+    measure_median_interval,
+    measure_peer_difference,
+    sort_distinct,
     upper_tail,
 )
-from ssbench.cluster.records import Finding
-from ssbench.cluster.replicas import Replicas
-from ssbench.statistics.latencies import plain
-from ssbench.statistics.stalls import Gaps
+from ssbench.cluster.records import LogFinding
+from ssbench.cluster.replicas import WriteReplicas
+from ssbench.statistics.latencies import select_latencies
+from ssbench.statistics.stalls import GapTracker
 
 #: So few late replicas are no habit.
-_HABIT = 5
+_MIN_LATE_REPLICAS = 5
 #: Kinds of errors that proxies log of a device, and from how many devices on a server is spoken of as one.
-_LOGGED = ("timeout", "connection", "error", "507", "limited")
-_SEVERAL = 2
+_LOGGED_ERRORS = ("timeout", "connection", "error", "507", "limited")
+_MIN_DEVICES_OF_SERVER = 2
 
 
 #: When the run was, in seconds since 1970.
-Run = tuple[float, float]
+RunPeriod = tuple[float, float]
 
 
-def late(joined: Joined, run: Run) -> list[Finding]:
+def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
     """Return the devices whose replicas of writes are late more often than the others'."""
-    counted, lines = parts.late(joined), joined.lines
+    counted, lines = parts.find_late_replicas(joined), joined.lines
     found = []
     for place in np.flatnonzero(counted.counts):
         tail = binomial_tail(
             int(counted.counts.sum()), float(counted.shares[place]), int(counted.counts[place])
         )
-        if counted.counts[place] >= _HABIT and tail * len(counted.counts) < culprits.ALPHA:
+        if counted.counts[place] >= _MIN_LATE_REPLICAS and tail * len(counted.counts) < culprits.ALPHA:
             operation = lines.operation[counted.lines[lines.device[counted.lines] == place]]
             found.append(
-                Finding(
+                LogFinding(
                     "late",
                     "device",
                     str(joined.devices[place]),
                     requests=int(counted.counts[place]),
-                    share=_share(joined, operation),
+                    share=_share_of_operations(joined, operation),
                     probability=min(tail * len(counted.counts), 1.0),
                     seconds=float(counted.waited[place]),
-                    stretch=stretch(joined.operations.ended[operation], run),
+                    stretch=find_stretch(joined.operations.ended[operation], run),
                 )
             )
     return found
 
 
-def given_up(joined: Joined, run: Run, named: Collection[str]) -> list[Finding]:
+def find_given_up_replicas(joined: JoinedRun, run: RunPeriod, named: Collection[str]) -> list[LogFinding]:
     """Return the devices with replicas of successful writes that proxies gave up, beside the ``named``."""
     lines, operations = joined.lines, joined.operations
     at = np.flatnonzero((lines.of == OBJECT) & (lines.status == 499) & ~operations.failed[lines.operation])
@@ -77,35 +77,40 @@ def given_up(joined: Joined, run: Run, named: Collection[str]) -> list[Finding]:
     for place in np.unique(lines.device[at]).tolist():
         operation = lines.operation[at[lines.device[at] == place]]
         name = str(joined.devices[place])
-        if len(operation) >= _HABIT and name not in named:
-            share, when = _share(joined, operation), stretch(operations.ended[operation], run)
-            found.append(Finding("499", "device", name, requests=len(operation), share=share, stretch=when))
+        if len(operation) >= _MIN_LATE_REPLICAS and name not in named:
+            share, when = (
+                _share_of_operations(joined, operation),
+                find_stretch(operations.ended[operation], run),
+            )
+            found.append(
+                LogFinding("499", "device", name, requests=len(operation), share=share, stretch=when)
+            )
     return sorted(found, key=lambda each: -each.requests)
 
 
-def stalls(joined: Joined, run: Run) -> list[Finding]:
+def find_complete_stalls(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
     """Tell when no operation ended though some were under way: what all wait for is no outlier."""
     operations = joined.operations
     known = ~np.isnan(operations.ended)
     if not known.any():
         return []
     ended, latency = operations.ended[known], operations.latency[known]
-    gaps = Gaps()
+    gaps = GapTracker()
     gaps.add(ended, ended - latency)
-    found = gaps.stalls(*run, plain(latency[latency > 0]), None)
+    found = gaps.stalls(*run, select_latencies(latency[latency > 0]), None)
     if not found:
         return []
     longest = max(found, key=lambda each: each.seconds)
     between = Stretch(longest.start, longest.start + longest.seconds, run[1] - run[0])
-    return [Finding("stall", "", "", requests=len(found), seconds=longest.seconds, stretch=between)]
+    return [LogFinding("stall", "", "", requests=len(found), seconds=longest.seconds, stretch=between)]
 
 
-def _share(joined: Joined, operation: Places) -> float:
+def _share_of_operations(joined: JoinedRun, operation: IntegerArray) -> float:
     """Return in which share of the operations something was, by the places of these, some more than once."""
-    return len(distinct(operation)) / max(len(joined.operations.code), 1)
+    return len(sort_distinct(operation)) / max(len(joined.operations.code), 1)
 
 
-def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
+def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[LogFinding]:
     """Return the devices that answered 507, and those of which the proxies logged errors, each once."""
     lines, ended = joined.lines, joined.operations.ended
     full = np.flatnonzero(lines.status == 507)
@@ -117,10 +122,10 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
     between: dict[str, list[int]] = {}
     members: dict[str, list[str]] = {}
     counted = joined.errors + joined.other_errors
-    whole = _of_whole_servers(counted, addresses)
+    whole = _find_whole_servers(counted, addresses)
     for key, count in counted.items():
         kind, server, address, device = key
-        if address and kind in _LOGGED:
+        if address and kind in _LOGGED_ERRORS:
             where = f"{address}/{device}" if device else address
             name = addresses.name(address, device, server) or f"{server} server {where}".strip()
             if server_name := whole.get(address):
@@ -130,38 +135,40 @@ def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
             logged.setdefault(name, Counter())[words] += count
             between.setdefault(name, []).extend(joined.error_places.get(key, ()))
     found = []
-    served = _served(joined)
+    served = _count_served(joined)
     for name, each in logged.items():
         operation = answered.get(name)
         found.append(
-            Finding(
+            LogFinding(
                 "error" if operation is None else "507",
                 "device",
                 name,
                 requests=each.total() if operation is None else len(operation),
-                share=None if operation is None else _share(joined, operation),
-                detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
+                share=None if operation is None else _share_of_operations(joined, operation),
+                detail=", ".join(f"{words} {_format_times(count)}" for words, count in each.most_common()),
                 members=sorted(set(members.get(name, ()))),
-                stretch=stretch(ended[between[name] if operation is None else operation], run),
+                stretch=find_stretch(ended[between[name] if operation is None else operation], run),
                 served=None if operation is None else served.get(name, 0),
             )
         )
     found.sort(key=lambda each: (each.kind, -each.requests))
     asked = np.flatnonzero(joined.handoffs > 0)
     if len(asked):
-        share, when = _share(joined, asked), stretch(ended[asked], run)
-        found.append(Finding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
+        share, when = _share_of_operations(joined, asked), find_stretch(ended[asked], run)
+        found.append(LogFinding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
     return found
 
 
-def _served(joined: Joined) -> dict[str, int]:
+def _count_served(joined: JoinedRun) -> dict[str, int]:
     """Count the requests that each device served."""
     lines = joined.lines
     counts = np.bincount(lines.device[lines.status < 300], minlength=len(joined.devices))
     return {str(device): int(count) for device, count in zip(joined.devices, counts, strict=True)}
 
 
-def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: Run) -> list[Finding]:
+def find_missed_updates(
+    joined: JoinedRun, addresses: NodeAddresses, replicas: WriteReplicas, run: RunPeriod
+) -> list[LogFinding]:
     """Return the container servers that did not take updates of objects, by the object servers' errors.
 
     A few such errors come with any busy cluster. How long proxies waited is that of the writes concerned.
@@ -171,64 +178,68 @@ def not_updated(joined: Joined, addresses: Addresses, replicas: Replicas, run: R
     found = []
     for key, count in joined.errors.items():
         kind, server, address, device = key
-        if kind == "update" and count >= _HABIT:
+        if kind == "update" and count >= _MIN_LATE_REPLICAS:
             # One write may have several: its replicas may tell the same server. Some writes failed.
             places = joined.not_updated.get((address, device), np.zeros(0, np.int64))
             places = places[written[places]]
             waited = replicas.beyond_quorum(places)
             found.append(
-                Finding(
+                LogFinding(
                     "update",
                     "device",
                     addresses.name(address, device, server) or f"{server} server {address}/{device}",
                     requests=count,
                     share=len(places) / max(int(written.sum()), 1),
                     waited=None if math.isnan(waited) else waited,
-                    stretch=stretch(operations.ended[list(joined.error_places.get(key, ()))], run),
+                    stretch=find_stretch(operations.ended[list(joined.error_places.get(key, ()))], run),
                 )
             )
     return sorted(found, key=lambda each: -each.requests)
 
 
-def called_slow(joined: Joined) -> list[Finding]:
+def find_devices_called_slow(joined: JoinedRun) -> list[LogFinding]:
     """Return the devices whose object servers call requests slow, and which part of them took longest.
 
     A few such requests are no habit: they do not make a healthy device remarkable.
     """
     found = []
     for (node, device, part), count in joined.slow.items():
-        if not part and count >= _HABIT:
+        if not part and count >= _MIN_LATE_REPLICAS:
             parts = {name: ms for (*who, name), ms in joined.slow.items() if who == [node, device] and name}
             total = sum(parts.values()) / 1000
             longest = max(parts, key=lambda name: parts[name], default="")
             detail = f"{longest} {parts[longest] / 1000:.1f} s" if longest else ""
             name = str(Device(node, "object", device))
-            found.append(Finding("called slow", "device", name, requests=count, seconds=total, detail=detail))
+            found.append(
+                LogFinding("called slow", "device", name, requests=count, seconds=total, detail=detail)
+            )
     return sorted(found, key=lambda each: -(each.seconds or 0.0))
 
 
-def without_memcached(joined: Joined, run: Run) -> list[Finding]:
+def find_memcached_failures(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
     """Tell of a memcached that did not answer proxies; every request then asks further servers."""
     errors = {key: count for key, count in joined.errors.items() if key[0] == "memcached"}
-    if sum(errors.values()) < _HABIT:
+    if sum(errors.values()) < _MIN_LATE_REPLICAS:
         return []
     ended = joined.operations.ended
     places = [place for key in errors for place in joined.error_places.get(key, ())]
     asked = joined.lines.operation[joined.lines.of == OTHER]
     return [
-        Finding(
+        LogFinding(
             "memcached",
             "",
             min(address for _, _, address, _ in errors),
             same=sorted(address for _, _, address, _ in errors)[1:],
             requests=sum(errors.values()),
-            share=_share(joined, asked),
-            stretch=stretch(ended[places], run),
+            share=_share_of_operations(joined, asked),
+            stretch=find_stretch(ended[places], run),
         )
     ]
 
 
-def _of_whole_servers(counted: Counter[tuple[str, str, str, str]], addresses: Addresses) -> dict[str, str]:
+def _find_whole_servers(
+    counted: Counter[tuple[str, str, str, str]], addresses: NodeAddresses
+) -> dict[str, str]:
     """Return the names of the servers that did not answer for several devices, by address."""
     devices: dict[str, set[str]] = {}
     servers: dict[str, str] = {}
@@ -237,18 +248,18 @@ def _of_whole_servers(counted: Counter[tuple[str, str, str, str]], addresses: Ad
         if kind in ("connection", "timeout") and device:
             devices.setdefault(address, set()).add(device)
             servers[address] = server
-        elif kind in _LOGGED and kind != "limited":
+        elif kind in _LOGGED_ERRORS and kind != "limited":
             others.add(address)
     found = {}
     for address, names in devices.items():
-        if len(names) >= _SEVERAL and address not in others:
+        if len(names) >= _MIN_DEVICES_OF_SERVER and address not in others:
             known = (addresses.name(address, device, servers[address]) for device in sorted(names))
             node = next((name.rpartition(" on ")[2] for name in known if name), None)
             found[address] = f"{servers[address]} server {f'on {node}' if node else address}"
     return found
 
 
-def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> list[str]:
+def find_unlogged_servers(joined: JoinedRun, addresses: NodeAddresses, by_ring: Iterable[str]) -> list[str]:
     """Return the servers without a log that errors of proxies, other servers, recon or the ring name."""
     named = {
         address: None
@@ -257,30 +268,36 @@ def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> li
     }
     placed = (address for address in by_ring if addresses.node(address) is None)
     found = dict.fromkeys([*addresses.unlogged, *named, *placed])
-    with_port = {ip_of(address) for address in found}
+    with_port = {ip_of_address(address) for address in found}
     return [address for address in found if address not in with_port]
 
 
-def _times(count: int) -> str:
+def _format_times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def missing(
-    joined: Joined, usable: Usable, complete: Completeness, run: Run, silent: Sequence[str] = ()
-) -> list[Finding]:
+def find_missing_lines(
+    joined: JoinedRun,
+    usable: UsableOperations,
+    complete: Completeness,
+    run: RunPeriod,
+    silent: Sequence[str] = (),
+) -> list[LogFinding]:
     """Tell whether requests of which a storage server or the proxy left no line take longer than others.
 
     ``silent`` are servers whose logs are there, though they may not have answered.
     """
     reads_of_one = usable.first_try & ~complete.concurrent
-    servers = _without_lines("device", joined, np.flatnonzero(reads_of_one), ~complete.complete, run)
+    servers = _compare_lacking_lines("device", joined, np.flatnonzero(reads_of_one), ~complete.complete, run)
     return [
         *(replace(each, members=list(silent)) for each in servers),
-        *_without_lines("proxy", joined, np.flatnonzero(usable.first_try), joined.proxy == NO_INDEX, run),
+        *_compare_lacking_lines(
+            "proxy", joined, np.flatnonzero(usable.first_try), joined.proxy == NO_INDEX, run
+        ),
     ]
 
 
-def silent(joined: Joined, addresses: Addresses) -> list[str]:
+def find_silent_devices(joined: JoinedRun, addresses: NodeAddresses) -> list[str]:
     """Return the devices of object servers that did not answer though their log is given.
 
     That is by the proxies' errors, or else the logs that have no line of the run.
@@ -296,32 +313,34 @@ def silent(joined: Joined, addresses: Addresses) -> list[str]:
     return sorted(names) or sorted(files)
 
 
-def _without_lines(
-    level: str, joined: Joined, at: Places, lacks: npt.NDArray[np.bool_], run: Run
-) -> list[Finding]:
+def _compare_lacking_lines(
+    level: str, joined: JoinedRun, at: IntegerArray, lacks: npt.NDArray[np.bool_], run: RunPeriod
+) -> list[LogFinding]:
     """Compare those of some operations that lack a line with the others of their kind."""
     operations, without = joined.operations, lacks[at]
     if not without.any() or without.all():
         return []
-    stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
+    stratum = kinds.number_strata((operations.code[at], joined.policy[at]), operations.size[at])
     units = Units(operations.latency[at], stratum, np.zeros(int(stratum.max()) + 1, np.int64))
     mine = np.flatnonzero(without)
-    z = float(deviates(units, pairs(mine, np.zeros(len(mine), np.int64), 1), 1).z[-1, 0])
-    measured = difference(units, without)
+    z = float(measure_deviates(units, make_pairs(mine, np.zeros(len(mine), np.int64), 1), 1).z[-1, 0])
+    measured = measure_peer_difference(units, without)
     probability = upper_tail(z)
-    if not probability < culprits.ALPHA or not measured.share >= culprits.LEAST_SHARE:
+    if not probability < culprits.ALPHA or not measured.share >= culprits.MIN_DELAY_SHARE:
         return []
     return [
-        Finding(
+        LogFinding(
             "missing",
             level,
             "",
             requests=len(mine),
             share=len(mine) / len(at),
             difference=measured,
-            interval=interval(units, without),
+            interval=measure_median_interval(units, without),
             request=measured.base,
             probability=probability,
-            course=course(operations.ended[at[without]], excess(units, without)[without], run),
+            course=measure_course(
+                operations.ended[at[without]], measure_excess(units, without)[without], run
+            ),
         )
     ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ssbench.cluster.spans import Request, Span
-from ssbench.document.units import DASH, duration
+from ssbench.cluster.spans import RequestSpan, TracedRequest
+from ssbench.document.units import DASH, format_latency
 
 #: Columns of a terminal, of names and of bars.
-_NAMES, _BARS = 46, 22
+_NAME_WIDTH, _BAR_WIDTH = 46, 22
 
 #: What the server of each kind of span is called.
 _SERVICES = {
@@ -23,42 +23,45 @@ _SERVICES = {
     "error": "proxy-server",
 }
 #: Of OTLP: the kinds of client and server, and the status of an error.
-_CLIENT, _SERVER, _ERROR = 3, 2, 2
+_OTLP_CLIENT, _OTLP_SERVER, _OTLP_ERROR = 3, 2, 2
 #: Server errors, and requests that the client gave up.
-_FAILED, _GAVE_UP = 500, 499
+_FAILED_STATUS, _GAVE_UP_STATUS = 500, 499
 
 
-def lines(request: Request) -> list[str]:
+def format_waterfall(request: TracedRequest) -> list[str]:
     """Return a waterfall: name, status, milliseconds and a bar for each span."""
     end = max((span.start + span.seconds for span in request.spans), default=0.0)
     what = f"{request.operation.upper()} of {request.size:,} bytes" if request.operation else "request"
     head = f"{what}, {request.trans_id}"
-    rows = [f"  {_name(span):<{_NAMES}.{_NAMES}}{_ms(span):>9} {_bar(span, end)}" for span in request.spans]
+    rows = [
+        f"  {_format_span_name(span):<{_NAME_WIDTH}.{_NAME_WIDTH}}{_format_milliseconds(span):>9} {_draw_bar(span, end)}"
+        for span in request.spans
+    ]
     notes = []
     if not all(span.placed for span in request.spans):
         notes.append("  ~ when is not known: its line has no time to the millisecond, or of another clock")
     return [head, *rows, *notes]
 
 
-def _name(span: Span) -> str:
+def _format_span_name(span: RequestSpan) -> str:
     status = f" {span.status}" if span.status else ""
     return f"{'  ' * span.depth}{'' if span.placed else '~'}{span.name}{status}"
 
 
-def _ms(span: Span) -> str:
-    return DASH if span.kind == "error" else duration(span.seconds)
+def _format_milliseconds(span: RequestSpan) -> str:
+    return DASH if span.kind == "error" else format_latency(span.seconds)
 
 
-def _bar(span: Span, end: float) -> str:
+def _draw_bar(span: RequestSpan, end: float) -> str:
     if end <= 0:
         return ""
-    first = min(int(span.start / end * _BARS), _BARS - 1)
-    last = min(max(first + 1, round((span.start + span.seconds) / end * _BARS)), _BARS)
+    first = min(int(span.start / end * _BAR_WIDTH), _BAR_WIDTH - 1)
+    last = min(max(first + 1, round((span.start + span.seconds) / end * _BAR_WIDTH)), _BAR_WIDTH)
     mark = "!" if span.kind == "error" else "." if not span.placed else "="
     return f"{' ' * first}{mark * (last - first)}"
 
 
-def chrome_trace(requests: list[Request]) -> str:
+def make_chrome_trace(requests: list[TracedRequest]) -> str:
     """Return a document of the Trace Event Format: a process for each request, a thread for each span.
 
     Times are microseconds. Spans that overlap on one thread would hide each other, so each has its own.
@@ -84,7 +87,7 @@ def chrome_trace(requests: list[Request]) -> str:
     return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": events}).decode()
 
 
-def traces(requests: list[Request]) -> str:
+def make_otlp_traces(requests: list[TracedRequest]) -> str:
     """Return a document of OTLP: a trace for each request, a resource for each kind of server in it."""
     by_service: dict[str, list[dict[str, object]]] = {}
     for request in requests:
@@ -94,13 +97,13 @@ def traces(requests: list[Request]) -> str:
             parent = next((parents[depth] for depth in range(span.depth - 1, -1, -1) if depth in parents), "")
             if span.kind != "error":
                 parents[span.depth] = identity
-            made = _span(request, span, identity, parent)
+            made = _make_otlp_span(request, span, identity, parent)
             by_service.setdefault(_SERVICES[span.kind], []).append(made)
     return msgspec.json.encode(
         {
             "resourceSpans": [
                 {
-                    "resource": {"attributes": [_attribute("service.name", service)]},
+                    "resource": {"attributes": [_make_otlp_attribute("service.name", service)]},
                     "scopeSpans": [{"scope": {"name": "ssbench"}, "spans": spans}],
                 }
                 for service, spans in by_service.items()
@@ -109,29 +112,31 @@ def traces(requests: list[Request]) -> str:
     ).decode()
 
 
-def _span(request: Request, span: Span, identity: str, parent: str) -> dict[str, object]:
-    trace, began = _identity(request.trans_id)
+def _make_otlp_span(
+    request: TracedRequest, span: RequestSpan, identity: str, parent: str
+) -> dict[str, object]:
+    trace, began = _trace_identity(request.trans_id)
     start = began + round(span.start * 1e9)
     attributes = [
-        _attribute("swift.trans_id", request.trans_id),
-        _attribute("ssbench.placed", span.placed),
-        *([_attribute("http.response.status_code", span.status)] if span.status else ()),
+        _make_otlp_attribute("swift.trans_id", request.trans_id),
+        _make_otlp_attribute("ssbench.placed", span.placed),
+        *([_make_otlp_attribute("http.response.status_code", span.status)] if span.status else ()),
     ]
-    failed = span.kind == "error" or span.status >= _FAILED or span.status == _GAVE_UP
+    failed = span.kind == "error" or span.status >= _FAILED_STATUS or span.status == _GAVE_UP_STATUS
     return {
         "traceId": trace,
         "spanId": identity,
         "parentSpanId": parent,
         "name": f"{request.operation} client".strip() if span.kind == "client" else span.name,
-        "kind": _CLIENT if span.kind == "client" else _SERVER,
+        "kind": _OTLP_CLIENT if span.kind == "client" else _OTLP_SERVER,
         "startTimeUnixNano": str(start),
         "endTimeUnixNano": str(start + round(span.seconds * 1e9)),
         "attributes": attributes,
-        "status": {"code": _ERROR} if failed else {},
+        "status": {"code": _OTLP_ERROR} if failed else {},
     }
 
 
-def _identity(trans_id: str) -> tuple[str, int]:
+def _trace_identity(trans_id: str) -> tuple[str, int]:
     """Return the 32 digits of a trace, and its beginning in ns since 1970 by the proxy, to the second."""
     random, hyphen, seconds = trans_id[2:].partition("-")
     if not hyphen:  # until Swift 1.8 an id had no time
@@ -139,7 +144,7 @@ def _identity(trans_id: str) -> tuple[str, int]:
     return f"0{random}{seconds}", int(seconds, 16) * 10**9
 
 
-def _attribute(key: str, value: str | bool | int) -> dict[str, object]:
+def _make_otlp_attribute(key: str, value: str | bool | int) -> dict[str, object]:
     if isinstance(value, bool):
         return {"key": key, "value": {"boolValue": value}}
     if isinstance(value, int):

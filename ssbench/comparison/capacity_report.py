@@ -12,10 +12,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from ssbench.comparison.conclusion import Capacity
-from ssbench.comparison.objective import Finding
-from ssbench.comparison.steps import Step
-from ssbench.comparison.sweep import short
-from ssbench.comparison.variables import OfGroup, Variable, plain
+from ssbench.comparison.objective import ObjectiveFinding
+from ssbench.comparison.steps import SweepStep
+from ssbench.comparison.sweep import format_knee_load
+from ssbench.comparison.variables import GroupVariable, Variable, format_exact
 from ssbench.document.colours import GREY, INK, SLATE
 from ssbench.document.elements import (
     Bars,
@@ -31,80 +31,90 @@ from ssbench.document.elements import (
     Verdict,
     View,
 )
-from ssbench.document.figures import MIN_BEYOND
-from ssbench.document.gates import Result
-from ssbench.document.units import AT_LEAST, count, megabytes, milliseconds, number, percent, run_length
+from ssbench.document.figures import MIN_RESULTS_BEYOND
+from ssbench.document.gates import GateResult
+from ssbench.document.units import (
+    AT_LEAST,
+    format_count,
+    format_megabytes,
+    format_milliseconds,
+    format_number,
+    format_percent,
+    format_run_length,
+)
 
-_MEGABYTE = 1e6
+_BYTES_PER_MEGABYTE = 1e6
 
 
-_TONES = {Result.PASSED: Tone.GOOD, Result.FAILED: Tone.BAD, Result.UNDECIDED: Tone.DOUBTFUL}
+_TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
 
-HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU %")
+STEP_HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU %")
 
 
-def cells(step: Step) -> list[str]:
-    """Return what a row says of a step, after its value; the order is that of :data:`HEADS`."""
+def format_step_cells(step: SweepStep) -> list[str]:
+    """Return what a row says of a step, after its value; the order is that of :data:`STEP_HEADS`."""
     interval = step.interval
     return [
-        run_length(step.seconds),
-        number(step.rate),
-        f"{number(max(0.0, interval.low))}-{number(interval.high)}" if interval else "-",
-        megabytes(step.moved),
+        format_run_length(step.seconds),
+        format_number(step.rate),
+        f"{format_number(max(0.0, interval.low))}-{format_number(interval.high)}" if interval else "-",
+        format_megabytes(step.moved),
         *(
-            AT_LEAST * (rank in step.at_least) + milliseconds(seconds)
+            AT_LEAST * (rank in step.at_least) + format_milliseconds(seconds)
             for rank, seconds in zip((50, 99), _percentiles(step), strict=True)
         ),
-        count(step.failed),
-        number(step.in_flight),
-        percent(step.generator) + " !" * step.generator_limited,
+        format_count(step.failed),
+        format_number(step.in_flight),
+        format_percent(step.generator) + " !" * step.generator_limited,
     ]
 
 
-def _percentiles(step: Step) -> tuple[float, float]:
+def _percentiles(step: SweepStep) -> tuple[float, float]:
     """Return p50 and p99, NaN where too few operations support them."""
     known = step.supported or 0
     return (step.p50 if known >= 50 else math.nan, step.p99 if known >= 99 else math.nan)
 
 
-def heads(found: Capacity) -> list[str]:
+def list_step_heads(found: Capacity) -> list[str]:
     """Return the heads of the columns: the figures that are judged come after the value."""
     judged = next(filter(None, found.findings), ())
-    return [found.variable.head, *(each.condition.subject for each in judged), *HEADS]
+    return [found.variable.head, *(each.condition.subject for each in judged), *STEP_HEADS]
 
 
-def rows(found: Capacity) -> list[list[str]]:
-    """Return the cells of each step, below :func:`heads`."""
+def make_step_rows(found: Capacity) -> list[list[str]]:
+    """Return the cells of each step, below :func:`list_step_heads`."""
     most = max(map(len, found.findings), default=0)
     findings = found.findings or ((),) * len(found.steps)
     return [
-        [plain(step.value), *(map(_judged, each) if each else ["-"] * most), *cells(step)]
+        [format_exact(step.value), *(map(_judged, each) if each else ["-"] * most), *format_step_cells(step)]
         for step, each in zip(found.steps, findings, strict=True)
     ]
 
 
-def _judged(finding: Finding) -> str:
+def _judged(finding: ObjectiveFinding) -> str:
     if finding.value is None:
         return "-"
     return AT_LEAST * finding.at_least + finding.condition.spell_measured(finding.value)
 
 
-def document(found: Capacity, _view: View | None = None) -> Document:
+def make_capacity_document(found: Capacity, _view: View | None = None) -> Document:
     """Return the document: the conclusion, and a row for each step."""
     judged = any(found.words)
     columns = [
-        *map(Column, heads(found)),
+        *map(Column, list_step_heads(found)),
         *([Column("judged by", is_number=False, is_long=True)] if judged else []),
         Column("stat file", is_number=False, detail=Detail.PAGE),
     ]
     lines = [
         (*row, *([words] if judged else []), step.file)
-        for row, words, step in zip(rows(found), found.words or repeat(""), found.steps, strict=False)
+        for row, words, step in zip(
+            make_step_rows(found), found.words or repeat(""), found.steps, strict=False
+        )
     ]
     elements: list[Element] = [Table(columns, lines) if lines else Note("No step was completed.")]
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
-        title = f"ops/s at {', '.join(map(plain, values))}"
+        title = f"ops/s at {', '.join(map(format_exact, values))}"
         elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
     elements += map(Note, _legend(found))
     if len(found.steps) > 1:
@@ -121,19 +131,19 @@ def _mean_rate(found: Capacity, value: float) -> float:
 
 def _legend(found: Capacity) -> Iterator[str]:
     since = ", from when they were due" if found.variable is Variable.RATE else ""
-    few = f"- where fewer than {MIN_BEYOND} lie beyond"
+    few = f"- where fewer than {MIN_RESULTS_BEYOND} lie beyond"
     yield "s: seconds of the step; 95 %: the interval of ops/s"
     yield f"p50, p99: of all operations{since}; {few}"
     if any(step.at_least for step in found.steps):
         yield f"{AT_LEAST}: at least; some operations that were due never began"
-    if isinstance(found.variable, OfGroup):
+    if isinstance(found.variable, GroupVariable):
         yield "ops/s, MB/s, errors: of all groups together"
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
     yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
     yield "CPU: of its core, the busiest worker; ! where the generator was the limit"
 
 
-def _records(found: Capacity) -> Iterator[dict[str, object]]:
+def _csv_records(found: Capacity) -> Iterator[dict[str, object]]:
     """Yield the cells of a step, with None for what is not known."""
     for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True):
         p50, p99 = _percentiles(step)
@@ -163,24 +173,24 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
         }
 
 
-def as_csv(found: Capacity, _view: View | None = None) -> str:
+def make_capacity_csv(found: Capacity, _view: View | None = None) -> str:
     """Return the steps as CSV, a line each after the names of the columns; empty where nothing is known."""
     out = io.StringIO()
-    records = list(_records(found))
+    records = list(_csv_records(found))
     writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: _known(value) for key, value in each.items()} for each in records)
+    writer.writerows({key: _format_known(value) for key, value in each.items()} for each in records)
     return out.getvalue()
 
 
-def _known(value: object) -> object:
+def _format_known(value: object) -> object:
     """Return a cell; an empty one of a number that is not finite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
+def _rate_by_latency(steps: Sequence[SweepStep], latencies: Sequence[Curve]) -> list[Curve]:
     """Return the rate over each percentile of latency, with the load at each point."""
-    labels = tuple(plain(step.value) for step in steps)
+    labels = tuple(format_exact(step.value) for step in steps)
     rates_ = np.array([step.rate for step in steps], np.float64)
     against = []
     for each in latencies:
@@ -191,19 +201,19 @@ def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
     return against
 
 
-def _of_knee(found: Capacity) -> str:
+def _locate_knee(found: Capacity) -> str:
     """Return where the knee is, for beside a chart."""
     knee = found.knee
     if knee is None:
         return "Beyond the knee more load brings latency alone."
     if not knee.reached:
         return "It is not certain that the steps went beyond the knee."
-    at = found.variable.words(short(knee.value))
-    return f"The knee is at {at} (95 %: {plain(short(knee.low))} to {plain(short(knee.high))})."
+    at = found.variable.words(format_knee_load(knee.value))
+    return f"The knee is at {at} (95 %: {format_exact(format_knee_load(knee.low))} to {format_exact(format_knee_load(knee.high))})."
 
 
 def _charts(found: Capacity) -> list[Chart]:
-    steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
+    steps: Sequence[SweepStep] = sorted(found.steps, key=lambda step: step.value)
     x = np.array([step.value for step in steps], np.float64)
 
     def curve(name: str, values: list[float], colour: str = SLATE, dash: str = "solid") -> Curve:
@@ -244,18 +254,18 @@ def _charts(found: Capacity) -> list[Chart]:
         Chart(
             "Throughput against latency",
             "ops/s, by ms",
-            [*_against(steps, latencies), *_knee_in(found, steps, latencies[0])],
+            [*_rate_by_latency(steps, latencies), *_find_knee_points(found, steps, latencies[0])],
             axis="ms",
-            note=f"At the points: {unit}. {_of_knee(found)}",
+            note=f"At the points: {unit}. {_locate_knee(found)}",
         ),
         chart("Latency", "ms", latencies, 2),
         chart("Rate", "ops/s", rates),
-        chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps])], 2),
+        chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _BYTES_PER_MEGABYTE for s in steps])], 2),
         chart("Little's law: operations in flight", "", flight),
     ]
 
 
-def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[Curve]:
+def _find_knee_points(found: Capacity, steps: Sequence[SweepStep], median: Curve) -> Iterator[Curve]:
     """Yield the knee as a point, between the steps beside it; none where it is not certain."""
     knee = found.knee
     known = np.flatnonzero(median.y > 0)
@@ -268,5 +278,10 @@ def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[
     x = np.exp(np.interp(at, loads, np.log(median.y[known])))
     y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
     yield Curve(
-        "knee", np.array([x]), np.array([y]), INK, markers=True, labels=(f"knee: {plain(short(knee.value))}",)
+        "knee",
+        np.array([x]),
+        np.array([y]),
+        INK,
+        markers=True,
+        labels=(f"knee: {format_exact(format_knee_load(knee.value))}",),
     )

@@ -5,7 +5,7 @@ depends on what was measured: between repeated runs that of t on the runs, each 
 pairs where they were measured in turn, else Welch's); between single runs only what the runs know of
 themselves, without what differs from run to run.
 
-A :class:`Difference` is what was measured; :func:`judged` makes a :class:`Change` of it, whose word depends
+A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it, whose word depends
 on how many figures are compared at once (:mod:`ssbench.comparison.family`).
 """
 
@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
 
-from ssbench.comparison.figures import Sample
-from ssbench.comparison.order import Order
-from ssbench.document.figures import COMPARED, Figure
-from ssbench.statistics.confidence import t_quantile, t_tail, welch
+from ssbench.comparison.figures import FigureSample
+from ssbench.comparison.order import RunOrder
+from ssbench.document.figures import COMPARED_FIGURES, Figure
+from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
 
 #: Runs a side that allow a word.
-ENOUGH_RUNS = 4
+MIN_RUNS_FOR_WORD = 4
 
 #: Changes within this share are noise, whatever their interval.
-NOISE = 0.01
+NOISE_SHARE = 0.01
 
 #: Of this share of comparisons in which nothing changed, a difference may be shown.
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
-_POWER = 0.90
+_DETECTION_POWER = 0.90
 
 #: Noise of a share is this part of the noise bound: shares of errors are near 0.
-OF_SHARES = 0.1
+SHARE_NOISE_FACTOR = 0.1
 
 NO_DIFFERENCE = "no difference shown"
 
@@ -60,7 +60,7 @@ NO_DRIFT = Drift()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FigureDifference:
     """What was measured of a figure on both sides; ``before`` and ``after`` are means over the runs.
 
     ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
@@ -93,11 +93,11 @@ class Difference:
 
 
 #: Words for changes for the better.
-_BETTER = {each.words[0] for each in COMPARED.values()}
+_BETTER_WORDS = {each.words[0] for each in COMPARED_FIGURES.values()}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """The change of a figure from before to after, as a share of before; of shares, their difference.
 
     ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is one of the figure's
@@ -132,47 +132,49 @@ class Change:
     @property
     def better(self) -> bool:
         """Whether it was shown that something changed for the better."""
-        return self.word in _BETTER
+        return self.word in _BETTER_WORDS
 
 
-def between(
-    figure: Figure, before: Sequence[Sample], after: Sequence[Sample], noise: float = NOISE
-) -> Change:
+def compare_figure(
+    figure: Figure, before: Sequence[FigureSample], after: Sequence[FigureSample], noise: float = NOISE_SHARE
+) -> FigureChange:
     """Compare one figure of the runs of two sides; each may have one run or more."""
-    return judged(figure, difference(figure, before, after), noise)
+    return judge_change(figure, measure_difference(figure, before, after), noise)
 
 
-def difference(
+def measure_difference(
     figure: Figure,
-    before: Sequence[Sample],
-    after: Sequence[Sample],
-    order: Order | None = None,
+    before: Sequence[FigureSample],
+    after: Sequence[FigureSample],
+    order: RunOrder | None = None,
     drift: Drift = NO_DRIFT,
-) -> Difference:
+) -> FigureDifference:
     """Return what the runs of two sides say; ``order`` holds the places of exactly these runs in time.
 
     ``drift`` is the least that is allowed for, where one side was measured after the other.
     """
     values = [[sample.value for sample in side] for side in (before, after)]
-    first, second = (_middle(figure, side) if side else None for side in values)
+    first, second = (_mean_of_runs(figure, side) if side else None for side in values)
     if first is None or second is None:
-        return Difference(first, second)
+        return FigureDifference(first, second)
     is_share = figure.is_share
     scaled = values if is_share else [[math.log(value) for value in side] for side in values]
     halves = [half for side in (before, after) if (half := _half_of_mean(side)) is not None]
     # Whole intervals are known, and not how they came about.
-    alone = math.hypot(*halves) / t_quantile(1 - LEVEL / 2, math.inf) if len(halves) == 2 else None
+    alone = (
+        math.hypot(*halves) / t_quantile(1 - SIGNIFICANCE_LEVEL / 2, math.inf) if len(halves) == 2 else None
+    )
     # Runs of few failures may be alike by chance.
     least = alone or 0.0 if is_share else 0.0
     middle = fmean(scaled[1]) - fmean(scaled[0])
     fewest = min(map(len, scaled))
     if fewest > 1:
-        sure = fewest >= ENOUGH_RUNS
-        low, high = interval_of_mean(figure, scaled[1])
+        sure = fewest >= MIN_RUNS_FOR_WORD
+        low, high = estimate_mean_interval(figure, scaled[1])
         if order is not None and (pairs := order.pairs):
             differences = [scaled[1][two] - scaled[0][one] for one, two in pairs]
             error = math.sqrt(variance(differences) / len(differences))
-            return Difference(
+            return FigureDifference(
                 first,
                 second,
                 middle,
@@ -183,13 +185,13 @@ def difference(
                 after_low=low,
                 after_high=high,
             )
-        ranked = mann_whitney(*scaled) if sure and not is_share else None
-        error, freedom = welch(scaled[0], scaled[1])
+        ranked = mann_whitney_probability(*scaled) if sure and not is_share else None
+        error, freedom = welch_error(scaled[0], scaled[1])
         if order is None or not sure or not order.one_after_the_other:
             drift = NO_DRIFT
         else:
             drift = (NO_DRIFT if is_share else drift).joined(order.carried_over(*scaled))
-        return Difference(
+        return FigureDifference(
             first,
             second,
             middle,
@@ -202,30 +204,30 @@ def difference(
             after_low=low,
             after_high=high,
         )
-    return Difference(first, second, middle, alone)
+    return FigureDifference(first, second, middle, alone)
 
 
-def judged(
+def judge_change(
     figure: Figure,
-    found: Difference,
+    found: FigureDifference,
     noise: float,
-    level: float = LEVEL,
+    level: float = SIGNIFICANCE_LEVEL,
     *,
     shown: bool | None = None,
-) -> Change:
+) -> FigureChange:
     """Return the change; it is ``shown`` where its probability by chance is at most ``level``, if not given.
 
     The interval is of 95 %, whatever the level, which that what is detectable follows.
     """
     if found.middle is None:
-        return Change(found.before, found.after)
+        return FigureChange(found.before, found.after)
     is_share = figure.is_share
-    noise = noise * OF_SHARES if is_share else noise
+    noise = noise * SHARE_NOISE_FACTOR if is_share else noise
     plain = (lambda value: value) if is_share else math.expm1
     change = plain(found.middle)
     if found.error is None:
-        return Change(found.before, found.after, change)
-    half = t_quantile(1 - LEVEL / 2, found.freedom) * found.error
+        return FigureChange(found.before, found.after, change)
+    half = t_quantile(1 - SIGNIFICANCE_LEVEL / 2, found.freedom) * found.error
     low, high = plain(found.middle - half - found.drift.up), plain(found.middle + half + found.drift.down)
     p = found.by_chance(noise)
     word = detectable = None
@@ -233,9 +235,11 @@ def judged(
         if shown is None:
             shown = p <= level
         word = figure.word(found.middle) if shown else NO_DIFFERENCE
-        reach = (t_quantile(1 - level / 2, found.freedom) + t_quantile(_POWER, found.freedom)) * found.error
+        reach = (
+            t_quantile(1 - level / 2, found.freedom) + t_quantile(_DETECTION_POWER, found.freedom)
+        ) * found.error
         detectable = plain(math.log1p(noise) + max(found.drift.up, found.drift.down) + reach)
-    return Change(
+    return FigureChange(
         found.before,
         found.after,
         change,
@@ -252,21 +256,23 @@ def judged(
     )
 
 
-def _middle(figure: Figure, values: list[float]) -> float:
+def _mean_of_runs(figure: Figure, values: list[float]) -> float:
     """Return the mean of runs: the geometric one, but of shares."""
     if figure.is_share:
         return fmean(values)
     return math.exp(fmean(map(math.log, values)))
 
 
-def interval_of_mean(figure: Figure, scaled: Sequence[float]) -> tuple[float, float]:
+def estimate_mean_interval(figure: Figure, scaled: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % interval of the mean of two runs or more, by Student's t; ``scaled`` are logarithms."""
-    half = t_quantile(1 - LEVEL / 2, len(scaled) - 1.0) * math.sqrt(variance(scaled) / len(scaled))
+    half = t_quantile(1 - SIGNIFICANCE_LEVEL / 2, len(scaled) - 1.0) * math.sqrt(
+        variance(scaled) / len(scaled)
+    )
     low, high = fmean(scaled) - half, fmean(scaled) + half
     return (max(0.0, low), high) if figure.is_share else (math.exp(low), math.exp(high))
 
 
-def _half_of_mean(side: Sequence[Sample]) -> float | None:
+def _half_of_mean(side: Sequence[FigureSample]) -> float | None:
     """Return half the width of the interval of a side's mean, from what each run knows of itself."""
     halves = [sample.half for sample in side]
     known = [half for half in halves if half is not None]
@@ -274,26 +280,26 @@ def _half_of_mean(side: Sequence[Sample]) -> float | None:
 
 
 #: No more runs a side than this are ranked exactly; the number of ways to deal them out grows fast.
-_MOST_RANKED = 40
+_MAX_RANKED_RUNS = 40
 
 
-def mann_whitney(before: Sequence[float], after: Sequence[float]) -> float | None:
+def mann_whitney_probability(before: Sequence[float], after: Sequence[float]) -> float | None:
     """Return the probability of ranks as uneven as these by chance, exactly; None for too many runs.
 
     Ties count half, which makes it a little too large.
     """
     first, second = len(before), len(after)
-    if max(first, second) > _MOST_RANKED:
+    if max(first, second) > _MAX_RANKED_RUNS:
         return None
     above = sum((a > b) + (a == b) / 2 for a in after for b in before)
     least = math.floor(min(above, first * second - above))
-    ways = sum(_ways(first, second, count) for count in range(least + 1))
+    ways = sum(_count_orders(first, second, count) for count in range(least + 1))
     return min(1.0, 2 * ways / math.comb(first + second, first))
 
 
 @cache
-def _ways(first: int, second: int, above: int) -> int:
+def _count_orders(first: int, second: int, above: int) -> int:
     """Return in how many orders of two groups this many pairs have the second group's value above."""
     if above < 0 or not first or not second:
         return int(above == 0)
-    return _ways(first - 1, second, above - second) + _ways(first, second - 1, above)
+    return _count_orders(first - 1, second, above - second) + _count_orders(first, second - 1, above)

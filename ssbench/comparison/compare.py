@@ -7,24 +7,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
-from ssbench.comparison.facts import differences
-from ssbench.comparison.family import FAILURES, HEADS, Place, is_measured, judge_all
-from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having, named
-from ssbench.comparison.floor import SESSION, Floors, with_floor
-from ssbench.comparison.order import Order, order_of
-from ssbench.document.gates import Result, Undecided
-from ssbench.document.units import extent
+from ssbench.comparison.change import (
+    MIN_RUNS_FOR_WORD,
+    NO_DRIFT,
+    NOISE_SHARE,
+    Drift,
+    FigureChange,
+    FigureDifference,
+    measure_difference,
+)
+from ssbench.comparison.facts import describe_fact_differences
+from ssbench.comparison.family import FAILURES_FIGURE, HEAD_FIGURES, FigurePlace, is_measured, judge_changes
+from ssbench.comparison.figures import (
+    COMPARABLE_FIGURES,
+    FigureKey,
+    FigureSample,
+    RunFigures,
+    make_operation_key,
+    runs_with_figure,
+)
+from ssbench.comparison.floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
+from ssbench.comparison.order import RunOrder, find_run_order
+from ssbench.document.gates import GateResult, Undecided
+from ssbench.document.units import format_change_size
 from ssbench.statistics.confidence import MIN_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """The changes of an operation and a size class, by the names of figures."""
 
     operation: str
     size_class: str | None
-    changes: Mapping[str, Change]
+    changes: Mapping[str, FigureChange]
 
     @property
     def name(self) -> str:
@@ -38,13 +53,13 @@ class Judged:
 
     condition: str
     came: str
-    result: Result
+    result: GateResult
     needs: str = ""
 
     @property
     def undecided(self) -> bool:
         """Whether it neither failed nor passed."""
-        return self.result is Result.UNDECIDED
+        return self.result is GateResult.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ class Comparison:
     before: str
     after: str
     runs: tuple[int, int]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     repeated: bool
     judgment: str
     noise: float
@@ -76,16 +91,16 @@ class Comparison:
     only_classes: Mapping[str, str] = field(default_factory=dict)
     doubt: str = ""
 
-    def changes(self) -> list[tuple[Row, str, Change]]:
+    def changes(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return every change with its row and the name of its figure."""
         return [(row, name, change) for row in self.rows for name, change in row.changes.items()]
 
-    def heads(self) -> list[tuple[Row, str, Change]]:
+    def heads(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return the changes on which the verdict stands; that of failures first, where there were some."""
         return [
             (row, name, row.changes[name])
             for row in self.rows
-            for name in (FAILURES, *HEADS)
+            for name in (FAILURES_FIGURE, *HEAD_FIGURES)
             if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
             if is_measured(row.changes[name])
         ]
@@ -101,7 +116,7 @@ class Comparison:
 
     def find(
         self, operation: str | None, size_class: str | None, figure: str, group: str | None = None
-    ) -> Change | None:
+    ) -> FigureChange | None:
         """Return one change; None as operation means all of them, as group all users."""
         wanted = self._place(operation, size_class, group)
         for row in self.rows:
@@ -109,63 +124,65 @@ class Comparison:
                 return row.changes.get(figure)
         return None
 
-    def _place(self, operation: str | None, size_class: str | None, group: str | None) -> Key:
+    def _place(self, operation: str | None, size_class: str | None, group: str | None) -> FigureKey:
         """Return the operation and the size class of the row that has the changes of a kind of operations."""
-        name = named(operation, group)
+        name = make_operation_key(operation, group)
         return name, None if size_class == self.only_classes.get(name) else size_class
 
 
-def compare(
+def compare_runs(
     before: Sequence[RunFigures],
     after: Sequence[RunFigures],
-    noise: float = NOISE,
-    floors: Floors | None = None,
+    noise: float = NOISE_SHARE,
+    floors: NoiseFloors | None = None,
 ) -> Comparison:
     """Compare two groups of runs; each needs one at least.
 
     ``floors`` say what differs between runs in which nothing was changed.
     """
-    found: dict[Place, Difference] = {}
-    order = _order(before, after)
+    found: dict[FigurePlace, FigureDifference] = {}
+    order = _find_order(before, after)
     worse = _carried_over(before, after, order)
     keys = {key: None for run in (*before, *after) for key in run.rows}
     # ALL is the last one, whatever operations only one side has.
     for key in sorted(keys, key=lambda key: key[0] == "ALL"):
-        for name, figure in FIGURES.items():
-            sides = [having(runs, key, figure) for runs in (before, after)]
+        for name, figure in COMPARABLE_FIGURES.items():
+            sides = [runs_with_figure(runs, key, figure) for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
                 drift = worse.turned() if figure.more_is_better else worse
-                measured = difference(figure, first, second, _order(*sides), drift)
+                measured = measure_difference(figure, first, second, _find_order(*sides), drift)
                 floor = floors.of((key, name)) if floors is not None and not figure.is_share else None
                 counts = len(first), len(second)
                 if floor is not None and min(counts):
-                    measured = with_floor(measured, floor, counts, apart=_apart(*sides))
+                    measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
                 found[key, name] = measured
-    changes = judge_all(found, noise)
+    changes = judge_changes(found, noise)
     runs = len(before), len(after)
-    floor_of = floors.runs if floors is not None and floors.of((("ALL", None), HEADS[0])) is not None else 0
+    floor_of = (
+        floors.runs if floors is not None and floors.of((("ALL", None), HEAD_FIGURES[0])) is not None else 0
+    )
     return Comparison(
-        before=_name(before),
-        after=_name(after),
+        before=_join_names(before),
+        after=_join_names(after),
         runs=runs,
-        rows=tuple(rows_of(changes)),
+        rows=tuple(group_rows(changes)),
         repeated=any(each.sure for each in found.values()),
         judgment=_judgment(
             runs, order, floor_of, has_intervals=any(each.error is not None for each in found.values())
         ),
         noise=noise,
         warnings=(
-            *differences(*([run.facts for run in runs] for runs in (before, after))),
+            *describe_fact_differences(*([run.facts for run in runs] for runs in (before, after))),
             *_warnings(before, after),
         ),
         drifts=_drifts(before, after, order),
-        only_classes=only_classes([run.only_classes for run in (*before, *after)]),
+        only_classes=find_only_classes([run.only_classes for run in (*before, *after)]),
         doubt=_doubt(before, after, order, _shown(found, changes)),
     )
 
 
-def only_classes(runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def find_only_classes(runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the size classes that each run has as the only one of an operation."""
     return {
         operation: name
@@ -174,33 +191,33 @@ def only_classes(runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
     }
 
 
-def rows_of(changes: Mapping[Place, Change]) -> Iterator[Row]:
+def group_rows(changes: Mapping[FigurePlace, FigureChange]) -> Iterator[ComparisonRow]:
     """Yield a row for each operation and size class."""
-    rows: dict[Key, dict[str, Change]] = {}
+    rows: dict[FigureKey, dict[str, FigureChange]] = {}
     for (key, name), change in changes.items():
         rows.setdefault(key, {})[name] = change
     for key, each in rows.items():
-        yield Row(*key, each)
+        yield ComparisonRow(*key, each)
 
 
-def _samples(runs: Sequence[RunFigures], key: Key, name: str) -> list[Sample]:
+def _samples(runs: Sequence[RunFigures], key: FigureKey, name: str) -> list[FigureSample]:
     return [run.rows[key][name] for run in runs]
 
 
-def _order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> Order | None:
+def _find_order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> RunOrder | None:
     if not before or not after:
         return None
-    return order_of([run.started for run in before], [run.started for run in after])
+    return find_run_order([run.started for run in before], [run.started for run in after])
 
 
 def _head_logs(
-    before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None
-) -> Iterator[tuple[str, Order, list[float], list[float]]]:
+    before: Sequence[RunFigures], after: Sequence[RunFigures], order: RunOrder | None
+) -> Iterator[tuple[str, RunOrder, list[float], list[float]]]:
     """Yield the name and the logarithms of each head figure that all runs have; none of few runs."""
-    if order is None or min(len(before), len(after)) < ENOUGH_RUNS:
+    if order is None or min(len(before), len(after)) < MIN_RUNS_FOR_WORD:
         return
     key = "ALL", None
-    for name in HEADS:
+    for name in HEAD_FIGURES:
         if all(name in run.rows.get(key, {}) for run in (*before, *after)):
             first, second = (
                 [math.log(run.rows[key][name].value) for run in runs] for runs in (before, after)
@@ -209,13 +226,13 @@ def _head_logs(
 
 
 def _drifts(
-    before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None
+    before: Sequence[RunFigures], after: Sequence[RunFigures], order: RunOrder | None
 ) -> dict[str, float]:
     """Return by how much the head figures changed from the first run to the last, as a share."""
     return {name: math.expm1(places.drift(*logs)) for name, places, *logs in _head_logs(before, after, order)}
 
 
-def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None) -> Drift:
+def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], order: RunOrder | None) -> Drift:
     """Return the drift of the head figures that every figure may have, where up is for the worse.
 
     Theirs are known best.
@@ -223,14 +240,14 @@ def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], ord
     worse = NO_DRIFT
     for name, places, *logs in _head_logs(before, after, order):
         carried = places.carried_over(*logs)
-        worse = worse.joined(-carried if FIGURES[name].more_is_better else carried)
+        worse = worse.joined(-carried if COMPARABLE_FIGURES[name].more_is_better else carried)
     return worse
 
 
 def _doubt(
     before: Sequence[RunFigures],
     after: Sequence[RunFigures],
-    order: Order | None,
+    order: RunOrder | None,
     shown: Sequence[float],
 ) -> str:
     """Say that a drift would explain all differences that are shown, where one side followed the other.
@@ -241,7 +258,7 @@ def _doubt(
     low = high = 0.0
     for name, places, *logs in _head_logs(before, after, order):
         ends = places.may_carry_over(*logs)
-        if FIGURES[name].more_is_better:
+        if COMPARABLE_FIGURES[name].more_is_better:
             ends = -ends[1], -ends[0]
         low, high = min(low, ends[0]), max(high, ends[1])
     if order is None or not shown or not all(low <= each <= high for each in shown):
@@ -249,29 +266,33 @@ def _doubt(
     largest = max(map(abs, shown))
     each_run = math.expm1(largest / abs(fmean(order.after) - fmean(order.before)))
     return (
-        f"or a drift of {extent(each_run)} % a run, which these runs allow: one side was measured after the"
+        f"or a drift of {format_change_size(each_run)} % a run, which these runs allow: one side was measured after the"
         " other (--versus measures in turn)"
     )
 
 
-def _shown(found: Mapping[Place, Difference], changes: Mapping[Place, Change]) -> list[float]:
+def _shown(
+    found: Mapping[FigurePlace, FigureDifference], changes: Mapping[FigurePlace, FigureChange]
+) -> list[float]:
     """Return the differences that are shown, of logarithms, where more is worse; not those of shares."""
     middles = [
-        (FIGURES[place[1]], found[place].middle or 0.0) for place, each in changes.items() if each.differs
+        (COMPARABLE_FIGURES[place[1]], found[place].middle or 0.0)
+        for place, each in changes.items()
+        if each.differs
     ]
     return [-middle if figure.more_is_better else middle for figure, middle in middles if not figure.is_share]
 
 
-def _apart(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> bool:
+def _are_other_sessions(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> bool:
     """Whether the sides were measured in different sessions, or nothing is known of that."""
     moments = [[run.started for run in runs if run.started is not None] for runs in (before, after)]
     if not all(moments):
         return True
     one, two = sorted(moments, key=min)
-    return min(two) - max(one) > SESSION
+    return min(two) - max(one) > SESSION_SECONDS
 
 
-def _judgment(runs: tuple[int, int], order: Order | None, floor_of: int, *, has_intervals: bool) -> str:
+def _judgment(runs: tuple[int, int], order: RunOrder | None, floor_of: int, *, has_intervals: bool) -> str:
     if floor_of and min(runs) == 1:
         return (
             "runs were not repeated: the intervals are of Student's t on what differs between"
@@ -285,8 +306,8 @@ def _judgment(runs: tuple[int, int], order: Order | None, floor_of: int, *, has_
         )
     in_turn = order is not None and bool(order.pairs)
     test = "Student's t on pairs of runs, which were measured in turn" if in_turn else "Welch's t on the runs"
-    if min(runs) < ENOUGH_RUNS:
-        return f"fewer than {ENOUGH_RUNS} runs a side: no verdict. The intervals are of {test}"
+    if min(runs) < MIN_RUNS_FOR_WORD:
+        return f"fewer than {MIN_RUNS_FOR_WORD} runs a side: no verdict. The intervals are of {test}"
     if order is None or not order.one_after_the_other:
         return f"the intervals are of {test}, each of which counts once"
     step = (
@@ -300,7 +321,7 @@ def _judgment(runs: tuple[int, int], order: Order | None, floor_of: int, *, has_
     )
 
 
-def _name(runs: Sequence[RunFigures]) -> str:
+def _join_names(runs: Sequence[RunFigures]) -> str:
     first = runs[0].name
     return first if len(runs) == 1 else f"{first} and {len(runs) - 1} more"
 

@@ -9,13 +9,20 @@ from typing import Literal
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.objective import Finding
-from ssbench.comparison.search import Answer
-from ssbench.comparison.steps import GroupStep, Step
-from ssbench.comparison.sweep import Knee, find_knee, first_of_the_best, knee_in_words, limits, too_short
-from ssbench.comparison.variables import OfGroup, Variable, Varied
-from ssbench.document.gates import Result
-from ssbench.document.units import AT_LEAST, change, duration, number
+from ssbench.comparison.objective import ObjectiveFinding
+from ssbench.comparison.search import SearchAnswer
+from ssbench.comparison.steps import GroupStep, SweepStep
+from ssbench.comparison.sweep import (
+    Knee,
+    describe_knee,
+    describe_limits,
+    describe_short_steps,
+    find_first_best,
+    find_knee,
+)
+from ssbench.comparison.variables import GroupVariable, Variable, Varied
+from ssbench.document.gates import GateResult
+from ssbench.document.units import AT_LEAST, format_change, format_latency, format_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +38,21 @@ class Capacity:
 
     title: str
     variable: Varied
-    steps: tuple[Step, ...]
+    steps: tuple[SweepStep, ...]
     words: tuple[str, ...]
     conclusion: str
-    result: Result
+    result: GateResult
     notes: tuple[str, ...] = ()
-    findings: tuple[tuple[Finding, ...], ...] = ()
+    findings: tuple[tuple[ObjectiveFinding, ...], ...] = ()
     knee: Knee | None = None
-    answer: Answer | None = None
+    answer: SearchAnswer | None = None
     exit_code: ExitCode = ExitCode.OK
     took: str = ""
 
 
-def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | None, why: str) -> Capacity:
+def conclude_sweep(
+    name: str, variable: Varied, steps: Sequence[SweepStep], ended: str | None, why: str
+) -> Capacity:
     """Return what a sweep of the scenario ``name`` has found.
 
     ``ended`` says why it needed no more steps, ``why`` why it ended early; None and empty where it did not.
@@ -55,32 +64,32 @@ def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | No
         conclusion = f"The sweep ended: {ended}."
     knee = find_knee(variable, steps)
     if knee:
-        conclusion += f" {knee_in_words(variable, knee, min(step.value for step in steps))}"
-    if isinstance(variable, OfGroup):
-        conclusion = " ".join([conclusion, *of_others(variable, steps)])
+        conclusion += f" {describe_knee(variable, knee, min(step.value for step in steps))}"
+    if isinstance(variable, GroupVariable):
+        conclusion = " ".join([conclusion, *describe_other_groups(variable, steps)])
     elif steps:
-        best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
+        best, first = max(steps, key=lambda step: step.rate), find_first_best(steps)
         same = f", and no fewer for certain from {variable.words(first.value)} on"
         conclusion += (
-            f" Most operations a second: {number(best.rate)}, at {variable.words(best.value)}"
+            f" Most operations a second: {format_number(best.rate)}, at {variable.words(best.value)}"
             f"{'' if first is best else same}."
         )
-    notes = limits(variable, steps) + (too_short(steps) if variable.is_load else [])
+    notes = describe_limits(variable, steps) + (describe_short_steps(steps) if variable.is_load else [])
     return Capacity(
         f"{name}: sweep over {variable.value}",
         variable,
         tuple(steps),
-        tuple(of_each(step) for step in steps) if isinstance(variable, OfGroup) else (),
+        tuple(describe_step_groups(step) for step in steps) if isinstance(variable, GroupVariable) else (),
         conclusion,
-        Result.UNDECIDED if why or notes else Result.PASSED,
+        GateResult.UNDECIDED if why or notes else GateResult.PASSED,
         tuple(notes),
         knee=knee,
     )
 
 
-def of_search(
-    variable: Varied, wanted: str, answer: Answer, why: str, why_not_higher: str
-) -> tuple[str, Result]:
+def conclude_search(
+    variable: Varied, wanted: str, answer: SearchAnswer, why: str, why_not_higher: str
+) -> tuple[str, GateResult]:
     """Return what a search for the highest value at which ``wanted`` holds has found, and as what it counts.
 
     ``why`` says why it ended early, empty where it did not; ``why_not_higher`` why nothing higher was tried.
@@ -89,30 +98,30 @@ def of_search(
     between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
     if why:
         known = f"; the limit seems to be at {words(answer.value)} ({between})" if answer.value else ""
-        return f"{wanted}: the search ended early ({why}){known}.", Result.UNDECIDED
+        return f"{wanted}: the search ended early ({why}){known}.", GateResult.UNDECIDED
     if answer.at_least and answer.value is not None:
         why_not = why_not_higher or "the range ended"
         return (
             f"{wanted}: holds up to {words(answer.value)}. Nothing higher was tried: {why_not}.",
-            Result.UNDECIDED,
+            GateResult.UNDECIDED,
         )
     if not answer.narrow:
         return (
             f"{wanted}: undecided, the limit is from {answer.low:,} to {words(answer.high)} (95 % sure)."
             " Give the steps more time (-r).",
-            Result.UNDECIDED,
+            GateResult.UNDECIDED,
         )
     if answer.value is None:
-        return f"{wanted}: does not hold, not at {words(1)} either.", Result.FAILED
-    return f"{wanted}: holds up to {words(answer.value)} ({between}).", Result.PASSED
+        return f"{wanted}: does not hold, not at {words(1)} either.", GateResult.FAILED
+    return f"{wanted}: holds up to {words(answer.value)} ({between}).", GateResult.PASSED
 
 
-def of_each(step: Step) -> str:
+def describe_step_groups(step: SweepStep) -> str:
     """Return what came of each group in a step, in words."""
     return "; ".join(f"{group.name} {_words(group)}" for group in step.groups)
 
 
-def of_others(varied: OfGroup, steps: Sequence[Step]) -> Iterator[str]:
+def describe_other_groups(varied: GroupVariable, steps: Sequence[SweepStep]) -> Iterator[str]:
     """Yield a sentence on each other group: what it did in the first step and in the last.
 
     Where the 95 % intervals of its rates meet, no difference is shown. Each step is one run.
@@ -130,17 +139,17 @@ def of_others(varied: OfGroup, steps: Sequence[Step]) -> Iterator[str]:
             )
 
 
-def _value(step: Step) -> float:
+def _value(step: SweepStep) -> float:
     return step.value
 
 
 def _words(group: GroupStep) -> str:
     known = [
-        f"p{rank} {AT_LEAST * (rank in group.at_least)}{duration(seconds)}"
+        f"p{rank} {AT_LEAST * (rank in group.at_least)}{format_latency(seconds)}"
         for rank, seconds in ((50, group.p50), (99, group.p99))
         if not math.isnan(seconds)
     ]
-    return ", ".join([f"{number(group.rate)} ops/s", *known])
+    return ", ".join([f"{format_number(group.rate)} ops/s", *known])
 
 
 def _difference(before: GroupStep, now: GroupStep) -> str:
@@ -148,10 +157,10 @@ def _difference(before: GroupStep, now: GroupStep) -> str:
         return "the steps were too short for an interval of the rate"
     if before.interval.low <= now.interval.high and now.interval.low <= before.interval.high:
         return "no difference of the rates is shown"
-    return f"the rate changed by {change(now.rate / before.rate - 1)} %"
+    return f"the rate changed by {format_change(now.rate / before.rate - 1)} %"
 
 
-class Report(record.Head, frozen=True, kw_only=True):
+class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     """A sweep, or a search for the highest load: a run for each step.
 
     ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
@@ -168,20 +177,20 @@ class Report(record.Head, frozen=True, kw_only=True):
     conclusion: str
     notes: tuple[str, ...]
     knee: Knee | None
-    answer: Answer | None
-    steps: tuple[Step, ...]
+    answer: SearchAnswer | None
+    steps: tuple[SweepStep, ...]
     judged_by: tuple[str, ...]
 
 
-def report(found: Capacity, *_: object) -> str:
+def make_capacity_report(found: Capacity, *_: object) -> str:
     """Return what was found as one JSON document."""
     varied = found.variable
-    return record.text(
-        Report(
+    return record.format_json(
+        CapacityReport(
             exit_code=found.exit_code,
             title=found.title,
-            varied=varied.variable if isinstance(varied, OfGroup) else varied,
-            group=varied.group if isinstance(varied, OfGroup) else None,
+            varied=varied.variable if isinstance(varied, GroupVariable) else varied,
+            group=varied.group if isinstance(varied, GroupVariable) else None,
             conclusion=found.conclusion,
             notes=found.notes,
             knee=found.knee,

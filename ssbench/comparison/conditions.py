@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import math
 
-from ssbench.comparison.change import ENOUGH_RUNS, Change
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD, FigureChange
 from ssbench.comparison.compare import Comparison, Judged
-from ssbench.comparison.figures import FIGURES
-from ssbench.document.gates import Result
-from ssbench.document.units import Unit, change, count
+from ssbench.comparison.figures import COMPARABLE_FIGURES
+from ssbench.document.gates import GateResult
+from ssbench.document.units import Unit, format_change, format_count
 from ssbench.scenario.conditions import Condition
 
 #: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
-_ERRORS = 3.24
+_DECIDING_ERRORS = 3.24
 
 #: More runs a side, or more seconds, are not suggested.
-_MOST_RUNS = 200
-_MOST_SECONDS = 86_400
+_MAX_RUNS = 200
+_MAX_SECONDS = 86_400
 
 
-def check(condition: Condition) -> None:
+def check_change_condition(condition: Condition) -> None:
     """Raise ValueError where a condition is about a figure that is not compared."""
-    if condition.figure not in FIGURES:
-        raise ValueError(f"{condition.text!r}: only {', '.join(FIGURES)} are compared")
-    if FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
+    if condition.figure not in COMPARABLE_FIGURES:
+        raise ValueError(f"{condition.text!r}: only {', '.join(COMPARABLE_FIGURES)} are compared")
+    if COMPARABLE_FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
         raise ValueError(f"{condition.text!r}: {condition.figure} are compared as a share, such as 0.1%")
 
 
-def judge(comparison: Comparison, condition: Condition) -> Judged:
+def judge_change_condition(comparison: Comparison, condition: Condition) -> Judged:
     """Judge one condition; it fails too where nothing was measured that it is about."""
     found = comparison.find(condition.operation, condition.size_class, condition.figure, condition.group)
     value = None if found is None else found.change if condition.relative else found.after
@@ -39,16 +39,16 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
         return _without_value(comparison, condition)
     if not condition.relative:
         return _judge_after(condition, found, value)
-    came = f"{change(value)} %"
+    came = f"{format_change(value)} %"
     if found.low is None or found.high is None:
-        return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
-    came += f" ({change(found.low)} to {change(found.high)})"
+        return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
+    came += f" ({format_change(found.low)} to {format_change(found.high)})"
     if not found.between_runs:
-        return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
+        return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
     held = {condition.holds(found.low), condition.holds(found.high)}
     if len(held) > 1:
-        return Judged(condition.text, came, Result.UNDECIDED, _needs(comparison, condition, found))
-    return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
+        return Judged(condition.text, came, GateResult.UNDECIDED, _needs(comparison, condition, found))
+    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
 
 
 def _without_value(comparison: Comparison, condition: Condition) -> Judged:
@@ -56,46 +56,46 @@ def _without_value(comparison: Comparison, condition: Condition) -> Judged:
     needs = condition.row.needs
     if needs > 1 and comparison.has(condition.operation, condition.size_class, condition.group):
         wanted = f"more operations ({condition.figure} needs {needs:,} a side)"
-        return Judged(condition.text, "too few on one side at least", Result.UNDECIDED, wanted)
-    return Judged(condition.text, "was not measured on both sides", Result.FAILED)
+        return Judged(condition.text, "too few on one side at least", GateResult.UNDECIDED, wanted)
+    return Judged(condition.text, "was not measured on both sides", GateResult.FAILED)
 
 
-def _judge_after(condition: Condition, found: Change, value: float) -> Judged:
+def _judge_after(condition: Condition, found: FigureChange, value: float) -> Judged:
     """Judge a condition on what came after: by the interval of the mean of its runs, or by a single run."""
     came = condition.spell_measured(value)
     if found.after_low is None or found.after_high is None:
-        return Judged(condition.text, came, Result.FAILED if condition.holds(value) else Result.PASSED)
+        return Judged(
+            condition.text, came, GateResult.FAILED if condition.holds(value) else GateResult.PASSED
+        )
     ends = found.after_low, found.after_high
     came += f" ({' to '.join(map(condition.spell_measured, ends))})"
     held = {condition.holds(each) for each in ends}
     if len(held) > 1:
-        return Judged(condition.text, came, Result.UNDECIDED, "more runs, or longer ones")
-    return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
+        return Judged(condition.text, came, GateResult.UNDECIDED, "more runs, or longer ones")
+    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
 
 
-_NOT_REPEATED = (
-    f"at least {ENOUGH_RUNS} runs a side, as of run-scenario --repeat, or earlier equal runs in --results-dir"
-)
+_NOT_REPEATED_TEXT = f"at least {MIN_RUNS_FOR_WORD} runs a side, as of run-scenario --repeat, or earlier equal runs in --results-dir"
 
 
-def _needs(comparison: Comparison, condition: Condition, found: Change) -> str:
+def _needs(comparison: Comparison, condition: Condition, found: FigureChange) -> str:
     """Say how many runs, or how long a run, would decide a condition if the change stays as it is."""
     if found.error is None or found.change is None:
         return ""
-    is_share = FIGURES[condition.figure].is_share
+    is_share = COMPARABLE_FIGURES[condition.figure].is_share
     away = found.change - condition.limit
     if not is_share:
         away = math.log1p(found.change) - math.log1p(max(condition.limit, -0.999999))
     if not away:
         return "a change that is not at its limit"
     # Errors shrink with the square root of what is measured.
-    times = (_ERRORS * found.error / away) ** 2
+    times = (_DECIDING_ERRORS * found.error / away) ** 2
     if comparison.seconds:
         seconds = times * comparison.seconds
-        if seconds > _MOST_SECONDS:
+        if seconds > _MAX_SECONDS:
             return "a change that is further from its limit"
-        return f"about {count(round(max(seconds, comparison.seconds)))} s (-r), if the change stays"
-    runs = math.ceil(max(times * max(comparison.runs), max(comparison.runs) + 1, ENOUGH_RUNS))
-    if runs > _MOST_RUNS:
+        return f"about {format_count(round(max(seconds, comparison.seconds)))} s (-r), if the change stays"
+    runs = math.ceil(max(times * max(comparison.runs), max(comparison.runs) + 1, MIN_RUNS_FOR_WORD))
+    if runs > _MAX_RUNS:
         return "a change that is further from its limit"
     return f"about {runs} runs a side, if the change stays"

@@ -14,7 +14,7 @@ from ssbench.reports import curves
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: Runs of a side that are drawn; the table is of all.
-MOST_DRAWN = 8
+MAX_DRAWN_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class RunCurves:
     latencies: Mapping[str, Curve]
 
 
-def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
+def make_run_curves(statistics: RunStatistics, name: str) -> RunCurves:
     """Return the curves of a run whose statistics were counted with ``over_time``."""
     rate = None
     over_time = statistics.over_time
     if over_time is not None:
         seconds = np.maximum(over_time.seconds, 1e-9)
-        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, SLATE)
+        rate = Curve(name, curves.bin_middles(over_time), over_time.operations[None].count / seconds, SLATE)
     return RunCurves(
         rate,
         {
@@ -39,25 +39,25 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
             for section in statistics.sections[1:]
             if section.operation
             and (
-                curve := curves.by_percentile(
-                    name, section.lines[0].latency.measured, curves.colour_of(section.operation.code)
+                curve := curves.make_percentile_curve(
+                    name, section.lines[0].latency.measured, curves.curve_colour(section.operation.code)
                 )
             )
         },
     )
 
 
-def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], ...]:
+def make_side_curves(statistics: RunStatistics) -> tuple[list[RunCurves], ...]:
     """Return the curves of each of the two sides of a run."""
-    return tuple([curves_of(side.numbers, side.name)] for side in statistics.sides)
+    return tuple([make_run_curves(side.numbers, side.name)] for side in statistics.sides)
 
 
-def charts(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
+def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
     """Return charts of the runs of two sides laid over each other; none where there are no curves.
 
     A colour is an operation; runs before are dashed.
     """
-    sides = ((before[:MOST_DRAWN], "dashed"), (after[:MOST_DRAWN], "solid"))
+    sides = ((before[:MAX_DRAWN_RUNS], "dashed"), (after[:MAX_DRAWN_RUNS], "solid"))
 
     def drawn(curve: Curve, dash: str) -> Curve:
         return replace(curve, dash=dash, name=curve.name[:60])

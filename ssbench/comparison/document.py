@@ -6,33 +6,33 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ssbench.comparison.change import NO_DIFFERENCE, Change
-from ssbench.comparison.compare import Comparison, Judged, Row
-from ssbench.comparison.curves import RunCurves, charts
-from ssbench.comparison.figures import FIGURES
-from ssbench.comparison.texts import NOT_KNOWN, cells
-from ssbench.comparison.verdict import verdict
-from ssbench.document.columns import plural
+from ssbench.comparison.change import NO_DIFFERENCE, FigureChange
+from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.curves import RunCurves, draw_run_curves
+from ssbench.comparison.figures import COMPARABLE_FIGURES
+from ssbench.comparison.texts import NOT_KNOWN_NOTE, format_change_cells
+from ssbench.comparison.verdict import judge_comparison
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     Cell,
     Column,
     Detail,
     Document,
+    DrawnInterval,
     Element,
-    Interval,
+    IntervalRow,
     Intervals,
     Note,
     Section,
-    Span,
     Table,
     Tone,
     Verdict,
     View,
     Warnings,
-    without,
+    drop_columns,
 )
-from ssbench.document.units import DASH, extent
-from ssbench.document.units import change as in_percent
+from ssbench.document.units import DASH, format_change_size
+from ssbench.document.units import format_change as in_percent
 
 _COLUMNS = (
     Column("operation", is_number=False),
@@ -47,16 +47,16 @@ _COLUMNS = (
     Column("change with its interval", is_number=False, detail=Detail.PAGE),
 )
 #: Those of them that are left out where no row has anything in them.
-_LEFT_OUT = (1, 6, 7, 8, 9)
+_OPTIONAL_COLUMNS = (1, 6, 7, 8, 9)
 
 #: The axis of the chart of changes ends here: less than 0 nothing can become.
-_MOST_REACH = 2.0
+_MAX_REACH = 2.0
 
 #: Where there is little room, these words are said of a change; the others by their first word.
-_SHORT = {NO_DIFFERENCE: "none"}
+_SHORT_WORDS = {NO_DIFFERENCE: "none"}
 _TONES = {
     word: tone
-    for each in FIGURES.values()
+    for each in COMPARABLE_FIGURES.values()
     for word, tone in zip(each.words, (Tone.GOOD, Tone.BAD), strict=True)
 }
 
@@ -69,74 +69,76 @@ class ComparisonView(View):
     after: Sequence[RunCurves] = ()
 
 
-def document(comparison: Comparison, view: View) -> Document:
+def make_comparison_document(comparison: Comparison, view: View) -> Document:
     """Return the document; it has charts where the view has curves."""
-    table = changes(comparison)
-    drawn_changes = intervals(comparison)
+    table = list_visible_changes(comparison)
+    drawn_changes = draw_change_intervals(comparison)
     elements: list[Element] = [
         *([Section("What changed", [drawn_changes], Detail.PAGE)] if drawn_changes.rows else []),
         table,
     ]
     if any(not isinstance(row, Note) and DASH in row for row in table.rows):
-        elements.append(Note(NOT_KNOWN))
-    if isinstance(view, ComparisonView) and (drawn := charts(view.before, view.after)):
+        elements.append(Note(NOT_KNOWN_NOTE))
+    if isinstance(view, ComparisonView) and (drawn := draw_run_curves(view.before, view.after)):
         elements.append(Section("The runs over each other", drawn, Detail.PAGE))
     if comparison.warnings:
         elements.append(Warnings(comparison.warnings))
     facts = [
-        f"{side}: {name}" + (f" ({plural(count, 'run')})" if count else "")
+        f"{side}: {name}" + (f" ({format_plural(count, 'run')})" if count else "")
         for side, name, count in zip(
             ("before", "after"), (comparison.before, comparison.after), comparison.runs, strict=True
         )
     ]
     title = f"{comparison.before} to {comparison.after}"
-    return Document(title, elements, conclusion(comparison), facts, untitled=True)
+    return Document(title, elements, make_conclusion(comparison), facts, untitled=True)
 
 
-def conclusion(comparison: Comparison) -> Verdict:
+def make_conclusion(comparison: Comparison) -> Verdict:
     """Return the verdict; its reasons, and what was found of its conditions."""
-    found = verdict(comparison)
-    return Verdict(found.tone, found.headline, [*found.reasons, *map(of_condition, comparison.conditions)])
+    found = judge_comparison(comparison)
+    return Verdict(
+        found.tone, found.headline, [*found.reasons, *map(describe_condition, comparison.conditions)]
+    )
 
 
-def of_condition(judged: Judged) -> str:
+def describe_condition(judged: Judged) -> str:
     """Return the line of a condition."""
     needs = f"; it needs {judged.needs}" if judged.needs else ""
     return f"fail-if {judged.condition}: {judged.result.value} ({judged.came}){needs}"
 
 
-def changes(comparison: Comparison) -> Table:
+def list_visible_changes(comparison: Comparison) -> Table:
     """Return a row for each change that is visible."""
     reach = _reach(comparison.rows, comparison.noise)
     rows = [
         (
             row.operation,
             row.size_class or "",
-            FIGURES[figure].compared_head,
-            *_cells(figure, change),
+            COMPARABLE_FIGURES[figure].compared_head,
+            *_change_cells(figure, change),
             _span(figure, change, comparison.noise, reach),
         )
         for row in comparison.rows
-        for figure, change in _visible(row)
+        for figure, change in _visible_changes(row)
     ]
-    empty = [place for place in _LEFT_OUT if not any(row[place] for row in rows)]
-    return without(Table(_COLUMNS, rows, keys=2), empty)
+    empty = [place for place in _OPTIONAL_COLUMNS if not any(row[place] for row in rows)]
+    return drop_columns(Table(_COLUMNS, rows, keys=2), empty)
 
 
-def intervals(comparison: Comparison) -> Intervals:
+def draw_change_intervals(comparison: Comparison) -> Intervals:
     """Return the changes of whole operations, each with its interval, on one axis."""
     whole = [row for row in comparison.rows if row.size_class is None]
-    reach = min(_reach(whole, comparison.noise), _MOST_REACH)
+    reach = min(_reach(whole, comparison.noise), _MAX_REACH)
     rows = [
-        Interval(
+        IntervalRow(
             row.operation,
-            FIGURES[figure].compared_head,
+            COMPARABLE_FIGURES[figure].compared_head,
             span.span,
             f"{in_percent(change.change)} %",
             _TONES.get(change.word or ""),
         )
         for row in whole
-        for figure, change in _visible(row)
+        for figure, change in _visible_changes(row)
         if isinstance(span := _span(figure, change, comparison.noise, reach), Cell)
         if span.span is not None and change.change is not None
     ]
@@ -144,7 +146,7 @@ def intervals(comparison: Comparison) -> Intervals:
     step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
     most = int(0.95 * reach / step)  # the text of one at the very end would be cut off
     places = range(-most, most + 1)
-    band = f"Shaded: changes up to {extent(comparison.noise)} %, which differences between runs explain. "
+    band = f"Shaded: changes up to {format_change_size(comparison.noise)} %, which differences between runs explain. "
     return Intervals(
         "change, 95 % interval",
         rows,
@@ -153,13 +155,13 @@ def intervals(comparison: Comparison) -> Intervals:
     )
 
 
-def _reach(rows: Sequence[Row], noise: float) -> float:
+def _reach(rows: Sequence[ComparisonRow], noise: float) -> float:
     """Return how far intervals are drawn to both sides: to their ends, or thrice the largest change."""
     known = [
         (abs(change.change), abs(change.low), abs(change.high))
         for row in rows
-        for figure, change in _visible(row)
-        if not FIGURES[figure].is_share
+        for figure, change in _visible_changes(row)
+        if not COMPARABLE_FIGURES[figure].is_share
         if change.change is not None and change.low is not None and change.high is not None
     ]
     largest = max((change for change, *_ in known), default=0.0)
@@ -167,22 +169,27 @@ def _reach(rows: Sequence[Row], noise: float) -> float:
     return 1.1 * max(min(ends, 3 * largest), 2 * noise, 0.01)
 
 
-def _span(figure: str, change: Change, noise: float, reach: float) -> Cell | str:
+def _span(figure: str, change: FigureChange, noise: float, reach: float) -> Cell | str:
     """Return the picture of a change with its interval; nothing where that is not known."""
-    if change.change is None or change.low is None or change.high is None or FIGURES[figure].is_share:
+    if (
+        change.change is None
+        or change.low is None
+        or change.high is None
+        or COMPARABLE_FIGURES[figure].is_share
+    ):
         return ""
     tone = _TONES.get(change.word or "")
-    return Cell(tone=tone, span=Span(change.low, change.change, change.high, noise, reach))
+    return Cell(tone=tone, span=DrawnInterval(change.low, change.change, change.high, noise, reach))
 
 
-def _cells(figure: str, change: Change) -> list[str | Cell]:
-    *numbers, word = cells(FIGURES[figure], change)
-    short = _SHORT.get(word, word.partition(" ")[0])
+def _change_cells(figure: str, change: FigureChange) -> list[str | Cell]:
+    *numbers, word = format_change_cells(COMPARABLE_FIGURES[figure], change)
+    short = _SHORT_WORDS.get(word, word.partition(" ")[0])
     return [*numbers, Cell(word, _TONES.get(word), short=short) if word else ""]
 
 
-def _visible(row: Row) -> Iterator[tuple[str, Change]]:
+def _visible_changes(row: ComparisonRow) -> Iterator[tuple[str, FigureChange]]:
     """Yield the changes of a row; shares, such as errors, only where there were some."""
     for figure, change in row.changes.items():
-        if not FIGURES[figure].is_share or change.before or change.after:
+        if not COMPARABLE_FIGURES[figure].is_share or change.before or change.after:
             yield figure, change

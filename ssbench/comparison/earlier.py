@@ -9,9 +9,9 @@ from pathlib import Path
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.comparison.archive import Archive
 from ssbench.comparison.compare import Comparison
-from ssbench.comparison.entry import Entry, entry_of
-from ssbench.comparison.equal import floors_of
-from ssbench.comparison.facts import facts_of
+from ssbench.comparison.entry import ArchiveEntry, make_entry
+from ssbench.comparison.equal import find_equal_run_floors
+from ssbench.comparison.facts import collect_run_facts
 from ssbench.comparison.sides import compare_sides
 from ssbench.results.formats import open_results
 from ssbench.results.reading import RunResults
@@ -19,24 +19,24 @@ from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 
 #: Opens a stat file.
-Reading = Callable[[Path], AbstractContextManager[RunResults]]
+OpenStatFile = Callable[[Path], AbstractContextManager[RunResults]]
 
 
-def _opened(path: Path) -> AbstractContextManager[RunResults]:
+def _open_run(path: Path) -> AbstractContextManager[RunResults]:
     return closing(open_results(path))
 
 
-def read_entry(path: Path, reading: Reading = _opened) -> Entry:
+def read_entry(path: Path, reading: OpenStatFile = _open_run) -> ArchiveEntry:
     """Make the entry of a stat file; raises StatFileError."""
     try:
         status = path.stat()
     except OSError as error:
         raise StatFileError(f"{path}: {error.strerror}") from None
     with reading(path) as results:
-        return entry_of(summarize(results), path.name, status.st_size, status.st_mtime_ns)
+        return make_entry(summarize(results), path.name, status.st_size, status.st_mtime_ns)
 
 
-def runs_in(folder: Path | None) -> Sequence[Entry] | None:
+def list_folder_runs(folder: Path | None) -> Sequence[ArchiveEntry] | None:
     """Return the runs of a folder; None without one, or where it cannot be read."""
     if folder is None:
         return None
@@ -46,7 +46,11 @@ def runs_in(folder: Path | None) -> Sequence[Entry] | None:
         return None
 
 
-def compare_with(runs: Sequence[Entry] | None, path: Path, statistics: RunStatistics) -> Comparison:
+def compare_with_earlier(
+    runs: Sequence[ArchiveEntry] | None, path: Path, statistics: RunStatistics
+) -> Comparison:
     """Compare the sides of the run of a stat file, by what differs between the runs that are equal to it."""
-    floors = None if runs is None else floors_of(runs, [facts_of(statistics)], [str(path)])
+    floors = (
+        None if runs is None else find_equal_run_floors(runs, [collect_run_facts(statistics)], [str(path)])
+    )
     return compare_sides(statistics, floors=floors)

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.comparison.facts import facts_of
-from ssbench.comparison.figures import FIGURES, figures_of
-from ssbench.comparison.floor import Past, is_ratio
-from ssbench.comparison.sides import differences_of_sides
-from ssbench.document.figures import needed
+from ssbench.comparison.facts import collect_run_facts
+from ssbench.comparison.figures import COMPARABLE_FIGURES, make_run_figures
+from ssbench.comparison.floor import EarlierRun, is_ratio
+from ssbench.comparison.sides import measure_side_differences
+from ssbench.document.figures import count_needed_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.verdict import verdict_of
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
 
     The latter is None where it is only a lower bound too.
     ``file`` is the name of its stat file in the folder; ``size`` and ``changed`` (nanoseconds) tell whether
     that is still the same. ``facts`` is JSON: what it should have in common with runs that it is compared
-    with, by name; and ``figures`` are what :func:`past_of` reads: operation, size class, figure, logarithm.
+    with, by name; and ``figures`` are what :func:`make_earlier_run` reads: operation, size class, figure, logarithm.
     """
 
     file: str
@@ -42,24 +42,26 @@ class Entry:
 
 
 #: What - means in the column of p99; no-op runs have no latencies.
-NO_P99 = f"-: not measured, too few operations (p99 needs {needed(99):,}), or only a lower bound"
+NO_P99_NOTE = (
+    f"-: not measured, too few operations (p99 needs {count_needed_results(99):,}), or only a lower bound"
+)
 
 
 #: The last second of the year 5000; a file may claim what no clock shows.
-_LATEST = 95_649_119_999.0
+_LATEST_SECOND = 95_649_119_999.0
 
 
-def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> Entry:
+def make_entry(statistics: RunStatistics, file: str, size: int, changed: int) -> ArchiveEntry:
     """Return the entry of a run."""
     run, total = statistics.run, statistics.total
     label = run.options.get("label")
     rate, latency = total.requests_per_second, total.lines[0].latency
     p99 = latency.supported_percentile(99)
-    return Entry(
+    return ArchiveEntry(
         file=file,
         size=size,
         changed=changed,
-        started=min(max(run.started or statistics.start or 0.0, 0.0), _LATEST),
+        started=min(max(run.started or statistics.start or 0.0, 0.0), _LATEST_SECOND),
         scenario=run.scenario.name,
         label=label if isinstance(label, str) else None,
         users=min(run.scenario.user_count, 2**63 - 1),
@@ -67,7 +69,7 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         p99=None if p99 is None or latency.most(99) > p99 else p99,
         # A run in progress is incomplete too, which is no verdict yet.
         verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
-        facts=json.dumps(facts_of(statistics)),
+        facts=json.dumps(collect_run_facts(statistics)),
         figures=json.dumps(_figures(statistics)),
     )
 
@@ -77,7 +79,7 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
     found = {
         "runs": [
             (*key, name, math.log(sample.value))
-            for key, row in figures_of(statistics, "").rows.items()
+            for key, row in make_run_figures(statistics, "").rows.items()
             for name, sample in row.items()
             if is_ratio((key, name)) and sample.value > 0
         ]
@@ -85,29 +87,29 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
     if statistics.sides:
         found["sides"] = [
             (*key, name, each.middle)
-            for (key, name), each in differences_of_sides(statistics).items()
+            for (key, name), each in measure_side_differences(statistics).items()
             if is_ratio((key, name)) and each.middle is not None
         ]
     return found
 
 
-def past_of(entry: Entry) -> Past:
+def make_earlier_run(entry: ArchiveEntry) -> EarlierRun:
     """Return what an entry says of the figures of its run; nothing where it has none."""
     try:
-        found = _decoder.decode(entry.figures)
+        found = _figures_decoder.decode(entry.figures)
     except msgspec.MsgspecError:
         found = {}
     figures, sides = (
         {
             ((operation, size_class), name): value
             for operation, size_class, name, value in found.get(kind, ())
-            if abs(value) < _LARGEST and name in FIGURES
+            if abs(value) < _MAX_LOGARITHM and name in COMPARABLE_FIGURES
         }
         for kind in ("runs", "sides")
     )
-    return Past(entry.started, figures, sides)
+    return EarlierRun(entry.started, figures, sides)
 
 
 #: No figure has a logarithm that is further from 0; others are damage.
-_LARGEST = 1000.0
-_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])
+_MAX_LOGARITHM = 1000.0
+_figures_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])

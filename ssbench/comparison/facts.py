@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from ssbench.scenario.model import CRUD, Scenario, SizeClass
+from ssbench.scenario.model import CRUD_OPERATIONS, Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
-_SCENARIO = {
+_SCENARIO_FACTS = {
     "name",
     "size_classes",
     "user_count",
@@ -28,13 +28,13 @@ _SCENARIO = {
 }
 
 #: Options that name a run, or whose value is another one in each run.
-_OPTIONS = {"label", "trans_id_extra", "start_at", "store_clock", "seed_of_parts"}
+_IGNORED_OPTIONS = {"label", "trans_id_extra", "start_at", "store_clock", "seed_of_parts"}
 
 #: More values of a side than this are not named.
-_MOST_VALUES = 3
+_MAX_NAMED_VALUES = 3
 
 
-def facts_of(statistics: RunStatistics) -> dict[str, str]:
+def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
     """Return each fact in words; "" stands for none. Stat files of ssbench 0.x know no options."""
     run, scenario = statistics.run, statistics.run.scenario
     hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
@@ -57,12 +57,12 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
         "master": run.host,
         "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
     }
-    for name, value in (*_settings(scenario), *run.options.items()):
-        if name not in _OPTIONS:
+    for name, value in (*_list_settings(scenario), *run.options.items()):
+        if name not in _IGNORED_OPTIONS:
             title = name.replace("_", " ")
-            facts[title] = _spell(value) or facts.get(title, "")
+            facts[title] = _spell_value(value) or facts.get(title, "")
     if "trans_id_extra" in run.options:
-        facts["marks of transactions"] = _spell(bool(run.options["trans_id_extra"]))
+        facts["marks of transactions"] = _spell_value(bool(run.options["trans_id_extra"]))
     return facts
 
 
@@ -73,20 +73,20 @@ def _spell_shape(size_class: SizeClass) -> str:
 def _spell_mix(size_class: SizeClass) -> str:
     """Return weights as the four of create, read, update and delete, or with names where there are others."""
     weights = {name: weight for name, weight in size_class.weights.items() if weight}
-    if weights.keys() <= set(CRUD):
-        return "/".join(f"{weights.get(name, 0):g}" for name in CRUD)
+    if weights.keys() <= set(CRUD_OPERATIONS):
+        return "/".join(f"{weights.get(name, 0):g}" for name in CRUD_OPERATIONS)
     return ", ".join(f"{name} {weight:g}" for name, weight in sorted(weights.items()))
 
 
-def _settings(scenario: Scenario) -> Iterator[tuple[str, object]]:
+def _list_settings(scenario: Scenario) -> Iterator[tuple[str, object]]:
     for field in fields(scenario):
-        if field.name not in _SCENARIO:
+        if field.name not in _SCENARIO_FACTS:
             yield field.name, getattr(scenario, field.name)
     # Their own words say nothing of how long they are.
     yield "stages", tuple(f"{each} for {each.seconds:g} s" for each in scenario.stages)
 
 
-def _spell(value: object) -> str:
+def _spell_value(value: object) -> str:
     """Return a value in words; what is off is ""."""
     match value:
         case None | False | 0 | 0.0:
@@ -100,7 +100,9 @@ def _spell(value: object) -> str:
     return str(value)
 
 
-def differences(before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def describe_fact_differences(
+    before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
     """Say which facts the runs of two sides do not have in common."""
     unknown: dict[str, list[str]] = {"before": [], "after": []}
     for fact in dict.fromkeys(fact for facts in (*before, *after) for fact in facts):
@@ -115,7 +117,7 @@ def differences(before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str
         sides = [dict.fromkeys(value or "" for value in side) for side in sides]
         if sides[0] == sides[1] and len(sides[0]) == 1:
             continue
-        texts = [" and ".join(value or "none" for value in [*side][:_MOST_VALUES]) for side in sides]
+        texts = [" and ".join(value or "none" for value in [*side][:_MAX_NAMED_VALUES]) for side in sides]
         if texts[0] == texts[1]:
             yield f"{fact} differs among the runs of a side: {texts[0]}"
         else:

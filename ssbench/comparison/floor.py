@@ -14,36 +14,36 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
-from ssbench.comparison.change import Difference
-from ssbench.comparison.family import Place
-from ssbench.comparison.figures import FIGURES
+from ssbench.comparison.change import FigureDifference
+from ssbench.comparison.family import FigurePlace
+from ssbench.comparison.figures import COMPARABLE_FIGURES
 
 #: Runs that begin within this time after each other, in seconds, are of one session.
-SESSION = 3600.0
+SESSION_SECONDS = 3600.0
 
 #: Fewer independent differences than this say nothing of their variance.
-_LEAST_FREEDOM = 3
+_MIN_FREEDOM = 3
 
 #: By how much the objects of a side are slower or faster, because they lie elsewhere (standard deviation of
 #: the logarithm), where no earlier runs tell.
-PLACEMENT = 0.02
+PLACEMENT_DEVIATION = 0.02
 
 #: By how much one object is slower than another, because its devices are (the same): the fewer there are of a
 #: side, the less of this averages out.
-OBJECTS_DIFFER = 0.3
+OBJECT_DEVIATION = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class EarlierRun:
     """An earlier run: when it began, the logarithms of its figures, and of the ratios of its two sides."""
 
     started: float
-    figures: Mapping[Place, float]
-    sides: Mapping[Place, float]
+    figures: Mapping[FigurePlace, float]
+    sides: Mapping[FigurePlace, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class NoiseFloor:
     """The variances of the logarithm of a figure, between sessions and from run to run within one.
 
     Each has its degrees of freedom.
@@ -59,10 +59,10 @@ class Floor:
         return self.between + self.within / runs
 
 
-class Floors:
+class NoiseFloors:
     """What the earlier runs of one or more configurations say; those of each are compared with each other."""
 
-    def __init__(self, configurations: Sequence[Sequence[Past]]) -> None:
+    def __init__(self, configurations: Sequence[Sequence[EarlierRun]]) -> None:
         self._configurations = [sorted(each, key=lambda run: run.started) for each in configurations]
 
     @property
@@ -70,29 +70,32 @@ class Floors:
         """The number of earlier runs."""
         return sum(map(len, self._configurations))
 
-    def of(self, place: Place) -> Floor | None:
+    def of(self, place: FigurePlace) -> NoiseFloor | None:
         """Return the floor of a figure; None where there are too few sessions."""
         values = [
-            [[run.figures[place] for run in session if place in run.figures] for session in _sessions(runs)]
+            [
+                [run.figures[place] for run in session if place in run.figures]
+                for session in _split_sessions(runs)
+            ]
             for runs in self._configurations
         ]
-        return _floor([[session for session in sessions if session] for sessions in values])
+        return _estimate_floor([[session for session in sessions if session] for sessions in values])
 
-    def of_sides(self, place: Place) -> tuple[float, float] | None:
+    def of_sides(self, place: FigurePlace) -> tuple[float, float] | None:
         """Return the variance of the difference of both sides from run to run, and its degrees of freedom."""
         values = [[run.sides[place] for run in runs if place in run.sides] for runs in self._configurations]
         freedom = sum(len(each) - 1 for each in values if each)
-        if freedom < _LEAST_FREEDOM:
+        if freedom < _MIN_FREEDOM:
             return None
         squares = sum((value - fmean(each)) ** 2 for each in values for value in each)
         return squares / freedom, float(freedom)
 
 
-def _sessions(runs: Sequence[Past]) -> Iterator[list[Past]]:
+def _split_sessions(runs: Sequence[EarlierRun]) -> Iterator[list[EarlierRun]]:
     """Yield runs, in the order of time, by session."""
     session = list(runs[:1])
     for one, two in pairwise(runs):
-        if two.started - one.started > SESSION:
+        if two.started - one.started > SESSION_SECONDS:
             yield session
             session = []
         session.append(two)
@@ -100,7 +103,7 @@ def _sessions(runs: Sequence[Past]) -> Iterator[list[Past]]:
         yield session
 
 
-def _floor(configurations: Sequence[Sequence[Sequence[float]]]) -> Floor | None:
+def _estimate_floor(configurations: Sequence[Sequence[Sequence[float]]]) -> NoiseFloor | None:
     """Return the variances of values by configuration and session; None of too few sessions."""
     within = within_freedom = between = between_freedom = sizes = 0.0
     for sessions in configurations:
@@ -113,17 +116,19 @@ def _floor(configurations: Sequence[Sequence[Sequence[float]]]) -> Floor | None:
         within += sum((value - fmean(session)) ** 2 for session in sessions for value in session)
         within_freedom += count - len(sessions)
         sizes += count - sum(len(session) ** 2 for session in sessions) / count
-    if between_freedom < _LEAST_FREEDOM:
+    if between_freedom < _MIN_FREEDOM:
         return None
     between /= between_freedom
     if not within_freedom:
-        return Floor(between, between_freedom, 0.0, 0.0)
+        return NoiseFloor(between, between_freedom, 0.0, 0.0)
     within /= within_freedom
     size = sizes / between_freedom
-    return Floor(max(0.0, (between - within) / size), between_freedom, within, within_freedom)
+    return NoiseFloor(max(0.0, (between - within) / size), between_freedom, within, within_freedom)
 
 
-def with_floor(found: Difference, floor: Floor, runs: tuple[int, int], *, apart: bool) -> Difference:
+def add_noise_floor(
+    found: FigureDifference, floor: NoiseFloor, runs: tuple[int, int], *, apart: bool
+) -> FigureDifference:
     """Return a difference of runs whose error has in it what differs from run to run, and from day to day.
 
     ``apart``: the sides were measured in different sessions.
@@ -131,7 +136,7 @@ def with_floor(found: Difference, floor: Floor, runs: tuple[int, int], *, apart:
     if found.middle is None:
         return found
     if min(runs) == 1:
-        if not apart and floor.within_freedom >= _LEAST_FREEDOM:
+        if not apart and floor.within_freedom >= _MIN_FREEDOM:
             variance, freedom = sum(floor.within / each for each in runs), floor.within_freedom
         else:
             variance, freedom = sum(map(floor.of_mean, runs)), floor.between_freedom
@@ -143,22 +148,22 @@ def with_floor(found: Difference, floor: Floor, runs: tuple[int, int], *, apart:
     return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
 
 
-def placement(objects: float | None) -> float:
+def placement_deviation(objects: float | None) -> float:
     """Return what is assumed of a side of so many objects; None: they are many, or it is not known."""
-    return max(PLACEMENT, OBJECTS_DIFFER / math.sqrt(objects)) if objects else PLACEMENT
+    return max(PLACEMENT_DEVIATION, OBJECT_DEVIATION / math.sqrt(objects)) if objects else PLACEMENT_DEVIATION
 
 
-def with_floor_of_sides(
-    found: Difference, floor: tuple[float, float] | None, objects: tuple[float | None, float | None]
-) -> Difference:
+def add_noise_floor_of_sides(
+    found: FigureDifference, floor: tuple[float, float] | None, objects: tuple[float | None, float | None]
+) -> FigureDifference:
     """Return a difference of the sides of one run, with what differs between them from run to run.
 
-    Where no earlier runs tell, :func:`placement` is assumed, by the numbers of ``objects`` of both sides.
+    Where no earlier runs tell, :func:`placement_deviation` is assumed, by the numbers of ``objects`` of both sides.
     """
     if found.middle is None or found.error is None:
         return found
     if floor is None:
-        return replace(found, error=math.hypot(found.error, *map(placement, objects)))
+        return replace(found, error=math.hypot(found.error, *map(placement_deviation, objects)))
     variance, freedom = floor
     if variance <= found.error**2:
         return found
@@ -171,6 +176,6 @@ def _freedom(parts: Sequence[tuple[float, float]]) -> float:
     return sum(part for part, _ in parts) ** 2 / below if below else sum(freedom for _, freedom in parts)
 
 
-def is_ratio(place: Place) -> bool:
+def is_ratio(place: FigurePlace) -> bool:
     """Whether a figure is compared by its logarithm: shares have no floor."""
-    return not FIGURES[place[1]].is_share
+    return not COMPARABLE_FIGURES[place[1]].is_share

@@ -6,23 +6,29 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
-from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample, having
-from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, without
-from ssbench.document.figures import Figure, needed
-from ssbench.document.units import change, extent
+from ssbench.comparison.figures import (
+    COMPARABLE_FIGURES,
+    FigureKey,
+    FigureSample,
+    RunFigures,
+    runs_with_figure,
+)
+from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, drop_columns
+from ssbench.document.figures import Figure, count_needed_results
+from ssbench.document.units import format_change, format_change_size
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their
 #: median), and than this share.
-_FAR = 3.5
-_TYPICAL = 1.4826
-_LEAST = 0.05
+_MAX_TYPICAL_DISTANCES = 3.5
+_TYPICAL_FACTOR = 1.4826
+_MIN_DISTANCE_SHARE = 0.05
 
 #: Fewer runs have no median that one of them could be far from.
-_LEAST_RUNS = 4
+_MIN_RUNS = 4
 
 #: Half the width of an interval is about this many standard errors.
-_ERRORS = 1.96
+_STANDARD_ERRORS = 1.96
 
 _COLUMNS = (
     Column("operation", is_number=False),
@@ -36,19 +42,19 @@ _COLUMNS = (
 )
 
 
-def outliers(runs: Sequence[RunFigures]) -> list[str]:
+def find_outlier_runs(runs: Sequence[RunFigures]) -> list[str]:
     """Name the runs whose rate or median latency does not fit to the others."""
     found = []
-    for figure in (FIGURES["rate"], FIGURES["p50"]):
+    for figure in (COMPARABLE_FIGURES["rate"], COMPARABLE_FIGURES["p50"]):
         samples = _samples(runs, ("ALL", None), figure)
-        if len(samples) < max(_LEAST_RUNS, len(runs)):
+        if len(samples) < max(_MIN_RUNS, len(runs)):
             continue
         logs = [math.log(sample.value) for sample in samples]
         middle = median(logs)
         distances = [abs(value - middle) for value in logs]
-        far = max(_FAR * _TYPICAL * median(distances), _LEAST)
+        far = max(_MAX_TYPICAL_DISTANCES * _TYPICAL_FACTOR * median(distances), _MIN_DISTANCE_SHARE)
         found += [
-            f"{run.name} does not fit: {figure.title} {change(math.expm1(value - middle))} %"
+            f"{run.name} does not fit: {figure.title} {format_change(math.expm1(value - middle))} %"
             f" from the median of {len(runs)} runs"
             for run, value, distance in zip(runs, logs, distances, strict=True)
             if distance > far
@@ -56,12 +62,12 @@ def outliers(runs: Sequence[RunFigures]) -> list[str]:
     return found
 
 
-def document(runs: Sequence[RunFigures], _view: View) -> Document:
+def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
     """Return the summary of a group of two runs or more."""
     rows = []
     keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
     for key in keys:
-        for figure in FIGURES.values():
+        for figure in COMPARABLE_FIGURES.values():
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
                 rows.append((key[0], key[1] or "", figure.compared_head, *_cells(figure, values)))
@@ -69,9 +75,9 @@ def document(runs: Sequence[RunFigures], _view: View) -> Document:
     return Document(
         f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
         (
-            without(Table(_COLUMNS, rows, keys=2), [] if any(row[1] for row in rows) else [1]),
-            *map(Note, _notes(runs)),
-            Warnings([*outliers(runs), *warnings]),
+            drop_columns(Table(_COLUMNS, rows, keys=2), [] if any(row[1] for row in rows) else [1]),
+            *map(Note, _make_notes(runs)),
+            Warnings([*find_outlier_runs(runs), *warnings]),
         ),
     )
 
@@ -79,35 +85,35 @@ def document(runs: Sequence[RunFigures], _view: View) -> Document:
 def _cells(figure: Figure, values: list[float]) -> list[str]:
     """Return mean, interval, least, most, and how far the values differ."""
     if figure.is_share:
-        mean, half = fmean(values), _half(values)
+        mean, half = fmean(values), _half_width(values)
         low, high, differ = max(0.0, mean - half), mean + half, "-"
     else:
         logs = [math.log(value) for value in values]
-        middle, half = fmean(logs), _half(logs)
+        middle, half = fmean(logs), _half_width(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
-        differ = f"{extent(stdev(logs))} %"
+        differ = f"{format_change_size(stdev(logs))} %"
     shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
     return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
 
 
-def _half(values: list[float]) -> float:
+def _half_width(values: list[float]) -> float:
     return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
-def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
+def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
     if any(
         figure.rank is not None and 0 < sum(figure.key in run.rows.get(key, {}) for run in runs) < len(runs)
         for key in {key: None for run in runs for key in run.rows}
-        for figure in FIGURES.values()
+        for figure in COMPARABLE_FIGURES.values()
     ):
-        yield f"Percentiles for which a run had too few operations (p99: {needed(99):,}) are left out."
-    samples = _samples(runs, ("ALL", None), FIGURES["rate"])
+        yield f"Percentiles for which a run had too few operations (p99: {count_needed_results(99):,}) are left out."
+    samples = _samples(runs, ("ALL", None), COMPARABLE_FIGURES["rate"])
     halves = [sample.half for sample in samples if sample.half is not None]
     if len(halves) == len(samples) > 2:
         differ = stdev(math.log(sample.value) for sample in samples)
-        within = math.sqrt(fmean(half**2 for half in halves)) / _ERRORS
+        within = math.sqrt(fmean(half**2 for half in halves)) / _STANDARD_ERRORS
         yield (
-            f"Rates differ by {extent(differ)} % from run to run; by {extent(within)} % they would"
+            f"Rates differ by {format_change_size(differ)} % from run to run; by {format_change_size(within)} % they would"
             " by what is seen within a run alone. "
             + (
                 "More runs say more than longer ones."
@@ -117,5 +123,5 @@ def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
         )
 
 
-def _samples(runs: Sequence[RunFigures], key: Key, figure: Figure) -> list[Sample]:
-    return [run.rows[key][figure.key] for run in having(runs, key, figure)]
+def _samples(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> list[FigureSample]:
+    return [run.rows[key][figure.key] for run in runs_with_figure(runs, key, figure)]

@@ -16,40 +16,40 @@ from pathlib import Path
 
 import msgspec
 
-from ssbench.comparison.entry import Entry
+from ssbench.comparison.entry import ArchiveEntry
 
 #: Goes up when an entry changes; an index of another version is made again.
-VERSION = 8
+INDEX_VERSION = 8
 
 #: Seconds to wait for another program that writes to the index.
-_TIMEOUT = 10.0
+_TIMEOUT_SECONDS = 10.0
 #: Bytes of a row; a longer one is damage.
-_MAX_ROW = 1_000_000
+_MAX_ROW_BYTES = 1_000_000
 #: Steps of SQLite's machine between two looks at how many there were, and how many looks there are.
-_STEPS, _LOOKS = 1_000_000, 5_000
+_STEPS_BETWEEN_LOOKS, _MAX_LOOKS = 1_000_000, 5_000
 
-_COLUMNS = tuple(field.name for field in fields(Entry))
-_CREATE = f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))"
+_COLUMNS = tuple(field.name for field in fields(ArchiveEntry))
+_CREATE_STATEMENT = f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))"
 #: Columns that the table had in every version.
-_ALWAYS = {"file", "size", "changed"}
+_PERMANENT_COLUMNS = {"file", "size", "changed"}
 
 #: Seconds since 1970 up to the year 5138, as those of results.
-_LATEST = 1e11
+_LATEST_MOMENT = 1e11
 
 
-class NotOursError(Exception):
+class ForeignIndexError(Exception):
     """There is something else where the index should be; the text says what. It is left alone."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def open_index(path: Path) -> sqlite3.Connection:
     """Open the index, which may be new; raises sqlite3.Error, and NotOursError for what is none of ours."""
     with suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            raise NotOursError("is a link")
+            raise ForeignIndexError("is a link")
         if not stat.S_ISREG(mode):
-            raise NotOursError("is no plain file")
-    index = _connect(str(path))
+            raise ForeignIndexError("is no plain file")
+    index = _open_database(str(path))
     try:
         _make_table(index)
     except BaseException:
@@ -58,9 +58,9 @@ def connect(path: Path) -> sqlite3.Connection:
     return index
 
 
-def copy(path: Path | None) -> sqlite3.Connection:
+def copy_index(path: Path | None) -> sqlite3.Connection:
     """Return a copy of an index in memory; an empty one where it cannot be read, or there is none of ours."""
-    made = _connect(":memory:")
+    made = _open_database(":memory:")
     if path is not None:
         with (
             suppress(sqlite3.Error),
@@ -69,23 +69,23 @@ def copy(path: Path | None) -> sqlite3.Connection:
             kept.backup(made)
     try:
         _make_table(made)
-    except (NotOursError, sqlite3.Error):
+    except (ForeignIndexError, sqlite3.Error):
         made.close()
-        made = _connect(":memory:")
+        made = _open_database(":memory:")
         _make_table(made)
     return made
 
 
-def entries(index: sqlite3.Connection) -> list[Entry]:
+def read_entries(index: sqlite3.Connection) -> list[ArchiveEntry]:
     """Return what is in the index, the oldest first. What cannot be an entry is deleted from it."""
     found, wrong = [], []
     for rowid, *row in index.execute(f"SELECT rowid, {', '.join(_COLUMNS)} FROM runs"):  # noqa: S608
         try:
-            entry = msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Entry)
+            entry = msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), ArchiveEntry)
         except msgspec.ValidationError:
             wrong.append((rowid,))
             continue
-        if is_sound(entry):
+        if is_sound_entry(entry):
             found.append(entry)
         else:
             wrong.append((rowid,))
@@ -93,18 +93,18 @@ def entries(index: sqlite3.Connection) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.started, entry.file))
 
 
-def put(index: sqlite3.Connection, entry: Entry) -> None:
+def put_entry(index: sqlite3.Connection, entry: ArchiveEntry) -> None:
     """Add the entry of a file, or replace the one it had."""
     marks = ", ".join("?" * len(_COLUMNS))
     index.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(entry))  # noqa: S608
 
 
-def forget(index: sqlite3.Connection, file: str) -> None:
+def delete_entry(index: sqlite3.Connection, file: str) -> None:
     """Delete the entry of a file."""
     index.execute("DELETE FROM runs WHERE file = ?", (file,))
 
 
-def is_sound(entry: Entry) -> bool:
+def is_sound_entry(entry: ArchiveEntry) -> bool:
     """Whether the numbers of an entry are such as a run can have, and its facts can be read."""
     try:
         facts = json.loads(entry.facts)
@@ -113,19 +113,19 @@ def is_sound(entry: Entry) -> bool:
     measured = [value for value in (entry.rate, entry.p99) if value is not None]
     return (
         isinstance(facts, dict)
-        and 0 <= entry.started < _LATEST
+        and 0 <= entry.started < _LATEST_MOMENT
         and 0 <= entry.users < 2**63
         and all(0 <= value < math.inf for value in measured)
         and "/" not in entry.file
     )
 
 
-def _connect(database: str) -> sqlite3.Connection:
-    index = sqlite3.connect(database, timeout=_TIMEOUT, isolation_level=None)
-    index.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW)
+def _open_database(database: str) -> sqlite3.Connection:
+    index = sqlite3.connect(database, timeout=_TIMEOUT_SECONDS, isolation_level=None)
+    index.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW_BYTES)
     index.execute("PRAGMA trusted_schema = OFF")
-    looks = iter(range(_LOOKS))
-    index.set_progress_handler(lambda: next(looks, None) is None, _STEPS)
+    looks = iter(range(_MAX_LOOKS))
+    index.set_progress_handler(lambda: next(looks, None) is None, _STEPS_BETWEEN_LOOKS)
     return index
 
 
@@ -136,8 +136,8 @@ def _make_table(index: sqlite3.Connection) -> None:
     index.execute("BEGIN IMMEDIATE")
     if not _is_current(index):  # or another program has made it meanwhile
         index.execute("DROP TABLE IF EXISTS runs")
-        index.execute(_CREATE)
-        index.execute(f"PRAGMA user_version = {VERSION}")
+        index.execute(_CREATE_STATEMENT)
+        index.execute(f"PRAGMA user_version = {INDEX_VERSION}")
     index.execute("COMMIT")
 
 
@@ -146,7 +146,9 @@ def _is_current(index: sqlite3.Connection) -> bool:
     there = index.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 3").fetchall()
     others = [row for row in there if row[:2] != ("table", "runs") and row[2:] != ("runs", None)]
     columns = {name for _, name, *_ in index.execute("PRAGMA table_info(runs)")}
-    if others or (there and not columns >= _ALWAYS):
-        raise NotOursError("is the database of something else")
+    if others or (there and not columns >= _PERMANENT_COLUMNS):
+        raise ForeignIndexError("is the database of something else")
     tables = [sql for kind, _, _, sql in there if kind == "table"]
-    return tables == [_CREATE] and index.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    return tables == [_CREATE_STATEMENT] and index.execute("PRAGMA user_version").fetchone() == (
+        INDEX_VERSION,
+    )

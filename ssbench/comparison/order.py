@@ -17,14 +17,14 @@ from statistics import fmean
 
 from ssbench.statistics.confidence import t_quantile
 
-_SURE = 0.975
+_T_SHARE = 0.975
 
 #: Fewer pairs have no interval worth the name.
-_LEAST_PAIRS = 2
+_MIN_PAIRS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunOrder:
     """The places of the runs of both sides in the order in which they began, from 0."""
 
     before: tuple[int, ...]
@@ -33,7 +33,7 @@ class Order:
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The runs (before, after) that followed each other; none where they were not measured in turn."""
-        if len(self.before) != len(self.after) or len(self.before) < _LEAST_PAIRS:
+        if len(self.before) != len(self.after) or len(self.before) < _MIN_PAIRS:
             return ()
         whose = sorted(
             [(place, 0, number) for number, place in enumerate(self.before)]
@@ -67,7 +67,7 @@ class Order:
         if not self.one_after_the_other or freedom < 1:
             return 0.0
         slope, error = self._line(before, after)
-        if abs(slope) <= t_quantile(_SURE, freedom) * error:
+        if abs(slope) <= t_quantile(_T_SHARE, freedom) * error:
             return 0.0
         return slope * (fmean(self.after) - fmean(self.before))
 
@@ -80,7 +80,7 @@ class Order:
         if not self.one_after_the_other or freedom < 1:
             return 0.0, 0.0
         slope, error = self._line(before, after)
-        half = t_quantile(_SURE, freedom) * error
+        half = t_quantile(_T_SHARE, freedom) * error
         distance = fmean(self.after) - fmean(self.before)
         low, high = sorted(((slope - half) * distance, (slope + half) * distance))
         return low, high
@@ -104,7 +104,7 @@ class Order:
         return self.slope(before, after) * (len(self.before) + len(self.after) - 1)
 
 
-def order_of(before: Sequence[float | None], after: Sequence[float | None]) -> Order | None:
+def find_run_order(before: Sequence[float | None], after: Sequence[float | None]) -> RunOrder | None:
     """Return the order of runs that began at these moments; None where that is not known."""
     moments = [moment for moment in (*before, *after) if moment is not None]
     if len(set(moments)) < len(before) + len(after):
@@ -113,4 +113,4 @@ def order_of(before: Sequence[float | None], after: Sequence[float | None]) -> O
     first, second = (
         tuple(places[moment] for moment in side if moment is not None) for side in (before, after)
     )
-    return Order(first, second)
+    return RunOrder(first, second)

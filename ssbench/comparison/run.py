@@ -7,7 +7,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from ssbench.comparison.compare import Comparison
-from ssbench.comparison.document import changes, conclusion
+from ssbench.comparison.document import list_visible_changes, make_conclusion
 from ssbench.comparison.sides import compare_sides
 from ssbench.document.elements import Document, Section
 from ssbench.reports import run
@@ -15,12 +15,14 @@ from ssbench.reports.options import ReportOptions
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def document(statistics: RunStatistics, options: ReportOptions) -> Document:
+def make_sided_run_document(statistics: RunStatistics, options: ReportOptions) -> Document:
     """Return the document; sides are compared."""
     if not statistics.sides:
-        return run.document(statistics, options)
+        return run.make_run_report_document(statistics, options)
     compared: Comparison = (options.compare_sides or compare_sides)(statistics)
     comparison = replace(compared, warnings=())
-    found = conclusion(comparison)
+    found = make_conclusion(comparison)
     said = structs.replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
-    return run.document(statistics, options, [Section("Changes", [changes(comparison)])], said)
+    return run.make_run_report_document(
+        statistics, options, [Section("Changes", [list_visible_changes(comparison)])], said
+    )

@@ -8,9 +8,15 @@ from typing import Any, Literal
 
 from ssbench.base import record
 from ssbench.base.measures import Count, Moment, PerSecond, Seconds
-from ssbench.base.record import Head, Record
-from ssbench.comparison.entry import NO_P99, Entry
-from ssbench.comparison.trend import FactChange, Level, changes_of, facts_of_run, runs_of
+from ssbench.base.record import JsonHead, JsonRecord
+from ssbench.comparison.entry import NO_P99_NOTE, ArchiveEntry
+from ssbench.comparison.trend import (
+    FactChange,
+    LevelChange,
+    find_fact_changes,
+    group_runs_by_scenario,
+    read_entry_facts,
+)
 from ssbench.document.elements import Cell, Column, Detail, Document, Element, Note, Row, Table, Tone, View
 from ssbench.document.figures import FIGURES
 from ssbench.statistics.verdict import Outcome
@@ -24,7 +30,7 @@ _TONES = {
 }
 
 
-def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
+def make_runs_document(entries: Sequence[tuple[str, ArchiveEntry]], _view: View) -> Document:
     """Return a table of runs, each with its name in commands; labels only where there are some."""
     if not entries:
         return Document("no runs", ())
@@ -56,11 +62,11 @@ def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
     ]
     elements: list[Element] = [Table(columns, rows)]
     if any(entry.p99 is None for _, entry in entries):
-        elements.append(Note(NO_P99))
+        elements.append(Note(NO_P99_NOTE))
     return Document("Runs", elements, untitled=True)
 
 
-class Run(Record, frozen=True, kw_only=True):
+class ListedRun(JsonRecord, frozen=True, kw_only=True):
     """A run; null is what was not measured, or is only a lower bound.
 
     ``facts`` are what runs that are compared should share.
@@ -77,19 +83,19 @@ class Run(Record, frozen=True, kw_only=True):
     facts: dict[str, str]
 
 
-class NamedRun(Run, frozen=True, kw_only=True):
+class NamedRun(ListedRun, frozen=True, kw_only=True):
     """A run with what it is called in commands, such as ``last-1``."""
 
     name: str
 
 
-class ChangedRun(Run, frozen=True, kw_only=True):
+class ChangedRun(ListedRun, frozen=True, kw_only=True):
     """A run with what changed since the one before."""
 
-    changes: tuple[FactChange | Level, ...]
+    changes: tuple[FactChange | LevelChange, ...]
 
 
-class Runs(Head, frozen=True, kw_only=True):
+class RunsList(JsonHead, frozen=True, kw_only=True):
     """The runs of a folder, the newest last."""
 
     format: Literal["ssbench list"] = "ssbench list"
@@ -97,7 +103,7 @@ class Runs(Head, frozen=True, kw_only=True):
     runs: tuple[NamedRun, ...]
 
 
-class Development(Record, frozen=True, kw_only=True):
+class Development(JsonRecord, frozen=True, kw_only=True):
     """The runs of a scenario; others were ``left_out`` because they were cut short.
 
     ``not_marked`` are facts that differ from run to run.
@@ -109,7 +115,7 @@ class Development(Record, frozen=True, kw_only=True):
     runs: tuple[ChangedRun, ...]
 
 
-class Trend(Head, frozen=True, kw_only=True):
+class Trend(JsonHead, frozen=True, kw_only=True):
     """How the runs of each scenario developed."""
 
     format: Literal["ssbench trend"] = "ssbench trend"
@@ -117,25 +123,30 @@ class Trend(Head, frozen=True, kw_only=True):
     scenarios: tuple[Development, ...]
 
 
-def runs(entries: Sequence[tuple[str, Entry]], *_: Any) -> str:
+def make_runs_list(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:
     """Return a list of runs, each with its name, as one JSON document."""
-    return record.text(Runs(runs=tuple(NamedRun(name=name, **_run(entry)) for name, entry in entries)))
+    return record.format_json(
+        RunsList(runs=tuple(NamedRun(name=name, **_make_listed_run(entry)) for name, entry in entries))
+    )
 
 
-def trend(entries: Sequence[Entry], *_: Any) -> str:
+def make_trend_report(entries: Sequence[ArchiveEntry], *_: Any) -> str:
     """Return how runs developed as one JSON document; the entries are in the order of time."""
-    return record.text(Trend(scenarios=tuple(_development(*each) for each in runs_of(entries))))
+    return record.format_json(
+        Trend(scenarios=tuple(_make_development(*each) for each in group_runs_by_scenario(entries)))
+    )
 
 
-def _development(scenario: str, entries: Sequence[Entry], left_out: int) -> Development:
-    not_marked, changes = changes_of(entries)
+def _make_development(scenario: str, entries: Sequence[ArchiveEntry], left_out: int) -> Development:
+    not_marked, changes = find_fact_changes(entries)
     made = (
-        ChangedRun(changes=tuple(own), **_run(entry)) for entry, own in zip(entries, changes, strict=True)
+        ChangedRun(changes=tuple(own), **_make_listed_run(entry))
+        for entry, own in zip(entries, changes, strict=True)
     )
     return Development(scenario=scenario, left_out=left_out, not_marked=tuple(not_marked), runs=tuple(made))
 
 
-def _run(entry: Entry) -> dict[str, Any]:
+def _make_listed_run(entry: ArchiveEntry) -> dict[str, Any]:
     return {
         "file": entry.file,
         "started": entry.started,
@@ -145,5 +156,5 @@ def _run(entry: Entry) -> dict[str, Any]:
         "ops_per_second": entry.rate,
         "p99": entry.p99,
         "verdict": entry.verdict,
-        "facts": facts_of_run(entry),
+        "facts": read_entry_facts(entry),
     }

@@ -12,25 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssbench.comparison.limit import Estimate, Evidence, Limit
+from ssbench.comparison.limit import LimitEstimate, LoadLimit, TrialEvidence
 
 #: Half the width of the 95 % interval of the limit, as a share of the limit, by default.
-TOLERANCE = 0.10
+LIMIT_TOLERANCE = 0.10
 
 #: How much longer a trial is than the first ones at the most.
-LONGEST = 4.0
+MAX_TRIAL_FACTOR = 4.0
 
 #: More trials than this are never made.
-MOST_TRIALS = 30
+MAX_TRIALS = 30
 
 #: Trials within this factor of the limit say most of it.
-_NEAR = 1.2
+_NEAR_FACTOR = 1.2
 
 #: So much of the time of a trial has to have been spent near the limit before the search ends.
-_LEAST_NEAR = 3.0
+_MIN_NEAR_TRIALS = 3.0
 
 #: Where this many trials in a row left the interval as wide as it was, more of them would not help.
-_NO_PROGRESS = 4
+_MAX_IDLE_TRIALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """The highest value at which the objective holds, None where it holds at none.
 
     The limit is between ``low`` and ``high`` (95 % interval, in whole values). ``at_least``: no higher value
@@ -56,15 +56,15 @@ class Answer:
     narrow: bool = True
 
 
-class Search:
+class LimitSearch:
     """Ask :meth:`next`, try it, pass the result to :meth:`record`; until there is no next one."""
 
-    def __init__(self, start: int, seconds: float, *, most: int, tolerance: float = TOLERANCE) -> None:
+    def __init__(self, start: int, seconds: float, *, most: int, tolerance: float = LIMIT_TOLERANCE) -> None:
         self._tolerance = tolerance
         self._start = min(start, most)
         self._seconds = seconds
         self._most = most
-        self._limit = Limit(most)
+        self._limit = LoadLimit(most)
         self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
         self._current: Trial | None = None
         self._highest: int | None = None  # above this value nothing is tried
@@ -75,7 +75,7 @@ class Search:
             self._current = self._choose()
         return self._current
 
-    def record(self, evidence: Sequence[Evidence], *, no_higher: bool = False) -> None:
+    def record(self, evidence: Sequence[TrialEvidence], *, no_higher: bool = False) -> None:
         """Count what a trial said of each condition; with ``no_higher`` no higher value is tried."""
         trial = self._current
         if trial is None:
@@ -86,17 +86,17 @@ class Search:
         if no_higher:
             self._highest = min(trial.value, self._highest or trial.value)
 
-    def answer(self) -> Answer:
+    def answer(self) -> SearchAnswer:
         """Return what is known now."""
         if not self._tried:
-            return Answer(None)
+            return SearchAnswer(None)
         estimate, bound = self._limit.estimate(), self._highest or self._most
         value = min(int(estimate.median), bound)
         at_least = estimate.median >= bound
         low, high = int(estimate.low), int(estimate.high)
-        return Answer(value or None, low, high, at_least, at_least or self._narrow(estimate))
+        return SearchAnswer(value or None, low, high, at_least, at_least or self._narrow(estimate))
 
-    def _narrow(self, estimate: Estimate) -> bool:
+    def _narrow(self, estimate: LimitEstimate) -> bool:
         """Whether the interval is narrow enough; one from a value to the next is, however wide that is."""
         between = int(estimate.high) - int(estimate.low)
         return estimate.half_width <= self._tolerance or between <= (1 if estimate.median > 1 else 0)
@@ -104,20 +104,20 @@ class Search:
     def _ended(self) -> bool:
         if not self._tried:
             return False
-        if len(self._tried) >= MOST_TRIALS:
+        if len(self._tried) >= MAX_TRIALS:
             return True
         estimate, bound = self._limit.estimate(), self._highest or self._most
         if estimate.low >= bound or estimate.high < 1:
             return True
         near = sum(trial.seconds for trial in self._near(estimate))
-        if self._narrow(estimate) and near >= _LEAST_NEAR * self._seconds:
+        if self._narrow(estimate) and near >= _MIN_NEAR_TRIALS * self._seconds:
             return True
-        widths = [width for trial, width in self._tried if trial.seconds >= LONGEST * self._seconds]
-        return len(widths) > _NO_PROGRESS and widths[-1] > 0.9 * widths[-1 - _NO_PROGRESS]
+        widths = [width for trial, width in self._tried if trial.seconds >= MAX_TRIAL_FACTOR * self._seconds]
+        return len(widths) > _MAX_IDLE_TRIALS and widths[-1] > 0.9 * widths[-1 - _MAX_IDLE_TRIALS]
 
-    def _near(self, estimate: Estimate) -> list[Trial]:
+    def _near(self, estimate: LimitEstimate) -> list[Trial]:
         """Return the trials that are near the limit, or next to it."""
-        low, high = estimate.median / _NEAR, estimate.median * _NEAR
+        low, high = estimate.median / _NEAR_FACTOR, estimate.median * _NEAR_FACTOR
         return [trial for trial, _ in self._tried if low <= trial.value <= high or abs(trial.value - low) < 1]
 
     def _choose(self) -> Trial:
@@ -135,5 +135,5 @@ class Search:
         longer = 1.0
         if near > 1:
             # The width falls with the square root of the time.
-            longer = min(LONGEST, max(1.0, (estimate.half_width / self._tolerance) ** 2))
+            longer = min(MAX_TRIAL_FACTOR, max(1.0, (estimate.half_width / self._tolerance) ** 2))
         return Trial(value, longer * self._seconds)

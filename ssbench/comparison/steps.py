@@ -19,23 +19,23 @@ from ssbench.base.measures import (
     Share,
 )
 from ssbench.base.suggestions import did_you_mean
-from ssbench.comparison.variables import OfGroup, Variable, Varied
-from ssbench.scenario.conditions import parse
+from ssbench.comparison.variables import GroupVariable, Variable, Varied
+from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.due import Censored
+from ssbench.statistics.due import CensoredLatencies
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: A worker that used more of its core than this was itself the limit.
 BUSY_SHARE = 0.9
 
 #: The ranks of the percentiles of a step.
-_RANKS = (50, 99)
+_PERCENTILE_RANKS = (50, 99)
 
 
 #: The public names of fields that have others here.
-_PUBLIC = {
+_PUBLIC_NAMES = {
     "rate": "ops_per_second",
     "interval": "ops_interval",
     "moved": "bytes_per_second",
@@ -60,7 +60,7 @@ class GroupStep(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second", "
     at_least: tuple[int, ...] = ()
 
 
-class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
+class SweepStep(msgspec.Struct, frozen=True, rename=_PUBLIC_NAMES):
     """The run of one value; the interval of its rate is None where it was too short.
 
     ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
@@ -116,19 +116,19 @@ class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
         return self.room is not None and self.room < self.users
 
 
-def step_of(
+def make_step(
     value: float,
     statistics: RunStatistics,
     *,
     room: int | None = None,
     file: str = "",
     ended_early: str | None = None,
-) -> Step:
+) -> SweepStep:
     """Return what came of a run."""
     total, latencies = statistics.total, statistics.total.lines[0].last_byte
     met = total.latency
     shares = [each.cpu_share for each in statistics.fleet if each.cpu_share is not None]
-    return Step(
+    return SweepStep(
         value=value,
         seconds=statistics.course.window.seconds if statistics.course else statistics.duration,
         users=statistics.run.scenario.user_count,
@@ -138,8 +138,8 @@ def step_of(
         mean=latencies.mean,
         p50=_known(met.supported_percentile(50)),
         p99=_known(met.supported_percentile(99)),
-        supported=max((rank for rank in _RANKS if met.supports(rank)), default=None),
-        at_least=_at_least(met),
+        supported=max((rank for rank in _PERCENTILE_RANKS if met.supports(rank)), default=None),
+        at_least=_lower_bound_ranks(met),
         count=total.count,
         failed=total.failed,
         generator=max(shares, default=None),
@@ -147,15 +147,15 @@ def step_of(
         limits=statistics.generator.limits,
         file=file,
         ended_early=ended_early,
-        groups=tuple(_of_groups(statistics)),
+        groups=tuple(_make_group_steps(statistics)),
     )
 
 
-def _at_least(latencies: Censored) -> tuple[int, ...]:
+def _lower_bound_ranks(latencies: CensoredLatencies) -> tuple[int, ...]:
     """Return the ranks of percentiles that are lower bounds."""
     return tuple(
         rank
-        for rank in _RANKS
+        for rank in _PERCENTILE_RANKS
         if latencies.supports(rank) and latencies.most(rank) > latencies.percentile(rank)
     )
 
@@ -164,11 +164,11 @@ def _known(percentile: float | None) -> float:
     return math.nan if percentile is None else percentile
 
 
-def scenario_with(
+def make_step_scenario(
     scenario: Scenario, variable: Varied, value: float, seconds: float | None = None
 ) -> Scenario:
     """Return the scenario of a step, of another length where that is given; raises UsageError."""
-    if isinstance(variable, OfGroup):
+    if isinstance(variable, GroupVariable):
         return override(_with_group(scenario, variable, value), run_seconds=seconds)
     if scenario.stages:
         raise UsageError(f"the scenario has stages of its own; it cannot be run with other {variable.value}")
@@ -186,7 +186,7 @@ def scenario_with(
     return override(scenario, run_seconds=seconds)
 
 
-def _with_group(scenario: Scenario, varied: OfGroup, value: float) -> Scenario:
+def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scenario:
     """Return a scenario with so many users, or such a rate, of a group; with 0 without the group."""
     names = [each.name for each in scenario.groups]
     if varied.group not in names:
@@ -201,7 +201,9 @@ def _with_group(scenario: Scenario, varied: OfGroup, value: float) -> Scenario:
         if len(names) == 1:
             raise UsageError(f"{varied.value}: 0 would leave no group")
         left = tuple(each for each in scenario.groups if each is not group)
-        conditions = [text for text in scenario.fail_if if parse(text, grouped=True).group != group.name]
+        conditions = [
+            text for text in scenario.fail_if if parse_condition(text, grouped=True).group != group.name
+        ]
     else:
         changed = (
             replace(group, user_count=round(value))
@@ -214,7 +216,7 @@ def _with_group(scenario: Scenario, varied: OfGroup, value: float) -> Scenario:
     return replace(scenario, groups=left, user_count=users, fail_if=tuple(conditions))
 
 
-def _of_groups(statistics: RunStatistics) -> Iterator[GroupStep]:
+def _make_group_steps(statistics: RunStatistics) -> Iterator[GroupStep]:
     for group in statistics.by_group:
         total = group.numbers.total
         latencies = total.lines[0].latency
@@ -224,11 +226,11 @@ def _of_groups(statistics: RunStatistics) -> Iterator[GroupStep]:
             total.rate_interval,
             _known(latencies.supported_percentile(50)),
             _known(latencies.supported_percentile(99)),
-            _at_least(latencies),
+            _lower_bound_ranks(latencies),
         )
 
 
-def gain(before: Step, after: Step) -> tuple[float, float | None]:
+def measure_gain(before: SweepStep, after: SweepStep) -> tuple[float, float | None]:
     """Return by how much the rate rose, as a share, and the upper end of the 95 % interval of that.
 
     The latter is None where one of the runs was too short for an interval.

@@ -1,6 +1,6 @@
 """When a sweep ends, what is to be known of it, and its knee: where more load brings nothing.
 
-The knee is the lowest load at which the rate is nearly (:data:`NEAR`) the best that there is. Two models of
+The knee is the lowest load at which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is. Two models of
 the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
 
 ``queue``
@@ -26,32 +26,32 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.measures import PerhapsNumber
-from ssbench.comparison.steps import BUSY_SHARE, Step, gain
-from ssbench.comparison.variables import Varied, plain
-from ssbench.document.units import change, count, extent
+from ssbench.comparison.steps import BUSY_SHARE, SweepStep, measure_gain
+from ssbench.comparison.variables import Varied, format_exact
+from ssbench.document.units import format_change, format_change_size, format_count
 
 #: With fewer steps no model is fitted, as they have three parameters.
-LEAST_STEPS = 4
+MIN_KNEE_STEPS = 4
 
 #: Two runs of one load differ by at least this, as a share of the rate.
-_RUN_NOISE = 0.02
+_RUN_NOISE_SHARE = 0.02
 
 #: The quantile .95 of chi square with 1 degree of freedom, for steps whose scatter is known, and those of F
 #: with 1 and n degrees of freedom, n from 1 to 10, for steps that scatter more than that.
-_CHI_SQUARE = 3.841
-_F = (161.4, 18.51, 10.13, 7.709, 6.608, 5.987, 5.591, 5.318, 5.117, 4.965)
+_CHI_SQUARE_QUANTILE = 3.841
+_F_QUANTILES = (161.4, 18.51, 10.13, 7.709, 6.608, 5.987, 5.591, 5.318, 5.117, 4.965)
 
-_SHARPNESS = np.geomspace(0.7, 60.0, 60)
-_CONTENTION = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 90)))
-_CROSSTALK = np.concatenate(([0.0], np.geomspace(1e-8, 0.3, 120)))
+_SHARPNESS_GRID = np.geomspace(0.7, 60.0, 60)
+_CONTENTION_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 90)))
+_CROSSTALK_GRID = np.concatenate(([0.0], np.geomspace(1e-8, 0.3, 120)))
 
 _Floats = npt.NDArray[np.float64]
 
 #: The rate at the knee is at least this share of the best.
-NEAR = 0.9
+KNEE_RATE_SHARE = 0.9
 
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
-LEAST_GAIN = 0.05
+MIN_GAIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,9 @@ class _Fit:
     rest: _Floats
 
 
-def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float | None]) -> Knee | None:
+def estimate_knee(
+    values: Sequence[float], rates: Sequence[float], errors: Sequence[float | None]
+) -> Knee | None:
     """Return the knee; None where there are too few steps.
 
     ``rates`` are operations a second at each of ``values``, ``errors`` half the widths of their 95 %
@@ -97,22 +99,22 @@ def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float
         for value, rate, error in zip(values, rates, errors, strict=True)
         if 0 < rate < math.inf
     ]
-    if len({value for value, _, _ in known}) < LEAST_STEPS:
+    if len({value for value, _, _ in known}) < MIN_KNEE_STEPS:
         return None
     x = np.array([value for value, _, _ in known])
     y = np.log([rate for _, rate, _ in known])
-    spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], _RUN_NOISE)
+    spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], _RUN_NOISE_SHARE)
     weights = 1 / spread**2
-    fits = [_queue(x, y, weights), _usl(x, y, weights)]
+    fits = [_fit_queue(x, y, weights), _fit_usl(x, y, weights)]
     best = min(fits, key=lambda fit: float(fit.rest.min()))
     least = float(best.rest.min())
-    allowed = least + _more(least, len(known) - 3)
+    allowed = least + _allowed_increase(least, len(known) - 3)
     likely = np.concatenate([fit.knees[fit.rest <= allowed] for fit in fits])
     lowest, highest = float(x.min()), float(x.max())
     measured, rise, levelled = _between_steps(x, y)
     low, high = (max(lowest, float(each)) for each in (likely.min(), likely.max()))
     # Models cannot tell corners that are below all steps.
-    value = lowest if measured == low == lowest else _weighed(fits, least, 4 * highest)
+    value = lowest if measured == low == lowest else _weigh_knees(fits, least, 4 * highest)
     value = min(max(value, low), high)
     error = math.sqrt(least / float(weights.sum()))
     if high > highest or not levelled:
@@ -123,7 +125,7 @@ def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float
     return Knee(value, low, high, best.name, error, rise)
 
 
-def _weighed(fits: Sequence[_Fit], least: float, most: float) -> float:
+def _weigh_knees(fits: Sequence[_Fit], least: float, most: float) -> float:
     """Return the mean of all knees up to ``most`` by their likelihood, of logarithms.
 
     The likeliest alone may have a sharp corner where a round one, with a later knee, fits as well.
@@ -141,7 +143,7 @@ def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
     """
     loads = np.unique(x)
     logs = np.array([y[x == load].mean() for load in loads])
-    wanted = float(logs.max()) + math.log(NEAR)
+    wanted = float(logs.max()) + math.log(KNEE_RATE_SHARE)
     place = int(np.argmax(logs >= wanted))
     near = float(loads[0])
     if place:
@@ -149,16 +151,20 @@ def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
     half = max(float(loads[-1]) / 2, float(loads[0]))
     before = float(np.interp(math.log(half), np.log(loads), logs))
     rise = math.expm1((float(logs[-1]) - before) / math.log2(loads[-1] / half))
-    return near, rise, before - float(logs[loads > half].max()) >= math.log(NEAR)
+    return near, rise, before - float(logs[loads > half].max()) >= math.log(KNEE_RATE_SHARE)
 
 
-def _more(least: float, degrees: int) -> float:
+def _allowed_increase(least: float, degrees: int) -> float:
     """Return how much more than the least a knee may leave, to be in the interval."""
     scatter = least / max(1, degrees)
-    return _CHI_SQUARE if scatter <= 1 else scatter * _F[min(max(1, degrees), len(_F)) - 1]
+    return (
+        _CHI_SQUARE_QUANTILE
+        if scatter <= 1
+        else scatter * _F_QUANTILES[min(max(1, degrees), len(_F_QUANTILES)) - 1]
+    )
 
 
-def _rest(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:
+def _sum_residuals(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:
     """Return what the best height leaves of each shape, whose last axis is that of the steps."""
     off = y - shapes
     height = (off * weights).sum(axis=-1, keepdims=True) / weights.sum()
@@ -166,32 +172,34 @@ def _rest(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:
     return rest
 
 
-def _queue(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
+def _fit_queue(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
     corners = np.geomspace(x.min() / 8, x.max() * 4, 800)
-    sharpness = _SHARPNESS[None, :, None]
+    sharpness = _SHARPNESS_GRID[None, :, None]
     ratio = np.log(x[None, None, :] / corners[:, None, None])
     shapes = np.log(x) - np.logaddexp(0.0, sharpness * ratio) / sharpness
     # From where X(N) is this near to its asymptote on: a sharp corner is, itself.
-    beyond = np.maximum(1.0, NEAR / (1 - NEAR**_SHARPNESS) ** (1 / _SHARPNESS))
-    return _Fit("queue", np.outer(corners, beyond).ravel(), _rest(y, weights, shapes).ravel())
+    beyond = np.maximum(
+        1.0, KNEE_RATE_SHARE / (1 - KNEE_RATE_SHARE**_SHARPNESS_GRID) ** (1 / _SHARPNESS_GRID)
+    )
+    return _Fit("queue", np.outer(corners, beyond).ravel(), _sum_residuals(y, weights, shapes).ravel())
 
 
-def _usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
-    sigma, kappa = _CONTENTION[:, None, None], _CROSSTALK[None, :, None]
+def _fit_usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
+    sigma, kappa = _CONTENTION_GRID[:, None, None], _CROSSTALK_GRID[None, :, None]
     shapes = np.log(x) - np.log1p(sigma * (x - 1) + kappa * x * (x - 1))
-    rest = _rest(y, weights, shapes).ravel()
-    sigma, kappa = _CONTENTION[:, None], _CROSSTALK[None, :]
+    rest = _sum_residuals(y, weights, shapes).ravel()
+    sigma, kappa = _CONTENTION_GRID[:, None], _CROSSTALK_GRID[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         peak = np.maximum(np.sqrt((1 - sigma) / kappa), 1.0)
         most = np.where(kappa > 0, peak / (1 + sigma * (peak - 1) + kappa * peak * (peak - 1)), 1 / sigma)
         # X(N) = NEAR most is a square equation; its smaller root, in the form that allows kappa to be 0.
-        wanted = NEAR * most
+        wanted = KNEE_RATE_SHARE * most
         half = (1 - wanted * (sigma - kappa)) / 2
         knees = wanted * (1 - sigma) / (half + np.sqrt(half**2 - wanted**2 * kappa * (1 - sigma)))
     return _Fit("USL", np.nan_to_num(knees, nan=np.inf, posinf=np.inf).ravel(), rest)
 
 
-def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
+def explain_stop(variable: Varied, steps: Sequence[SweepStep]) -> str | None:
     """Return why a sweep ends after these steps, None where it continues."""
     if not steps:
         return None
@@ -201,68 +209,68 @@ def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
     if not variable.is_load:
         return None
     if last.failed:
-        return f"{count(last.failed)} operations failed at {variable.words(last.value)}"
+        return f"{format_count(last.failed)} operations failed at {variable.words(last.value)}"
     # The knee is found from some steps on.
-    return no_gain(variable, *steps[-2:]) if len(steps) >= LEAST_STEPS else None
+    return describe_missing_gain(variable, *steps[-2:]) if len(steps) >= MIN_KNEE_STEPS else None
 
 
-def no_gain(variable: Varied, before: Step, after: Step) -> str | None:
+def describe_missing_gain(variable: Varied, before: SweepStep, after: SweepStep) -> str | None:
     """Return in words that more load brought nothing for certain; None where it did, or may have."""
-    _, most = gain(before, after)
+    _, most = measure_gain(before, after)
     ratio = after.value / before.value
     # Of a smaller step as much is expected as several of it have to bring to double the load.
-    least = min(LEAST_GAIN, (1 + LEAST_GAIN) ** math.log2(ratio) - 1)
+    least = min(MIN_GAIN, (1 + MIN_GAIN) ** math.log2(ratio) - 1)
     if most is None or most >= least:
         return None
     return (
-        f"from {plain(before.value)} to {variable.words(after.value)} the rate rose by less than"
-        f" {extent(least)} % (95 % sure: by {change(most)} % at most)"
+        f"from {format_exact(before.value)} to {variable.words(after.value)} the rate rose by less than"
+        f" {format_change_size(least)} % (95 % sure: by {format_change(most)} % at most)"
     )
 
 
-def find_knee(variable: Varied, steps: Sequence[Step]) -> Knee | None:
+def find_knee(variable: Varied, steps: Sequence[SweepStep]) -> Knee | None:
     """Return the knee of a sweep over a load; None where there are too few steps for one."""
     if not variable.is_load:
         return None
     errors = [step.interval.half_width / step.rate if step.interval and step.rate else None for step in steps]
-    return knee([step.value for step in steps], [step.rate for step in steps], errors)
+    return estimate_knee([step.value for step in steps], [step.rate for step in steps], errors)
 
 
-def first_of_the_best(steps: Sequence[Step]) -> Step:
+def find_first_best(steps: Sequence[SweepStep]) -> SweepStep:
     """Return the step of the lowest value that may have the highest rate of all, by its interval."""
     best = max(steps, key=lambda step: step.rate)
     return min((step for step in steps if _may_be(step, best.rate)), key=lambda step: step.value)
 
 
-def _may_be(step: Step, rate: float) -> bool:
+def _may_be(step: SweepStep, rate: float) -> bool:
     return step.rate >= rate or (step.interval is not None and step.interval.high >= rate)
 
 
-def knee_in_words(variable: Varied, found: Knee, lowest: float) -> str:
+def describe_knee(variable: Varied, found: Knee, lowest: float) -> str:
     """Return a sentence on the knee; ``lowest`` is the lowest load that was tried."""
     words = variable.words
-    fit = f"{found.model} model, steps {extent(found.error)} % off"
+    fit = f"{found.model} model, steps {format_change_size(found.error)} % off"
     if found.reached:
-        below = f" or below (95 % sure: at most {plain(short(found.high))}; {fit})"
-        between = f" (95 % sure: {plain(short(found.low))} to {plain(short(found.high))}; {fit})"
+        below = f" or below (95 % sure: at most {format_exact(format_knee_load(found.high))}; {fit})"
+        between = f" (95 % sure: {format_exact(format_knee_load(found.low))} to {format_exact(format_knee_load(found.high))}; {fit})"
         interval = below if found.value <= lowest else between
         return (
-            f"The knee is at {words(short(found.value))}{interval}: beyond it more load brings longer waits,"
-            f" and at most {extent(1 / NEAR - 1)} % more operations."
+            f"The knee is at {words(format_knee_load(found.value))}{interval}: beyond it more load brings longer waits,"
+            f" and at most {format_change_size(1 / KNEE_RATE_SHARE - 1)} % more operations."
         )
-    rises = f"still rises by {extent(found.rise)} % at each doubling"
-    if found.rise < LEAST_GAIN:
+    rises = f"still rises by {format_change_size(found.rise)} % at each doubling"
+    if found.rise < MIN_GAIN:
         rises = "may still rise at the highest load"
-    known = f"; if there is one, it is at {words(short(found.low))} or beyond" if found.low else ""
+    known = f"; if there is one, it is at {words(format_knee_load(found.low))} or beyond" if found.low else ""
     return f"No knee is certain, since the rate {rises} ({fit}){known}."
 
 
-def short(value: float) -> float:
+def format_knee_load(value: float) -> float:
     """Return a knee, or an end of its interval, as it is shown: in 2 digits, whole from 10 on."""
     return round(value) if value >= 10 else float(f"{value:.2g}")
 
 
-def limits(variable: Varied, steps: Sequence[Step]) -> list[str]:
+def describe_limits(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
     """Return where the load generator rather than Swift was full, or the limit, in words."""
     found = []
     unit = variable.unit
@@ -283,7 +291,7 @@ def limits(variable: Varied, steps: Sequence[Step]) -> list[str]:
     return found
 
 
-def too_short(steps: Sequence[Step]) -> list[str]:
+def describe_short_steps(steps: Sequence[SweepStep]) -> list[str]:
     """Return what is to be known where no gain can be judged."""
     if len(steps) < 2 or all(step.interval for step in steps):
         return []
@@ -293,5 +301,5 @@ def too_short(steps: Sequence[Step]) -> list[str]:
     ]
 
 
-def _values(steps: Iterable[Step]) -> str:
-    return ", ".join(map(plain, sorted({step.value for step in steps})))
+def _values(steps: Iterable[SweepStep]) -> str:
+    return ", ".join(map(format_exact, sorted({step.value for step in steps})))

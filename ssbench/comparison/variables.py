@@ -11,14 +11,14 @@ from enum import Enum
 
 from ssbench.base import quantities
 from ssbench.base.suggestions import did_you_mean
-from ssbench.document.units import given
+from ssbench.document.units import format_given_number
 
-EXAMPLES = "such as users=4,8,16 or users=4..512, or backup.users=0,4,16 of a group"
+SWEEP_EXAMPLES = "such as users=4,8,16 or users=4..512, or backup.users=0,4,16 of a group"
 
-_MOST_STEPS = 64
+_MAX_SWEEP_STEPS = 64
 
 
-def plain(value: float) -> str:
+def format_exact(value: float) -> str:
     """Return a value with all of its digits, as the command line takes it."""
     return f"{value:.10g}"
 
@@ -49,7 +49,7 @@ class Variable(Enum):
     def words(self, value: float) -> str:
         """Return a value with its unit."""
         unit = self.unit.removesuffix("s") if value == 1 and self is not Variable.RATE else self.unit
-        return f"{given(value)} {unit}"
+        return f"{format_given_number(value)} {unit}"
 
     @property
     def is_load(self) -> bool:
@@ -58,7 +58,7 @@ class Variable(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class OfGroup:
+class GroupVariable:
     """What differs is the users, or the rate, of one group of users beside others."""
 
     group: str
@@ -95,13 +95,18 @@ class OfGroup:
 
 
 #: What a sweep may vary.
-Varied = Variable | OfGroup
+Varied = Variable | GroupVariable
 
 #: What may differ of a group.
-_OF_GROUP = (Variable.USERS, Variable.RATE)
+_GROUP_VARIABLES = (Variable.USERS, Variable.RATE)
 
 #: The largest value of each.
-LARGEST = {Variable.USERS: 10**7, Variable.RATE: 10**7, Variable.SIZE: 5 * 2**30, Variable.WORKERS: 10**4}
+LARGEST_VALUES = {
+    Variable.USERS: 10**7,
+    Variable.RATE: 10**7,
+    Variable.SIZE: 5 * 2**30,
+    Variable.WORKERS: 10**4,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class Sweep:
     values: tuple[int, ...]
 
 
-def parse(text: str) -> Sweep:
+def parse_sweep(text: str) -> Sweep:
     """Return a sweep; raises ValueError, whose text says in one line what is wrong.
 
     ``A..B`` doubles from A on and ends with B. ``GROUP.users`` and ``GROUP.rate`` are those of a group of
@@ -124,38 +129,40 @@ def parse(text: str) -> Sweep:
     if name not in known:
         raise ValueError(f"{text!r}: {name!r} is none of {', '.join(known)}{did_you_mean(name, known)}")
     if not equals or not values:
-        raise ValueError(f"{text!r} is not a sweep, {EXAMPLES}")
+        raise ValueError(f"{text!r} is not a sweep, {SWEEP_EXAMPLES}")
     variable = Variable(name)
-    if dot and variable not in _OF_GROUP:
+    if dot and variable not in _GROUP_VARIABLES:
         raise ValueError(
-            f"{text!r}: of a group only {' and '.join(each.value for each in _OF_GROUP)} may differ"
+            f"{text!r}: of a group only {' and '.join(each.value for each in _GROUP_VARIABLES)} may differ"
         )
     # Without any users of a group, it shows what the others do by themselves.
     least = 0 if dot else 1
     if ".." in values:
         first, _, last = values.partition("..")
-        found = _doubled(_number(variable, first, text), _number(variable, last, text), text)
+        found = _double_values(
+            _parse_number(variable, first, text), _parse_number(variable, last, text), text
+        )
     else:
-        found = [_number(variable, part, text, least) for part in values.split(",")]
+        found = [_parse_number(variable, part, text, least) for part in values.split(",")]
     found = sorted(set(found))
-    if len(found) > _MOST_STEPS:
-        raise ValueError(f"{text!r}: {len(found)} steps are more than {_MOST_STEPS}")
-    return Sweep(OfGroup(group, variable) if dot else variable, tuple(found))
+    if len(found) > _MAX_SWEEP_STEPS:
+        raise ValueError(f"{text!r}: {len(found)} steps are more than {_MAX_SWEEP_STEPS}")
+    return Sweep(GroupVariable(group, variable) if dot else variable, tuple(found))
 
 
-def _number(variable: Variable, text: str, whole: str, least: int = 1) -> int:
+def _parse_number(variable: Variable, text: str, whole: str, least: int = 1) -> int:
     text = text.strip()
     try:
-        value = quantities.size(text) if variable is Variable.SIZE else int(text)
+        value = quantities.parse_size(text) if variable is Variable.SIZE else int(text)
     except ValueError:
         value = -1
-    if not least <= value <= LARGEST[variable] or not re.match(r"\d", text, re.ASCII):
-        expected = f"a number from {least} to {LARGEST[variable]:,}"
+    if not least <= value <= LARGEST_VALUES[variable] or not re.match(r"\d", text, re.ASCII):
+        expected = f"a number from {least} to {LARGEST_VALUES[variable]:,}"
         raise ValueError(f"{whole!r}: {text!r} is not {expected}")
     return int(value)
 
 
-def _doubled(first: int, last: int, text: str) -> list[int]:
+def _double_values(first: int, last: int, text: str) -> list[int]:
     if last < first:
         raise ValueError(f"{text!r}: {last} is less than {first}")
     values = [first]

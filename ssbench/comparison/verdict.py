@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.change import ENOUGH_RUNS, OF_SHARES, Change
-from ssbench.comparison.compare import Comparison, Row
-from ssbench.comparison.family import FAILURES, is_measured
-from ssbench.comparison.figures import FIGURES
-from ssbench.comparison.texts import signed
-from ssbench.document.columns import plural
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD, SHARE_NOISE_FACTOR, FigureChange
+from ssbench.comparison.compare import Comparison, ComparisonRow
+from ssbench.comparison.family import FAILURES_FIGURE, is_measured
+from ssbench.comparison.figures import COMPARABLE_FIGURES
+from ssbench.comparison.texts import format_signed_change
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
-from ssbench.document.gates import Result, exit_code
-from ssbench.document.units import change as in_percent
-from ssbench.document.units import extent, percent
-from ssbench.reports.verdict import tone_of
+from ssbench.document.gates import GateResult, choose_exit_code
+from ssbench.document.units import format_change as in_percent
+from ssbench.document.units import format_change_size, format_percent
+from ssbench.reports.verdict import tone_of_outcome
 from ssbench.statistics.verdict import Outcome
 
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
-FINE_ENOUGH = 0.10
+FINE_ENOUGH_CHANGE = 0.10
 
 
 class Word(StrEnum):
@@ -40,7 +40,7 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ComparisonVerdict:
     """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
 
     ``outcome`` is how good that is, ``exit_code`` that of ``compare``, which its conditions decide.
@@ -55,34 +55,34 @@ class Verdict:
     @property
     def tone(self) -> Tone:
         """Its colour on a page."""
-        return tone_of(self.outcome)
+        return tone_of_outcome(self.outcome)
 
 
-def verdict(comparison: Comparison) -> Verdict:
+def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
     """Judge a comparison by its conditions, its two head figures, and what else is shown."""
     results = [each.result for each in comparison.conditions]
     shown = [each for each in comparison.changes() if each[2].differs]
-    coarse = _coarse(comparison)
+    coarse = _is_coarse(comparison)
     failing = _unjudged_errors(comparison)
-    found = Word.UNDECIDED if failing and _beyond(failing, comparison) else _word(comparison, shown)
+    found = Word.UNDECIDED if failing and _beyond(failing, comparison) else _choose_word(comparison, shown)
     word, outcome = found, _OUTCOMES[found]
-    if Result.FAILED in results:
+    if GateResult.FAILED in results:
         word, outcome = Word.FAILED, Outcome.FAILED
-    elif Result.UNDECIDED in results:
+    elif GateResult.UNDECIDED in results:
         word, outcome = Word.UNDECIDED, Outcome.UNDECIDED
     elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
     elif outcome is Outcome.GOOD and (comparison.doubt or (failing and (failing.change or 0.0) > 0)):
         outcome = Outcome.WARNED
-    parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
-    parts.append(_of_changes(comparison, found, shown))
-    return Verdict(
+    parts = [_headline_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
+    parts.append(_headline_of_changes(comparison, found, shown))
+    return ComparisonVerdict(
         word,
         outcome,
         "; ".join(part for part in parts if part),
-        tuple(_reasons(comparison, coarse and found is Word.SAME, failing)),
-        exit_code(results, comparison.undecided),
+        tuple(_make_reasons(comparison, coarse and found is Word.SAME, failing)),
+        choose_exit_code(results, comparison.undecided),
     )
 
 
@@ -98,13 +98,13 @@ _OUTCOMES = {
 }
 
 
-def _word(comparison: Comparison, shown: Sequence[tuple[Row, str, Change]]) -> Word:
+def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]) -> Word:
     if not comparison.repeated:
         return Word.UNDECIDED
     better = {change.better for *_, change in shown}
     if not better:
         return Word.SAME
-    speeds = {change.better for _, figure, change in shown if not FIGURES[figure].is_share}
+    speeds = {change.better for _, figure, change in shown if not COMPARABLE_FIGURES[figure].is_share}
     worse, both, good = (
         (Word.SLOWER, Word.MIXED, Word.FASTER)
         if speeds == better
@@ -113,59 +113,63 @@ def _word(comparison: Comparison, shown: Sequence[tuple[Row, str, Change]]) -> W
     return both if len(better) > 1 else good if better.pop() else worse
 
 
-def _of_conditions(results: Sequence[Result]) -> str:
-    failed, undecided = results.count(Result.FAILED), results.count(Result.UNDECIDED)
+def _headline_of_conditions(results: Sequence[GateResult]) -> str:
+    failed, undecided = results.count(GateResult.FAILED), results.count(GateResult.UNDECIDED)
     counts = [f"{failed} failed"] if failed else []
     counts += [f"{undecided} undecided"] if undecided else []
     word = Word.FAILED if failed else Word.UNDECIDED
-    return f"{word}: of {plural(len(results), 'condition')} {', '.join(counts)}"
+    return f"{word}: of {format_plural(len(results), 'condition')} {', '.join(counts)}"
 
 
-def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, str, Change]]) -> str:
+def _headline_of_changes(
+    comparison: Comparison, word: Word, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]
+) -> str:
     """Return the word with the head figures, and the largest of the other changes."""
     if word is Word.UNDECIDED:
         failing = _unjudged_errors(comparison)
-        return f"no verdict{f': {_of_errors(failing)}' if failing and _beyond(failing, comparison) else ''}"
+        return f"no verdict{f': {_headline_of_errors(failing)}' if failing and _beyond(failing, comparison) else ''}"
     heads = comparison.heads()
     if word is Word.SAME:
         detectable = " or ".join(_detectable_in_words(comparison))
         return f"{word}{f' (detectable: {detectable} or more)' if detectable else ''}"
     of_heads = [each for each in heads if each[2].differs]
     others = sorted(
-        (each for each in shown if each not in of_heads), key=lambda each: _size(*each[1:]), reverse=True
+        (each for each in shown if each not in of_heads),
+        key=lambda each: _change_size(*each[1:]),
+        reverse=True,
     )
     mixed = word in {Word.MIXED, Word.WORSE_AND_BETTER}
-    parts = [_spell(*each, with_word=mixed) for each in of_heads]
+    parts = [_spell_change(*each, with_word=mixed) for each in of_heads]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        largest = _spell(*others[0], with_word=mixed)
+        largest = _spell_change(*others[0], with_word=mixed)
         parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
-    speeds = [each for each in heads if not FIGURES[each[1]].is_share]
+    speeds = [each for each in heads if not COMPARABLE_FIGURES[each[1]].is_share]
     if speeds and not any(each in of_heads for each in speeds):
-        parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in speeds)}")
+        parts.append(f"not shown of {' and '.join(_name_figure(row, figure) for row, figure, _ in speeds)}")
     if comparison.doubt:
         parts.append(comparison.doubt)
     return f"{word}: {'; '.join(parts)}"
 
 
-def _size(figure: str, change: Change) -> float:
+def _change_size(figure: str, change: FigureChange) -> float:
     """Return how large a change is, alike for more and for less."""
     value = change.change or 0.0
-    return abs(value) if FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
+    return abs(value) if COMPARABLE_FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
 
 
-def _spell(row: Row, figure: str, change: Change, *, with_word: bool) -> str:
-    if FIGURES[figure].is_share:
-        return f"{row.name} {change.word} ({signed(FIGURES[figure], change)} points)"
+def _spell_change(row: ComparisonRow, figure: str, change: FigureChange, *, with_word: bool) -> str:
+    if COMPARABLE_FIGURES[figure].is_share:
+        return f"{row.name} {change.word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)} points)"
     word = f" {change.word}" if with_word else ""
-    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)})"
+    return f"{_name_figure(row, figure)}{word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)})"
 
 
-def _name(row: Row, figure: str) -> str:
-    return f"{row.name} {FIGURES[figure].title}"
+def _name_figure(row: ComparisonRow, figure: str) -> str:
+    return f"{row.name} {COMPARABLE_FIGURES[figure].title}"
 
 
-def _figures(number: int) -> str:
+def _count_figures(number: int) -> str:
     return "figure has" if number == 1 else f"{number} figures share"
 
 
@@ -177,7 +181,7 @@ def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
     found = [
         change.detectable
         for _, figure, change in comparison.heads()
-        if change.detectable is not None and FIGURES[figure].is_share is of_shares
+        if change.detectable is not None and COMPARABLE_FIGURES[figure].is_share is of_shares
     ]
     return max(found, default=None)
 
@@ -185,59 +189,65 @@ def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
 def _detectable_in_words(comparison: Comparison) -> Iterator[str]:
     ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
     if ratio is not None:
-        yield f"{extent(ratio)} %"
+        yield f"{format_change_size(ratio)} %"
     if share is not None:
-        yield f"{extent(share)} points of errors"
+        yield f"{format_change_size(share)} points of errors"
 
 
-def _coarse(comparison: Comparison) -> bool:
+def _is_coarse(comparison: Comparison) -> bool:
     ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
-    return ratio is None or ratio > FINE_ENOUGH or (share or 0.0) > OF_SHARES * FINE_ENOUGH
+    return (
+        ratio is None
+        or ratio > FINE_ENOUGH_CHANGE
+        or (share or 0.0) > SHARE_NOISE_FACTOR * FINE_ENOUGH_CHANGE
+    )
 
 
-def _unjudged_errors(comparison: Comparison) -> Change | None:
+def _unjudged_errors(comparison: Comparison) -> FigureChange | None:
     """Return the change of the share of operations that failed, where no word judges it.
 
     Single runs do not tell how much of it differs from run to run.
     """
-    found = comparison.find(None, None, FAILURES)
+    found = comparison.find(None, None, FAILURES_FIGURE)
     if found is None or found.change is None or found.word is not None:
         return None
-    return found if abs(found.change) > OF_SHARES * comparison.noise else None
+    return found if abs(found.change) > SHARE_NOISE_FACTOR * comparison.noise else None
 
 
-def _beyond(failing: Change, comparison: Comparison) -> bool:
+def _beyond(failing: FigureChange, comparison: Comparison) -> bool:
     """Whether the shares of two single runs differ by more than chance within these runs."""
-    noise = OF_SHARES * comparison.noise
+    noise = SHARE_NOISE_FACTOR * comparison.noise
     return (failing.low or 0.0) > noise or (failing.high or 0.0) < -noise
 
 
-def _of_errors(failing: Change) -> str:
+def _headline_of_errors(failing: FigureChange) -> str:
     more = "more" if (failing.change or 0.0) > 0 else "fewer"
-    before, after = percent(failing.before), percent(failing.after)
+    before, after = format_percent(failing.before), format_percent(failing.after)
     return f"{more} operations failed: {before} % of all before, {after} % after"
 
 
-def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> Iterator[str]:
+def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | None) -> Iterator[str]:
     yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
     changes = [
         change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
     ]
     if comparison.repeated and changes:
-        heads = [_name(row, figure) for row, figure, change in comparison.heads() if change.word is not None]
+        heads = [
+            _name_figure(row, figure) for row, figure, change in comparison.heads() if change.word is not None
+        ]
         others = len(changes) - len(heads)
         level = f"{5 / max(1, len(heads)):g} %"
         yield (
             f"The verdict stands on {' and '.join(heads) or 'no head figure'}"
             + (f", each at {level}" if len(heads) > 1 else f" at {level}")
-            + (f"; the other {_figures(others)} 5 % (Holm)" if others else "")
+            + (f"; the other {_count_figures(others)} 5 % (Holm)" if others else "")
             + f". Changes within {100 * comparison.noise:g} % are noise."
             " 'detects': the change that 9 of 10 such comparisons show."
         )
         alone = sum(not change.differs and (change.p or 1.0) <= 0.05 for change in changes)
         if alone:
             yield (
-                f"{plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'} beyond the noise, which"
+                f"{format_plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'} beyond the noise, which"
                 f" among {len(changes)} figures is no proof."
             )
         detectable = " or ".join(_detectable_in_words(comparison))
@@ -247,13 +257,14 @@ def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> It
                 f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
             )
     if comparison.repeated and failing and ((failing.change or 0.0) > 0 or _beyond(failing, comparison)):
-        words = _of_errors(failing)
+        words = _headline_of_errors(failing)
         yield (
             f"{words[:1].upper()}{words[1:]}. Latencies are of successes; whether errors differ from run to"
-            f" run needs {ENOUGH_RUNS} runs a side."
+            f" run needs {MIN_RUNS_FOR_WORD} runs a side."
         )
     if comparison.drifts:
         drifts = ", ".join(
-            f"{FIGURES[name].title} {in_percent(value)} %" for name, value in comparison.drifts.items()
+            f"{COMPARABLE_FIGURES[name].title} {in_percent(value)} %"
+            for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}."

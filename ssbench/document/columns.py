@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from ssbench.document.figures import needed
+from ssbench.document.figures import count_needed_results
 
 #: Columns that no line exceeds where more are not known to be there.
-WIDTH = 80
+DEFAULT_COLUMNS = 80
 
 #: A blank at which no line is broken.
-UNBROKEN = "\N{NO-BREAK SPACE}"
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
-_BARS = "▁▂▃▄▅▆▇█"
-_ASCII_BARS = "_.:-=+*#"
-_PARTS = "▏▎▍▌▋▊▉█"
+_BAR_HEIGHTS = "▁▂▃▄▅▆▇█"
+_ASCII_BAR_HEIGHTS = "_.:-=+*#"
+_BAR_EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
-def width(text: str) -> int:
+def measure_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
     if text.isascii():
         return len(text)
@@ -27,29 +27,31 @@ def width(text: str) -> int:
     return cell_len(text)
 
 
-def cut(text: str, columns: int) -> str:
+def cut_text(text: str, columns: int) -> str:
     """Return a text, or as much of its beginning as has room, with ``~`` after it."""
-    if width(text) <= columns:
+    if measure_width(text) <= columns:
         return text
-    while width(text) > columns - 1:
+    while measure_width(text) > columns - 1:
         text = text[:-1]
     return text + "~"
 
 
-def wrap(words: Iterable[str], indent: int = 2, between: str = " ", columns: int = WIDTH) -> Iterator[str]:
+def wrap_words(
+    words: Iterable[str], indent: int = 2, between: str = " ", columns: int = DEFAULT_COLUMNS
+) -> Iterator[str]:
     """Yield lines of words, each after the first indented; too long a word is broken, at a blank of it."""
     line = ""
     room = columns - len(between.rstrip())  # which is at the end of a line too
     for word in words:
-        if line and width(line) + len(between) + width(word) <= room:
+        if line and measure_width(line) + len(between) + measure_width(word) <= room:
             line += between + word
             continue
         if line:
             yield (line + between).rstrip()
             line = " " * indent
         line += word
-        while width(line) > columns:
-            fits = next(place for place in range(columns, 0, -1) if width(line[:place]) <= columns)
+        while measure_width(line) > columns:
+            fits = next(place for place in range(columns, 0, -1) if measure_width(line[:place]) <= columns)
             blank = line.rfind(" ", indent + 1, fits + 1)
             yield line[:fits] if blank < 0 else line[:blank]
             line = " " * indent + (line[fits:] if blank < 0 else line[blank + 1 :])
@@ -57,49 +59,49 @@ def wrap(words: Iterable[str], indent: int = 2, between: str = " ", columns: int
         yield line
 
 
-def paragraph(text: str, indent: int = 2, columns: int = WIDTH) -> Iterator[str]:
+def wrap_paragraph(text: str, indent: int = 2, columns: int = DEFAULT_COLUMNS) -> Iterator[str]:
     """Yield a text in lines, broken at blanks."""
-    return wrap(text.split(" "), indent, columns=columns)
+    return wrap_words(text.split(" "), indent, columns=columns)
 
 
-def unbroken(text: str) -> str:
+def keep_unbroken(text: str) -> str:
     """Return a text that stays on one line where it fits."""
-    return text.replace(" ", UNBROKEN)
+    return text.replace(" ", NO_BREAK_SPACE)
 
 
-def too_few(ranks: Iterable[float]) -> str:
+def describe_too_few(ranks: Iterable[float]) -> str:
     """Return what ``-`` means in place of these percentiles."""
-    needs = ", ".join(f"p{rank:g} {needed(rank):,}" for rank in ranks)
+    needs = ", ".join(f"p{rank:g} {count_needed_results(rank):,}" for rank in ranks)
     return f"-: too few operations (needed: {needs})"
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """Return seconds after the start of a run as ``00:17`` or ``1:02:03``."""
     minutes, rest = divmod(int(max(seconds, 0.0)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
-def plural(number: int, noun: str) -> str:
+def format_plural(number: int, noun: str) -> str:
     """Return a number and a noun, with an s where it needs one."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def bar(share: float, columns: int, encoding: str) -> str:
+def draw_bar(share: float, columns: int, encoding: str) -> str:
     """Return a line as long as a share of this many columns; a plain one where others cannot be encoded."""
-    whole, part = divmod(round(min(max(share, 0.0), 1.0) * columns * len(_PARTS)), len(_PARTS))
-    if not _can_encode(_PARTS, encoding):
-        return "#" * round(whole + part / len(_PARTS))
-    return _PARTS[-1] * whole + (_PARTS[part - 1] if part else "")
+    whole, part = divmod(round(min(max(share, 0.0), 1.0) * columns * len(_BAR_EIGHTHS)), len(_BAR_EIGHTHS))
+    if not _can_encode(_BAR_EIGHTHS, encoding):
+        return "#" * round(whole + part / len(_BAR_EIGHTHS))
+    return _BAR_EIGHTHS[-1] * whole + (_BAR_EIGHTHS[part - 1] if part else "")
 
 
-def bars(values: Iterable[float], encoding: str, most: float | None = None) -> str:
+def draw_bars(values: Iterable[float], encoding: str, most: float | None = None) -> str:
     """Return a character for each value, from 0 to ``most`` or the largest, and a blank for NaN.
 
     They are plain ones where others cannot be encoded.
     """
     values = list(values)
-    levels = _BARS if _can_encode(_BARS, encoding) else _ASCII_BARS
+    levels = _BAR_HEIGHTS if _can_encode(_BAR_HEIGHTS, encoding) else _ASCII_BAR_HEIGHTS
     most = most or max(values, default=0.0) or 1.0
     return "".join(
         " " if math.isnan(value) else levels[min(int(value / most * len(levels)), len(levels) - 1)]

@@ -98,7 +98,7 @@ class Items(msgspec.Struct, frozen=True):
     items: Sequence[Item]
 
 
-class Span(msgspec.Struct, frozen=True):
+class DrawnInterval(msgspec.Struct, frozen=True):
     """An interval to be drawn, with a value within it, on an axis from ``-reach`` to ``reach``.
 
     What is within ``band`` of 0 says nothing.
@@ -129,7 +129,7 @@ class Cell(msgspec.Struct, frozen=True):
     bar: float | None = None
     bars: Sequence[float] = ()
     short: str = ""
-    span: Span | None = None
+    span: DrawnInterval | None = None
 
 
 Row: TypeAlias = "Sequence[str | Cell] | Note"
@@ -167,12 +167,12 @@ class Table(msgspec.Struct, frozen=True):
     detail: Detail = Detail.BRIEF
 
 
-def columns_of(*heads: str, texts: int = 1) -> list[Column]:
+def make_columns(*heads: str, texts: int = 1) -> list[Column]:
     """Return columns with these heads; the first ones are texts, the others numbers."""
     return [Column(head, is_number=place >= texts) for place, head in enumerate(heads)]
 
 
-def without(table: Table, places: Collection[int]) -> Table:
+def drop_columns(table: Table, places: Collection[int]) -> Table:
     """Return a table without some columns, which have nothing to say."""
     left = [place for place in range(len(table.columns)) if place not in places]
     rows = [row if isinstance(row, Note) else [row[place] for place in left] for row in table.rows]
@@ -259,12 +259,12 @@ class Tiles(msgspec.Struct, frozen=True):
     tiles: Sequence[Tile]
 
 
-class Interval(msgspec.Struct, frozen=True):
+class IntervalRow(msgspec.Struct, frozen=True):
     """A row of :class:`Intervals`: what it is about, its interval, and the same in words."""
 
     group: str
     name: str
-    span: Span
+    span: DrawnInterval
     text: str
     tone: Tone | None = None
 
@@ -276,7 +276,7 @@ class Intervals(msgspec.Struct, frozen=True):
     """
 
     title: str
-    rows: Sequence[Interval]
+    rows: Sequence[IntervalRow]
     ticks: Sequence[tuple[float, str]]
     note: str = ""
 
@@ -289,7 +289,7 @@ class Section(msgspec.Struct, frozen=True):
     detail: Detail = Detail.BRIEF
 
 
-def section_of(title: str, elements: Iterable[Element], detail: Detail = Detail.BRIEF) -> Iterator[Section]:
+def make_section(title: str, elements: Iterable[Element], detail: Detail = Detail.BRIEF) -> Iterator[Section]:
     """Yield a section with those of the elements that are not empty, unless there are none."""
     shown = [each for each in elements if not _is_empty(each)]
     if shown:

@@ -1,6 +1,6 @@
 """The table of figures: what each is called, what it is a number of, and how it is found in a run.
 
-A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find`, and
+A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find_figure`, and
 so one that is added here is in all of them. It is named here and computed where it is counted
 (:mod:`ssbench.statistics`); this module knows the shape of those numbers, and not the numbers themselves.
 """
@@ -16,11 +16,11 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from ssbench.document.sources import Bounds, Line, Ordered, Run, Times
+from ssbench.document.sources import IntervalSource, LatencySource, OperationSource, OrderedValues, RunSource
 from ssbench.document.units import AT_LEAST, Unit
 
 #: A percentile with fewer results beyond it says more of chance than of the store.
-MIN_BEYOND = 10
+MIN_RESULTS_BEYOND = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Scope(Enum):
     SIZE_CLASS = "size class"
 
 
-Number = Callable[[Line, Run], float | None]
-Count = Callable[[Line, Run], int]
+Number = Callable[[OperationSource, RunSource], float | None]
+Count = Callable[[OperationSource, RunSource], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Figure:
     title: str
     unit: Unit
     measured: Number
-    measured_interval: Callable[[Line, Run], Range | None] = lambda _line, _run: None
+    measured_interval: Callable[[OperationSource, RunSource], Range | None] = lambda _line, _run: None
     results: Count = lambda line, _run: line.count
     needs: int = 0
     more_is_better: bool | None = None
@@ -76,7 +76,7 @@ class Figure:
     rank: float | None = None
     kind: str = ""
     measured_most: Number | None = None
-    times: Callable[[Line], Times] | None = None
+    times: Callable[[OperationSource], LatencySource] | None = None
     meaning: str = ""
     has_note: bool = False
 
@@ -105,15 +105,15 @@ class Figure:
         """Return the word for a change."""
         return self.words[(change > 0) is not self.more_is_better]
 
-    def value(self, line: Line, run: Run) -> float | None:
+    def value(self, line: OperationSource, run: RunSource) -> float | None:
         """Return the value; None, which is shown as a dash, where there is none or too few support it."""
         return self.measured(line, run) if self.is_supported(line, run) else None
 
-    def interval(self, line: Line, run: Run) -> Range | None:
+    def interval(self, line: OperationSource, run: RunSource) -> Range | None:
         """Return the 95 % interval of the value; None where that or its interval is not known."""
         return self.measured_interval(line, run) if self.is_supported(line, run) else None
 
-    def most(self, line: Line, run: Run) -> float | None:
+    def most(self, line: OperationSource, run: RunSource) -> float | None:
         """Return the most that the value may be: more than the value where that is known to be at least so.
 
         Infinite where nothing is known of it; None where there is no value. Whether enough results support
@@ -121,21 +121,21 @@ class Figure:
         """
         return (self.measured_most or self.measured)(line, run)
 
-    def at_least(self, line: Line, run: Run) -> bool:
+    def at_least(self, line: OperationSource, run: RunSource) -> bool:
         """Whether the value is only a lower bound, because operations that were due never began."""
         value, most = self.measured(line, run), self.most(line, run)
         return value is not None and most is not None and most > value
 
-    def share(self, line: Line, run: Run) -> float | None:
+    def share(self, line: OperationSource, run: RunSource) -> float | None:
         """Return the value as a share of its whole; None where that is 0, and for a figure without one."""
         value, whole = self.value(line, run), self.whole(line, run) if self.whole else 0
         return None if value is None or not whole else value / whole
 
-    def is_supported(self, line: Line, run: Run) -> bool:
+    def is_supported(self, line: OperationSource, run: RunSource) -> bool:
         """Whether there are as many results as it needs."""
         return self.results(line, run) >= self.needs
 
-    def text(self, line: Line, run: Run) -> str:
+    def text(self, line: OperationSource, run: RunSource) -> str:
         """Return the value as reports show it, without its unit; with ``>`` before a lower bound."""
         value = self.value(line, run)
         return (AT_LEAST if value is not None and self.at_least(line, run) else "") + self.unit.text(value)
@@ -144,40 +144,42 @@ class Figure:
 _MEGABYTE = 1e6
 
 
-def _range(found: Bounds | None, unit: float = 1.0) -> Range | None:
+def _make_range(found: IntervalSource | None, unit: float = 1.0) -> Range | None:
     return None if found is None else Range(found.low / unit, found.high / unit)
 
 
 #: Where latencies are, by the prefix of their keys: the kind, what titles begin with, how they are found.
-_TIMES: dict[str, tuple[str, str, Callable[[Line], Times]]] = {
+_LATENCY_KINDS: dict[str, tuple[str, str, Callable[[OperationSource], LatencySource]]] = {
     "": ("last", "", lambda line: line.latency),
     "first_": ("first", "first byte ", lambda line: line.first_byte),
     "response_": ("response", "response ", lambda line: line.due.since_due),
     "service_": ("service", "service ", lambda line: line.last_byte),
 }
-_LATENCY = re.compile(r"(|first_|response_|service_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+_LATENCY_KEY_PATTERN = re.compile(
+    r"(|first_|response_|service_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII
+)
 
 
-def needed(rank: float) -> int:
+def count_needed_results(rank: float) -> int:
     """Return how many results the percentile of a rank below 100 needs."""
-    return math.ceil(100 * MIN_BEYOND / (100 - Fraction(str(rank))))
+    return math.ceil(100 * MIN_RESULTS_BEYOND / (100 - Fraction(str(rank))))
 
 
-def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool = False) -> Figure:
+def _latency_figure(name: str, rank: float | None, prefix: str = "", *, compared: bool = False) -> Figure:
     """Return the row of a percentile, or of the mean where there is no rank."""
-    kind, title, times = _TIMES[prefix]
+    kind, title, times = _LATENCY_KINDS[prefix]
 
-    def measured(line: Line, _run: Run) -> float | None:
+    def measured(line: OperationSource, _run: RunSource) -> float | None:
         found = times(line)
         seconds = found.mean if rank is None else found.percentile(rank)
         return None if math.isnan(seconds) else seconds
 
-    def most(line: Line, _run: Run) -> float | None:
+    def most(line: OperationSource, _run: RunSource) -> float | None:
         seconds = times(line).most(rank)
         return None if math.isnan(seconds) else seconds
 
-    def interval(line: Line, _run: Run) -> Range | None:
-        return None if rank is None or rank >= 100 else _range(times(line).interval(rank))
+    def interval(line: OperationSource, _run: RunSource) -> Range | None:
+        return None if rank is None or rank >= 100 else _make_range(times(line).interval(rank))
 
     return Figure(
         prefix + name,
@@ -186,7 +188,7 @@ def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool 
         measured,
         interval,
         lambda line, _: times(line).count,
-        needs=1 if rank is None or rank >= 100 else needed(rank),
+        needs=1 if rank is None or rank >= 100 else count_needed_results(rank),
         more_is_better=False,
         words=("faster", "slower"),
         compared=compared,
@@ -197,17 +199,17 @@ def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool 
     )
 
 
-def _counter(key: str, title: str, meaning: str, **more: Any) -> Figure:
+def _counter_figure(key: str, title: str, meaning: str, **more: Any) -> Figure:
     """Return the row of the counter of results that has this key."""
     return Figure(key, title, Unit.COUNT, lambda line, _: line.counted[key], meaning=meaning, **more)
 
 
-def _entries_per_second(line: Line, _run: Run) -> float | None:
+def _entries_per_second(line: OperationSource, _run: RunSource) -> float | None:
     entries = line.counted["entries"]
     return line.requests_per_second * entries / line.count if entries else None
 
 
-#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find`.
+#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find_figure`.
 FIGURES = {
     each.key: each
     for each in (
@@ -216,7 +218,7 @@ FIGURES = {
             "ops/s",
             Unit.PER_SECOND,
             lambda line, _: line.requests_per_second,
-            lambda line, _: _range(line.rate_interval),
+            lambda line, _: _make_range(line.rate_interval),
             more_is_better=True,
             words=("faster", "slower"),
             compared=True,
@@ -226,7 +228,7 @@ FIGURES = {
             "MB/s",
             Unit.MEGABYTES_PER_SECOND,
             lambda line, _: line.moved_per_second / _MEGABYTE if line.moved else None,
-            lambda line, _: _range(line.moved_interval, _MEGABYTE),
+            lambda line, _: _make_range(line.moved_interval, _MEGABYTE),
             more_is_better=True,
             words=("faster", "slower"),
             compared=True,
@@ -239,11 +241,11 @@ FIGURES = {
             more_is_better=True,
             words=("faster", "slower"),
         ),
-        _latency("p50", 50, compared=True),
-        _latency("p95", 95, compared=True),
-        _latency("p99", 99, compared=True),
-        _latency("mean", None),
-        _latency("max", 100),
+        _latency_figure("p50", 50, compared=True),
+        _latency_figure("p95", 95, compared=True),
+        _latency_figure("p99", 99, compared=True),
+        _latency_figure("mean", None),
+        _latency_figure("max", 100),
         Figure(
             "errors",
             "errors",
@@ -254,7 +256,7 @@ FIGURES = {
             whole=lambda line, _: line.count + line.failed,
             compared=True,
         ),
-        _counter(
+        _counter_figure(
             "retries",
             "retries",
             "Attempts after the first one",
@@ -263,7 +265,7 @@ FIGURES = {
             whole=lambda line, _: line.count,
             scope=Scope.OPERATION,
         ),
-        _counter(
+        _counter_figure(
             "resent",
             "sent again",
             "Sent again because a kept connection had gone stale (reconnect)",
@@ -272,11 +274,13 @@ FIGURES = {
             words=("fewer sent again", "more sent again"),
             whole=lambda line, _: line.count + line.failed,
         ),
-        _counter("new_connections", "connections", "Connections that were made"),
-        _counter("resumed_connections", "TLS resumed", "Connections that continued an earlier TLS session"),
-        _counter("on_new", "on new", "Operations that made a connection"),
-        _counter("entries", "entries", "Entries of listings that succeeded"),
-        _counter(
+        _counter_figure("new_connections", "connections", "Connections that were made"),
+        _counter_figure(
+            "resumed_connections", "TLS resumed", "Connections that continued an earlier TLS session"
+        ),
+        _counter_figure("on_new", "on new", "Operations that made a connection"),
+        _counter_figure("entries", "entries", "Entries of listings that succeeded"),
+        _counter_figure(
             "missing_names",
             "missing",
             "Names that listings lacked, of objects that existed before and after (successes)",
@@ -284,19 +288,19 @@ FIGURES = {
             more_is_better=False,
             words=("fewer missing names", "more missing names"),
         ),
-        _counter(
+        _counter_figure(
             "vanished",
             "found nothing",
             "Deletes that found nothing after an answer or a worker was lost (successes)",
             has_note=True,
         ),
-        _counter(
+        _counter_figure(
             "unsent",
             "not sent whole",
             "Uploads answered before their body was sent (successes; bytes are those that were sent)",
             has_note=True,
         ),
-        _counter(
+        _counter_figure(
             "unchecked",
             "no ETag",
             "Answers without an MD5 as ETag: bodies were checked by their length alone (successes)",
@@ -317,13 +321,13 @@ FIGURES = {
 }
 
 #: The counters of results, which every report has.
-COUNTED = {key: each for key, each in FIGURES.items() if each.meaning}
+COUNTED_FIGURES = {key: each for key, each in FIGURES.items() if each.meaning}
 
 #: The figures that runs are compared by.
-COMPARED = {key: each for key, each in FIGURES.items() if each.compared}
+COMPARED_FIGURES = {key: each for key, each in FIGURES.items() if each.compared}
 
 #: What is proposed for a key that is none.
-LIKELY = (
+LIKELY_KEYS = (
     *FIGURES,
     "p99.9",
     "first_p50",
@@ -336,34 +340,34 @@ LIKELY = (
 
 
 @cache
-def find(key: str) -> Figure | None:
+def find_figure(key: str) -> Figure | None:
     """Return the figure of a key, such as ``rate``, ``p99.9`` or ``first_max``; None where there is none."""
     if key in FIGURES:
         return FIGURES[key]
-    found = _LATENCY.match(key)
+    found = _LATENCY_KEY_PATTERN.match(key)
     if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
         return None
     rank = float(found[2]) if found[2] else 100.0 if key.endswith("max") else None
-    return _latency(key.removeprefix(found[1]), rank, found[1])
+    return _latency_figure(key.removeprefix(found[1]), rank, found[1])
 
 
 @cache
-def percentile(rank: float) -> Figure:
+def percentile_figure(rank: float) -> Figure:
     """Return a percentile of the latency of verdicts; the maximum for 100."""
-    return FIGURES["max"] if rank == 100 else _latency(f"p{rank:.10g}", rank)
+    return FIGURES["max"] if rank == 100 else _latency_figure(f"p{rank:.10g}", rank)
 
 
-def percentile_of(ordered: Ordered, rank: float) -> float | None:
+def percentile_of(ordered: OrderedValues, rank: float) -> float | None:
     """Return a percentile of values in ascending order; None where too few support it.
 
     The maximum (rank 100) needs one value.
     """
-    if len(ordered) < (1 if rank >= 100 else needed(rank)):
+    if len(ordered) < (1 if rank >= 100 else count_needed_results(rank)):
         return None
-    return by_rule(len(ordered), rank, lambda place: float(ordered[place - 1]))
+    return percentile_by_rule(len(ordered), rank, lambda place: float(ordered[place - 1]))
 
 
-def by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
+def percentile_by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
     """Return the percentile of this many values, given what finds the n-th smallest of them.
 
     N-th percentile of n values, r = n * N / 100: the mean of the r-th and the (r+1)-th smallest where

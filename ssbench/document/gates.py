@@ -21,12 +21,12 @@ SEVERITY = (
 )
 
 
-def worst(codes: Iterable[ExitCode]) -> ExitCode:
+def choose_worst_code(codes: Iterable[ExitCode]) -> ExitCode:
     """Return the worst exit code, ``OK`` without any."""
     return max(codes, key=SEVERITY.index, default=ExitCode.OK)
 
 
-class Result(Enum):
+class GateResult(Enum):
     """How a gate ended; the value is the word that reports use."""
 
     PASSED = "ok"
@@ -42,18 +42,20 @@ class Undecided(Enum):
     AS_PASSED = "pass"
 
 
-def worst_result(results: Iterable[Result]) -> Result:
+def combine_gate_results(results: Iterable[GateResult]) -> GateResult:
     """Return what several gates are together: one that failed decides, then one that is undecided."""
     found = set(results)
-    return next((each for each in (Result.FAILED, Result.UNDECIDED) if each in found), Result.PASSED)
+    return next(
+        (each for each in (GateResult.FAILED, GateResult.UNDECIDED) if each in found), GateResult.PASSED
+    )
 
 
-def exit_code(results: Iterable[Result], undecided: Undecided = Undecided.REPORT) -> ExitCode:
+def choose_exit_code(results: Iterable[GateResult], undecided: Undecided = Undecided.REPORT) -> ExitCode:
     """Return the exit code of some gates: of the worst, ``OK`` without any."""
     results = set(results)
-    as_failed = undecided is Undecided.AS_FAILED and Result.UNDECIDED in results
-    if Result.FAILED in results or as_failed:
+    as_failed = undecided is Undecided.AS_FAILED and GateResult.UNDECIDED in results
+    if GateResult.FAILED in results or as_failed:
         return ExitCode.THRESHOLD
-    if Result.UNDECIDED in results and undecided is Undecided.REPORT:
+    if GateResult.UNDECIDED in results and undecided is Undecided.REPORT:
         return ExitCode.UNDECIDED
     return ExitCode.OK

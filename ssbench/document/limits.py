@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 #: A process that used more of a core than this was itself the limit, where users were idle.
-BUSY_CPU = 0.9
+BUSY_CPU_SHARE = 0.9

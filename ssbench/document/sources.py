@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 
-class Bounds(Protocol):
+class IntervalSource(Protocol):
     """A 95 % interval."""
 
     @property
@@ -15,7 +15,7 @@ class Bounds(Protocol):
     def high(self) -> float: ...  # noqa: D102
 
 
-class Times(Protocol):
+class LatencySource(Protocol):
     """Some latencies, in seconds; their mean and maximum are NaN without any."""
 
     @property
@@ -26,24 +26,24 @@ class Times(Protocol):
     def percentile(self, rank: float) -> float: ...  # noqa: D102
     def most(self, rank: float | None) -> float: ...  # noqa: D102
     def share_within(self, limit: float) -> float: ...  # noqa: D102
-    def interval(self, rank: float) -> Bounds | None: ...  # noqa: D102
+    def interval(self, rank: float) -> IntervalSource | None: ...  # noqa: D102
 
 
-class Ordered(Protocol):
+class OrderedValues(Protocol):
     """Values in ascending order."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int, /) -> float: ...
 
 
-class Due(Protocol):
+class DueSource(Protocol):
     """What is known of operations that were due."""
 
     @property
-    def since_due(self) -> Times: ...  # noqa: D102
+    def since_due(self) -> LatencySource: ...  # noqa: D102
 
 
-class Line(Protocol):
+class OperationSource(Protocol):
     """The numbers of an operation, a size class, or of all operations."""
 
     @property
@@ -59,20 +59,20 @@ class Line(Protocol):
     @property
     def moved_per_second(self) -> float: ...  # noqa: D102
     @property
-    def rate_interval(self) -> Bounds | None: ...  # noqa: D102
+    def rate_interval(self) -> IntervalSource | None: ...  # noqa: D102
     @property
-    def moved_interval(self) -> Bounds | None: ...  # noqa: D102
+    def moved_interval(self) -> IntervalSource | None: ...  # noqa: D102
     @property
-    def latency(self) -> Times: ...  # noqa: D102
+    def latency(self) -> LatencySource: ...  # noqa: D102
     @property
-    def first_byte(self) -> Times: ...  # noqa: D102
+    def first_byte(self) -> LatencySource: ...  # noqa: D102
     @property
-    def last_byte(self) -> Times: ...  # noqa: D102
+    def last_byte(self) -> LatencySource: ...  # noqa: D102
     @property
-    def due(self) -> Due: ...  # noqa: D102
+    def due(self) -> DueSource: ...  # noqa: D102
 
 
-class Run(Protocol):
+class RunSource(Protocol):
     """The run that a line belongs to."""
 
     @property

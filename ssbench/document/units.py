@@ -14,15 +14,15 @@ AT_LEAST = ">"
 _MEGABYTE = 1e6
 
 #: Latencies from this on are written in seconds, and in hours.
-_SECONDS_FROM = 99_999.5e-3
-_HOURS_FROM = 9999.5
+_MIN_IN_SECONDS = 99_999.5e-3
+_MIN_IN_HOURS = 9999.5
 
 #: Numbers below a limit have this many decimals; those that are less than the least are only said to be so.
 _DECIMALS = ((0.001, 6), (0.01, 5), (0.1, 4), (1, 3), (10, 2), (1000, 1))
-_LEAST = 1e-6
+_MIN_NUMBER = 1e-6
 
 #: Runs that are shorter than this have no tenths of seconds to speak of.
-_TENTHS_FROM = 0.05
+_MIN_WITH_TENTHS = 0.05
 
 
 class Unit(Enum):
@@ -43,14 +43,14 @@ class Unit(Enum):
     def text(self, value: float | None) -> str:
         """Return a value as reports show it, without its unit; a dash for none."""
         if self is Unit.SECONDS:
-            return milliseconds(value)
+            return format_milliseconds(value)
         if value is None or math.isnan(value):
             return DASH
         if self is Unit.COUNT:
-            return count(round(value))
+            return format_count(round(value))
         if self is Unit.SHARE:
-            return percent(value)
-        return change(value) if self is Unit.CHANGE else number(value)
+            return format_percent(value)
+        return format_change(value) if self is Unit.CHANGE else format_number(value)
 
     def spell(self, value: float) -> str:
         """Return a value with its unit as conditions have it, in up to 6 digits."""
@@ -63,7 +63,7 @@ class Unit(Enum):
         return f"{value:.6g}{self.value}" if self is not Unit.COUNT else f"{value:.10g}"
 
 
-def milliseconds(seconds: float | None) -> str:
+def format_milliseconds(seconds: float | None) -> str:
     """Return a time in milliseconds in 5 characters, with three digits or more; a dash for none.
 
     What is below 0.1 ms is written as .0634; what is longer than 99,999 ms has its own unit: 100s, 3h.
@@ -71,9 +71,9 @@ def milliseconds(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return "inf" if seconds == math.inf else DASH
     if seconds < 0:  # a difference
-        return f"-{milliseconds(-seconds)}"
-    if seconds >= _SECONDS_FROM:
-        return f"{seconds:.0f}s" if seconds < _HOURS_FROM else f"{seconds / 3600:.0f}h"
+        return f"-{format_milliseconds(-seconds)}"
+    if seconds >= _MIN_IN_SECONDS:
+        return f"{seconds:.0f}s" if seconds < _MIN_IN_HOURS else f"{seconds / 3600:.0f}h"
     value = seconds / 1e-3
     if 0 < value < 0.09995:
         return f"{value:.4f}"[1:]
@@ -83,36 +83,36 @@ def milliseconds(seconds: float | None) -> str:
     return f"{value:.0f}"
 
 
-def difference(seconds: float | None) -> str:
+def format_time_difference(seconds: float | None) -> str:
     """Return a difference of times in milliseconds, with its sign; a dash for none."""
-    text = milliseconds(seconds)
+    text = format_milliseconds(seconds)
     return text if text[0] == "-" else f"+{text}"  # none is a dash too
 
 
-def duration(seconds: float | None) -> str:
+def format_latency(seconds: float | None) -> str:
     """Return a latency with its unit: ``6.34 ms``, ``100 s``, ``3 h``; a dash for none."""
-    text = milliseconds(seconds)
+    text = format_milliseconds(seconds)
     if text[-1] in "sh":
         return f"{text[:-1]} {text[-1]}"
     return text if text in {DASH, "inf"} else f"{text} ms"
 
 
-def seconds(value: float | None) -> str:
+def format_seconds(value: float | None) -> str:
     """Return a moment of a run, or how long something of it lasted, in seconds to the millisecond."""
     return DASH if value is None or math.isnan(value) else f"{value:.3f}"
 
 
-def run_length(value: float) -> str:
+def format_run_length(value: float) -> str:
     """Return how long a run lasted, in seconds; with tenths, so that whole seconds that are cut off agree."""
-    return number(value) if 0 < value < _TENTHS_FROM else moment(value)
+    return format_number(value) if 0 < value < _MIN_WITH_TENTHS else format_moment(value)
 
 
-def moment(value: float) -> str:
+def format_moment(value: float) -> str:
     """Return a moment of a run, or a difference of clocks, in seconds to the tenth."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def number(value: float | None, columns: int = 99) -> str:
+def format_number(value: float | None, columns: int = 99) -> str:
     """Return a rate or a mean in three significant digits or more, in this many columns; a dash for none.
 
     What is not zero never looks like it. From 1,000 on there are no decimals.
@@ -122,21 +122,21 @@ def number(value: float | None, columns: int = 99) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if value < 0:  # a difference, or the end of an interval
-        return f"-{number(-value, columns - 1)}"
-    if 0 < value < _LEAST:
-        return f"<{_LEAST:f}"
+        return f"-{format_number(-value, columns - 1)}"
+    if 0 < value < _MIN_NUMBER:
+        return f"<{_MIN_NUMBER:f}"
     for limit, decimals in _DECIMALS:
         if 0 < round(value, decimals) < limit:
             return f"{value:.{decimals}f}"
-    return count(round(value), columns) if value else "0.00"
+    return format_count(round(value), columns) if value else "0.00"
 
 
-def megabytes(bytes_per_second: float | None, columns: int = 99) -> str:
-    """Return bytes a second as megabytes a second, as :func:`number` does."""
-    return number(None if bytes_per_second is None else bytes_per_second / _MEGABYTE, columns)
+def format_megabytes(bytes_per_second: float | None, columns: int = 99) -> str:
+    """Return bytes a second as megabytes a second, as :func:`format_number` does."""
+    return format_number(None if bytes_per_second is None else bytes_per_second / _MEGABYTE, columns)
 
 
-def count(number: int, columns: int = 99) -> str:
+def format_count(number: int, columns: int = 99) -> str:
     """Return a whole number with commas; where that takes too many columns, in millions, and so on.
 
     What is less than ten millions is in thousands.
@@ -150,7 +150,7 @@ def count(number: int, columns: int = 99) -> str:
     return text
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """Return a share of 1 in per cent, without the sign; one that is not zero never looks like it."""
     if share is None or math.isnan(share):
         return DASH
@@ -160,35 +160,35 @@ def percent(share: float | None) -> str:
     return f"{value:.2f}" if round(value, 2) < 10 else f"{value:.1f}"
 
 
-def share(part: float, whole: float = 1.0) -> str:
+def format_share(part: float, whole: float = 1.0) -> str:
     """Return a part of a whole, or a share of 1, in per cent, with the sign."""
-    return f"{percent(part / whole if whole else 0.0)} %"
+    return f"{format_percent(part / whole if whole else 0.0)} %"
 
 
-def nearly_all(share: float) -> str:
+def format_nearly_all(share: float) -> str:
     """Return a share of 1 in per cent, with the sign and three decimals: 99.996 % is not all."""
     return f"{share:.3%}"
 
 
-def probability(value: float) -> str:
+def format_probability(value: float) -> str:
     """Return a probability, such as that of a test, to the thousandth."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def given(value: float) -> str:
+def format_given_number(value: float) -> str:
     """Return a number as it was given or counted, with commas and in up to 10 digits."""
     return f"{value:,.10g}"
 
 
-def change(share: float | None) -> str:
+def format_change(share: float | None) -> str:
     """Return a relative change, or a difference of shares, in per cent: ``+5.0``, ``-0.04``, ``+1200``."""
     if share is None or math.isnan(share):
         return DASH
     sign = "-" if share < 0 else "+"
-    return f"{sign}{extent(abs(share))}"
+    return f"{sign}{format_change_size(abs(share))}"
 
 
-def extent(share: float) -> str:
+def format_change_size(share: float) -> str:
     """Return in per cent how large a change is, or how far values are apart, whichever way."""
     value = 100 * share
     if 0 < value < 0.05:

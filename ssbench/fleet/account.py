@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from ssbench.fleet import events
 from ssbench.fleet.allocation import Allocation
 from ssbench.fleet.history import History
-from ssbench.fleet.ledger import Ledger
+from ssbench.fleet.ledger import JobLedger
 from ssbench.fleet.wire import Heartbeat, Job
 from ssbench.fleet.worker_state import Task, WorkerState
 
 #: The numbers of the jobs of each group begin with its number in these upper bits, and never meet.
-_BITS_OF_NUMBER = 48
+_JOB_NUMBER_BITS = 48
 
 
-class Account:
+class GroupJobs:
     """Keeps account of the jobs of one group. ``tell`` is called with each event.
 
     ``group`` is its number. ``part`` is the share of each worker's capacity that it may use.
@@ -33,7 +33,7 @@ class Account:
         self.group = group
         self.part = part
         self.allocation = Allocation(limit)
-        self.ledger = Ledger(tell, group << _BITS_OF_NUMBER)
+        self.ledger = JobLedger(tell, group << _JOB_NUMBER_BITS)
         self._seats: dict[WorkerState, WorkerState] = {}
 
     def seat(self, worker: WorkerState) -> WorkerState:
@@ -92,7 +92,7 @@ class Account:
         return self.ledger.send(tasks, now, worker, worker.allowance.share, histories, dues)
 
     def unsend(self, first: int) -> None:
-        """Take back the last batch of a worker that is not connected now (:meth:`Ledger.unsend`)."""
+        """Take back the last batch of a worker that is not connected now (:meth:`JobLedger.unsend`)."""
         # With its connection it drops the run.
         self._pause(self.ledger.unsend(first))
 
@@ -132,7 +132,7 @@ class Account:
         self.allocation.note_room(worker)
 
     def abandon(self) -> tuple[list[Task], list[tuple[Task, History | None]]]:
-        """Forget all jobs; see :meth:`Ledger.abandon`."""
+        """Forget all jobs; see :meth:`JobLedger.abandon`."""
         abandoned = self.ledger.abandon()
         self.allocation.tick()
         return abandoned

@@ -25,7 +25,7 @@ class BindAddress:
     folder: str | None = None
 
 
-def endpoint(host: str, port: int) -> str:
+def format_endpoint(host: str, port: int) -> str:
     """Return ``tcp://host:port``, with brackets around an IPv6 address; or a Unix socket of a folder."""
     if host.startswith("/"):
         return f"ipc://{host}/{port}"

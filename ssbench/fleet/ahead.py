@@ -13,7 +13,7 @@ of a ping says how many jobs may be needed. So slow operations have next to noth
 ones, or those of workers behind a slow link, have as much as they need. The time for which workers gather
 results is added to each turn-round time, some milliseconds: that makes messages of fast operations large,
 and is no job at all where operations are slow. In a fleet of thousands it is longer, up to half a second, and
-each worker holds fewer jobs at most (:func:`scale`).
+each worker holds fewer jobs at most (:func:`scale_of_fleet`).
 """
 
 from __future__ import annotations
@@ -25,64 +25,64 @@ from ssbench.fleet.wire import GATHERED_RESULTS, GATHERING_SECONDS
 
 #: What a worker may hold ahead at most. More makes nothing cheaper, and a worker at 30,000 operations a
 #: second behind a link of 100 ms needs about as much.
-MOST_AHEAD = 8192
+MAX_PREFETCHED = 8192
 
 #: What is held in reserve over the jobs that end in one turn-round time: for a time that varies, a share;
 #: for numbers that vary by chance, twice their root (as of independent events).
-_SHARE = 1.25
-_ROOTS = 2.0
+_TURN_FACTOR = 1.25
+_ROOT_FACTOR = 2.0
 
 #: A shorter turn is no measurement (seconds).
-_SHORTEST = 1e-6
+_MIN_TURN_SECONDS = 1e-6
 
 #: What all workers together may hold ahead at most: a job takes some 300 bytes of the master's memory. Where
 #: operations take no time the end of a phase waits for all of them, half a second.
-MOST_AHEAD_OF_ALL = 98_304
+MAX_FLEET_PREFETCHED = 98_304
 
 #: Added to the turn-round time, as a multiple of the time for which workers gather results, as long as no
 #: more jobs than that end in it: workers gather no more, and jobs that wait take memory, which costs time.
-_MORE = 1.5
-_MOST_MORE = _MORE * GATHERED_RESULTS
+_GATHERED_FACTOR = 1.5
+_MAX_GATHERED_JOBS = _GATHERED_FACTOR * GATHERED_RESULTS
 
 #: Workers gather results for this many seconds for each worker that there is, and so many at most: the
 #: messages of thousands of workers, of which each does little, would be the limit of the master.
-_GATHERING_A_WORKER = 1.5e-4
-_MOST_GATHERING = 0.5
+_GATHERING_SECONDS_A_WORKER = 1.5e-4
+_MAX_GATHERING_SECONDS = 0.5
 
 
 #: Before anything is measured: a job takes a user about so many seconds, and a turn that is shorter than
 #: this (seconds) needs nothing ahead for that.
-_FIRST_GUESS = 0.005
-_SHORT_TURN = 0.01
+_FIRST_TURN_SECONDS = 0.005
+_SHORT_TURN_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class FleetScale:
     """What follows from the number of workers: for how many seconds each gathers results, and how many jobs
     it may hold ahead at most.
     """
 
     gathering: float = GATHERING_SECONDS
-    most_ahead: int = MOST_AHEAD
+    most_ahead: int = MAX_PREFETCHED
 
 
 #: That of a single worker.
-_ALONE = Scale()
+_SINGLE_WORKER_SCALE = FleetScale()
 
 
-def scale(workers: int) -> Scale:
+def scale_of_fleet(workers: int) -> FleetScale:
     """Return the scale of a fleet of so many workers."""
-    return Scale(
-        min(max(_GATHERING_A_WORKER * workers, GATHERING_SECONDS), _MOST_GATHERING),
-        min(MOST_AHEAD_OF_ALL // max(1, workers), MOST_AHEAD),
+    return FleetScale(
+        min(max(_GATHERING_SECONDS_A_WORKER * workers, GATHERING_SECONDS), _MAX_GATHERING_SECONDS),
+        min(MAX_FLEET_PREFETCHED // max(1, workers), MAX_PREFETCHED),
     )
 
 
 #: What a new measurement counts for: a larger one all, because users would be idle, a smaller one little.
-_UP, _DOWN = 1.0, 0.1
+_RISING_WEIGHT, _FALLING_WEIGHT = 1.0, 0.1
 
 
-class Ahead:
+class PrefetchedJobs:
     """What one worker is to hold beyond its share of the users.
 
     It is sent jobs when no more than ``low`` wait there, until ``high`` do: messages hold several.
@@ -95,9 +95,9 @@ class Ahead:
         self._users = 0
         #: Whether there is only a guess so far.
         self._guessed = True
-        self._follow(MOST_AHEAD)
+        self._follow(MAX_PREFETCHED)
 
-    def serve(self, users: int, round_trip: float, scale: Scale = _ALONE) -> None:
+    def serve(self, users: int, round_trip: float, scale: FleetScale = _SINGLE_WORKER_SCALE) -> None:
         """Expect so many jobs at once from now on; a ping and its answer took ``round_trip`` seconds.
 
         As many more jobs end in a turn as there are more users. Before anything is known of the jobs the
@@ -107,35 +107,39 @@ class Ahead:
         if users == self._users:
             return
         if self._guessed:
-            self._ended = users * max(0.0, round_trip - _SHORT_TURN) / _FIRST_GUESS
+            self._ended = users * max(0.0, round_trip - _SHORT_TURN_SECONDS) / _FIRST_TURN_SECONDS
         elif users and self._users:  # without users nothing ends, and what was measured holds for the next
             self._ended *= users / self._users
         if users:
             self._users = users
         self._follow(scale.most_ahead)
 
-    def observe(self, ended: int, seconds: float, held: float, scale: Scale = _ALONE) -> bool:
+    def observe(
+        self, ended: int, seconds: float, held: float, scale: FleetScale = _SINGLE_WORKER_SCALE
+    ) -> bool:
         """Take note that a batch was acknowledged; return whether ``high`` has changed.
 
         It was sent ``seconds`` ago. For ``held`` of them the worker had it, or its answer waited, and
         ``ended`` of its jobs ended in that time.
         """
-        if seconds < _SHORTEST:
+        if seconds < _MIN_TURN_SECONDS:
             return False
         if self._guessed:
             # Its users were idle until they had the first batch; each has ended a job by now, or nearly.
             self._guessed = False
-            bound = max(ended, self._users) / max(held, _SHORTEST) * max(0.0, seconds - held)
+            bound = max(ended, self._users) / max(held, _MIN_TURN_SECONDS) * max(0.0, seconds - held)
             self._ended = min(self._ended, bound)
         rate = ended / seconds
-        ended_on_the_way = rate * max(0.0, seconds - held) + min(rate * _MORE * scale.gathering, _MOST_MORE)
+        ended_on_the_way = rate * max(0.0, seconds - held) + min(
+            rate * _GATHERED_FACTOR * scale.gathering, _MAX_GATHERED_JOBS
+        )
         difference = ended_on_the_way - self._ended
-        self._ended += difference * (_UP if difference > 0 else _DOWN)
+        self._ended += difference * (_RISING_WEIGHT if difference > 0 else _FALLING_WEIGHT)
         before = self.high
         self._follow(scale.most_ahead)
         return self.high != before
 
     def _follow(self, most: int) -> None:
-        reserve = _SHARE * self._ended + _ROOTS * math.sqrt(self._ended)
+        reserve = _TURN_FACTOR * self._ended + _ROOT_FACTOR * math.sqrt(self._ended)
         self.low = min(1 + math.ceil(reserve), most // 2)
         self.high = 2 * self.low

@@ -1,7 +1,7 @@
 """Which worker is to get how many jobs: its share of the users, and what it holds ahead of them.
 
 Pure. All workers get their shares before any gets jobs ahead, and take turns. One is in line for more
-when it has few (:attr:`~ssbench.fleet.ahead.Ahead.low`), until it has as many as it may.
+when it has few (:attr:`~ssbench.fleet.ahead.PrefetchedJobs.low`), until it has as many as it may.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from ssbench.fleet.ahead import Ahead, Scale, scale
-from ssbench.fleet.pace import share_out
+from ssbench.fleet.ahead import FleetScale, PrefetchedJobs, scale_of_fleet
+from ssbench.fleet.pace import share_users
 from ssbench.fleet.wire import SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 #: By what the number of jobs of all workers that find an object follows a smaller one at each shortage, and
 #: by what it grows several times a second without one.
-_DOWN, _UP = 0.95, 1.1
+_FALLING_FACTOR, _RISING_FACTOR = 0.95, 1.1
 
 
 class Allocation:
@@ -33,7 +33,7 @@ class Allocation:
         #: Whether something changed on which shares depend: they are counted when they are asked for,
         #: because thousands of workers may come between two questions.
         self._stale = False
-        self._scale = Scale()
+        self._scale = FleetScale()
         #: The workers in line for more jobs: those that have less than their share, and the others.
         self._short: deque[WorkerState] = deque()
         self._turn: deque[WorkerState] = deque()
@@ -58,7 +58,7 @@ class Allocation:
 
     def add(self, worker: WorkerState) -> None:
         """Let a worker have jobs from now on; nothing is known of how many it needs ahead."""
-        worker.allowance.ahead = Ahead()
+        worker.allowance.ahead = PrefetchedJobs()
         worker.allowance.away = False
         self._workers[worker] = None
         self._stale = True
@@ -125,7 +125,9 @@ class Allocation:
             return
         # By chance there may be fewer at one moment than at others.
         before = self._bound
-        self._bound = max(in_flight, self._limit, 0 if before is None else math.ceil(_DOWN * before))
+        self._bound = max(
+            in_flight, self._limit, 0 if before is None else math.ceil(_FALLING_FACTOR * before)
+        )
         self._stale |= self._bound != before
 
     def results_came(self) -> None:
@@ -135,7 +137,7 @@ class Allocation:
         """
         bound = self._bound
         if bound is not None and not self.results_are_awaited:
-            self._bound = math.ceil(_UP * bound)
+            self._bound = math.ceil(_RISING_FACTOR * bound)
             if self._bound > sum(self._needs()) + self._limit:
                 self._bound = None
             self._stale = True
@@ -182,7 +184,7 @@ class Allocation:
     def measure_anew(self) -> None:
         """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
         for worker in self._workers:
-            worker.allowance.ahead = Ahead()
+            worker.allowance.ahead = PrefetchedJobs()
         self._stale = True
 
     def next_worker(self) -> WorkerState | None:
@@ -239,7 +241,7 @@ class Allocation:
             self._turn.append(worker)
 
     def observe(self, worker: WorkerState, ended: int, seconds: float, held: float) -> None:
-        """Take note of a turn of a batch, as :meth:`~ssbench.fleet.ahead.Ahead.observe` does."""
+        """Take note of a turn of a batch, as :meth:`~ssbench.fleet.ahead.PrefetchedJobs.observe` does."""
         allowance = worker.allowance
         if allowance.ahead.observe(ended, seconds, held, self._scale) and not self._stale:
             before = allowance.most
@@ -258,7 +260,7 @@ class Allocation:
         if not self._stale:
             return
         self._stale = False
-        self._scale = scale(len(self._workers))
+        self._scale = scale_of_fleet(len(self._workers))
         capacities = [worker.allowance.capacity for worker in self._workers]
         self._capacity = sum(capacities)
         for line in (self._short, self._turn):
@@ -266,13 +268,13 @@ class Allocation:
                 worker.allowance.in_turn = False
             line.clear()
         self._ahead = 0
-        for worker, share in zip(self._workers, share_out(self._limit, capacities), strict=True):
+        for worker, share in zip(self._workers, share_users(self._limit, capacities), strict=True):
             worker.allowance.share = share
             worker.allowance.ahead.serve(share, worker.presence.round_trip, self._scale)
             worker.allowance.bound = math.inf
         if self._bound is not None:
             left = max(0, self._bound - sum(worker.allowance.share for worker in self._workers))
-            for worker, bound in zip(self._workers, share_out(left, self._needs()), strict=True):
+            for worker, bound in zip(self._workers, share_users(left, self._needs()), strict=True):
                 worker.allowance.bound = bound
         for worker in self._workers:
             share = worker.allowance.share

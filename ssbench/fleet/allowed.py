@@ -15,41 +15,41 @@ from pathlib import Path
 from zmq.utils import z85
 
 from ssbench.base.errors import KeyFileError
-from ssbench.base.untrusted import read_small
+from ssbench.base.untrusted import read_small_file
 
 #: A list of thousands of workers.
-_MAX_BYTES = 1_000_000
+_MAX_LIST_BYTES = 1_000_000
 
 #: The name of the key in the master's own file, with which its local workers connect.
-LOCAL = "local"
+LOCAL_KEY_NAME = "local"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_HEAD = """\
+_KEY_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LIST_HEAD = """\
 # Keys of workers that the master accepts: a name and a public key in each line. It reads them anew on SIGHUP.
 # "local" is the key in the master's own file: remove its line if that file was ever on another host.
 """
 
 
-def list_of(key_file: Path) -> Path:
+def allowed_list_path(key_file: Path) -> Path:
     """Return where the list that belongs to a key file is."""
     return key_file.with_name(key_file.name + ".allowed")
 
 
-def check_name(name: str) -> str:
+def check_key_name(name: str) -> str:
     """Return the name of a worker's key; raises ValueError."""
-    if not _NAME.fullmatch(name) or name == LOCAL:
+    if not _KEY_NAME_PATTERN.fullmatch(name) or name == LOCAL_KEY_NAME:
         raise ValueError(f"{name!r}: expected 1 to 64 letters, digits, dots, dashes and underscores")
     return name
 
 
-def read(path: Path) -> Mapping[bytes, str] | None:
+def read_allowed_keys(path: Path) -> Mapping[bytes, str] | None:
     """Return the names of the keys of a list by their public halves; None where there is no list.
 
     Raises KeyFileError, also where others than the owner may write it.
     """
     try:
         mode = path.stat().st_mode
-        text = read_small(path, _MAX_BYTES).decode("ascii")
+        text = read_small_file(path, _MAX_LIST_BYTES).decode("ascii")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -63,7 +63,7 @@ def read(path: Path) -> Mapping[bytes, str] | None:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if len(words) != 2 or not _NAME.fullmatch(words[0]) or not _is_key(words[1]):
+        if len(words) != 2 or not _KEY_NAME_PATTERN.fullmatch(words[0]) or not _is_key(words[1]):
             raise KeyFileError(f"{path}:{number}: expected a name and a public key of 40 characters")
         found[words[1].encode()] = words[0]
     return found
@@ -76,35 +76,35 @@ def _is_key(text: str) -> bool:
         return False
 
 
-def add(path: Path, name: str, public: bytes, local: bytes) -> None:
+def add_worker_key(path: Path, name: str, public: bytes, local: bytes) -> None:
     """Add a key to a list, which is made where there is none; raises KeyFileError."""
-    known = read(path)
+    known = read_allowed_keys(path)
     if known is None:
-        _write(path, f"{_HEAD}{LOCAL} {local.decode()}\n{name} {public.decode()}\n")
+        _write_list(path, f"{_LIST_HEAD}{LOCAL_KEY_NAME} {local.decode()}\n{name} {public.decode()}\n")
         return
     if name in known.values():
         raise KeyFileError(
             f"{path}: has a key of {name} already; give the new one another name, and revoke the old one"
             " later"
         )
-    _write(path, _text(path) + f"{name} {public.decode()}\n")
+    _write_list(path, _list_text(path) + f"{name} {public.decode()}\n")
 
 
-def revoke(path: Path, name: str) -> None:
+def revoke_worker_key(path: Path, name: str) -> None:
     """Remove a key from a list; raises KeyFileError where it is not there."""
-    known = read(path)
+    known = read_allowed_keys(path)
     if known is None or name not in known.values():
         raise KeyFileError(f"{path}: has no key of {name}")
-    lines = _text(path).splitlines(keepends=True)
-    _write(path, "".join(line for line in lines if line.split()[:1] != [name]))
+    lines = _list_text(path).splitlines(keepends=True)
+    _write_list(path, "".join(line for line in lines if line.split()[:1] != [name]))
 
 
-def _text(path: Path) -> str:
+def _list_text(path: Path) -> str:
     text = path.read_text(encoding="ascii")
     return text if text.endswith("\n") else text + "\n"
 
 
-def _write(path: Path, text: str) -> None:
+def _write_list(path: Path, text: str) -> None:
     """Replace a file by a whole one: a master may read it at any time."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
-CLOCK_WINDOW = 30.0
+CLOCK_WINDOW_SECONDS = 30.0
 
 #: Due times count from another moment of a worker's clock when that differs by this many seconds.
-_DRIFT = 0.01
+_MAX_DRIFT_SECONDS = 0.01
 
 #: The slope of a clock is that between the first and the last this many seconds, if these are so far apart.
-SLOPE_WINDOW = 5.0
+SLOPE_WINDOW_SECONDS = 5.0
 SLOPE_SECONDS = 10.0
 
 
@@ -25,7 +25,7 @@ class ClockOffset:
     was before, as far as it is half of the shortest way there and back from either: it ends in the middle,
     and errs by half of what the shortest ways of the two directions differ, however much other messages are
     delayed, also where these are the first after a clock has moved. Before a ping is answered it is ``most``.
-    Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
+    Only the last one or two :data:`CLOCK_WINDOW_SECONDS` count, because clocks drift.
     """
 
     def __init__(self, half: float = math.inf) -> None:
@@ -43,7 +43,7 @@ class ClockOffset:
         It repeats a ping that was sent at ``asked`` (master's clock), None: it repeats none.
         """
         if received >= self._window_ends:
-            self._window_ends = received + CLOCK_WINDOW
+            self._window_ends = received + CLOCK_WINDOW_SECONDS
             self._before, self._bounds = self._bounds, (-math.inf, math.inf)
         least, most = self._bounds
         if asked is None and received - sent >= most:
@@ -66,7 +66,7 @@ class ClockOffset:
 
 
 @dataclass(slots=True)
-class _Bounds:
+class _OffsetBounds:
     """What is known of the offset of a clock around a moment: it lies between these two."""
 
     at: float
@@ -74,7 +74,7 @@ class _Bounds:
     most: float = math.inf
 
 
-class Clocks:
+class WorkerClocks:
     """How a worker's clocks go against the master's, from its heartbeats.
 
     A worker answers a ping after it was sent and before the answer arrives, so that each answer bounds the
@@ -84,9 +84,9 @@ class Clocks:
 
     def __init__(self) -> None:
         #: What is known of the offset of the times of day: heartbeats left after a ping and before they came.
-        self._wall = _Bounds(0.0)
-        self._first: _Bounds | None = None
-        self._last: _Bounds | None = None
+        self._wall = _OffsetBounds(0.0)
+        self._first: _OffsetBounds | None = None
+        self._last: _OffsetBounds | None = None
 
     def observe(
         self, clock: float, received: float, asked: float | None, wall_difference: float | None
@@ -101,9 +101,9 @@ class Clocks:
         if asked is None:
             return
         if self._first is None:
-            self._first = self._last = _Bounds(received)
-        elif self._last is None or received - self._last.at >= SLOPE_WINDOW:
-            self._last = _Bounds(received)
+            self._first = self._last = _OffsetBounds(received)
+        elif self._last is None or received - self._last.at >= SLOPE_WINDOW_SECONDS:
+            self._last = _OffsetBounds(received)
         bounds = self._last or self._first
         bounds.least = max(bounds.least, asked - clock)
         bounds.most = min(bounds.most, received - clock)
@@ -114,7 +114,7 @@ class Clocks:
         if round_trip is not None:
             wall.least = max(wall.least, difference - round_trip)
         if wall.least > wall.most:  # one of the two was set meanwhile
-            self._wall = _Bounds(0.0)
+            self._wall = _OffsetBounds(0.0)
 
     @property
     def wall_offset(self) -> float | None:
@@ -148,20 +148,20 @@ class WorkerClock:
 
     def __init__(self) -> None:
         self.offset = ClockOffset()
-        self.course = Clocks()
+        self.course = WorkerClocks()
         self.start = -math.inf
 
     def begin(self) -> None:
         """Another run begins: what is shown of the clocks counts from now on."""
-        self.course = Clocks()
+        self.course = WorkerClocks()
 
     def forget(self) -> None:
         """The worker's clock may have stalled: a machine that was suspended has such a one."""
-        self.offset, self.course = ClockOffset(self.offset.half), Clocks()
+        self.offset, self.course = ClockOffset(self.offset.half), WorkerClocks()
 
     def start_of(self, moment: float) -> float:
         """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""
         start = moment - self.offset.seconds
-        if abs(start - self.start) > _DRIFT:
+        if abs(start - self.start) > _MAX_DRIFT_SECONDS:
             self.start = start
         return self.start

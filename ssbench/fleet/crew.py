@@ -12,32 +12,32 @@ import msgspec
 import zmq
 
 from ssbench.fleet import packing, wire
-from ssbench.fleet.account import Account
-from ssbench.fleet.history import History, spent
-from ssbench.fleet.plausible import Bounds, is_plain
+from ssbench.fleet.account import GroupJobs
+from ssbench.fleet.history import History, make_spent
+from ssbench.fleet.plausible import ResultBounds, is_plain
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.wire import Rare, Result, RunParameters, Spent
-from ssbench.fleet.worker_state import Batch, Task, WorkerState
-from ssbench.results.block import INVALID
-from ssbench.store.timing import longest_job
+from ssbench.fleet.wire import JobResult, RareFields, RunParameters, Spent
+from ssbench.fleet.worker_state import Task, TaskBatch, WorkerState
+from ssbench.results.block import INVALID_CAUSE
+from ssbench.store.timing import longest_job_seconds
 
 #: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
-_AT_ONCE = int(zmq.NOBLOCK)
-_AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+_NO_WAIT = int(zmq.NOBLOCK)
+_NO_WAIT_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 #: What is special about a job that failed or was sent again: its place among those that ended, when it
 #: was sent, its history.
-Special = tuple[int, float, History | None]
+ResentJob = tuple[int, float, History | None]
 
 #: An initial upload may be two requests, of which only one is tried again.
 _UPLOAD_REQUESTS = 2
 
 
 #: Addresses to which connections failed that are distinguished, about.
-_MOST_ADDRESSES = 1000
+_MAX_ADDRESSES = 1000
 
 
-class Arrival(msgspec.Struct, frozen=True, gc=False):
+class ReceivedResults(msgspec.Struct, frozen=True, gc=False):
     """Results that came in one message, of jobs that were in flight with its sender.
 
     ``at`` is when it came (the master's monotonic clock), ``generation`` that of the parameters under
@@ -47,12 +47,12 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     worker: WorkerState
     at: float
     generation: int
-    ended: list[tuple[Task, Result]]
-    special: list[Special]
+    ended: list[tuple[Task, JobResult]]
+    special: list[ResentJob]
     group: int = 0
 
 
-class Crew:
+class GroupWorkers:
     """The workers of a master for one group; ``account`` is that of its jobs.
 
     ``parameters`` are those of the group in the run. ``left`` is how many objects its operations have made
@@ -60,7 +60,7 @@ class Crew:
     several.
     """
 
-    def __init__(self, account: Account, sockets: MasterSockets) -> None:
+    def __init__(self, account: GroupJobs, sockets: MasterSockets) -> None:
         self.account = account
         self.allocation = account.allocation
         self.ledger = account.ledger
@@ -76,7 +76,7 @@ class Crew:
         self._start: float | None = None
         #: Returns where the objects of tasks are, where their names cannot be derived.
         self.paths: Callable[[Sequence[Task]], list[str]] | None = None
-        self._bounds = Bounds((), 0)
+        self._bounds = ResultBounds((), 0)
         self._retries = 0
 
     def living(self) -> list[WorkerState]:
@@ -96,7 +96,9 @@ class Crew:
         self._pack()
         retries = parameters.requests.retries + parameters.requests.retry_404
         most = parameters.most_requests
-        self._bounds = Bounds(tuple(largest_objects), retries * (most if most > _UPLOAD_REQUESTS else 1))
+        self._bounds = ResultBounds(
+            tuple(largest_objects), retries * (most if most > _UPLOAD_REQUESTS else 1)
+        )
         self._retries = retries
         self._set_longest_job()
 
@@ -110,7 +112,7 @@ class Crew:
 
     def _pack(self) -> None:
         self._whole = packing.pack_parameters(self.parameters)
-        self._reference = packing.refer(self._whole, self.parameters)
+        self._reference = packing.pack_reference(self._whole, self.parameters)
 
     def renew(self, account: int | None, token: str) -> None:
         """Use a new token: in one of several accounts, or in all (None)."""
@@ -128,7 +130,7 @@ class Crew:
 
     def _set_longest_job(self) -> None:
         parameters = self.parameters
-        longest = longest_job(
+        longest = longest_job_seconds(
             parameters.requests.connect_timeout,
             parameters.requests.network_timeout,
             parameters.requests.request_timeout,
@@ -159,7 +161,7 @@ class Crew:
         moments: Sequence[float | None] = dues
         again: list[Spent] = []
         if histories:
-            again = [spent(each, worker.clock.offset.seconds) for each in histories]
+            again = [make_spent(each, worker.clock.offset.seconds) for each in histories]
             moments = [None if each is None else each.due for each in histories]
         start, seconds = self._to_worker(worker, moments) if moments else (0.0, [])
         first, jobs = account.send(tasks, now, worker, histories, moments if seconds else ())
@@ -177,7 +179,7 @@ class Crew:
         )
         known = worker.held.parameters == self._reference
         beginning = self._reference if known else self._whole
-        if self._send_message(worker, beginning + packing.pack(batch)):
+        if self._send_message(worker, beginning + packing.pack_message(batch)):
             worker.held.parameters = self._reference
             return True
         account.unsend(first)
@@ -241,30 +243,30 @@ class Crew:
     def _send_message(self, worker: WorkerState, message: bytes) -> bool:
         try:
             send = self._sockets.work.send
-            send(worker.address, _AT_ONCE_AND_MORE)
-            send(message, _AT_ONCE)
+            send(worker.address, _NO_WAIT_AND_MORE)
+            send(message, _NO_WAIT)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 return False  # it is not connected at this moment
             raise
         return True
 
-    def _note(self, rare: Rare) -> None:
+    def _note(self, rare: RareFields) -> None:
         self.left += rare.left
-        if rare.unreached and len(self.unreached) < _MOST_ADDRESSES:
+        if rare.unreached and len(self.unreached) < _MAX_ADDRESSES:
             self.unreached.update(rare.unreached)
 
-    def settle(self, message: wire.Results, worker: WorkerState, now: float) -> Arrival | None:
+    def settle(self, message: wire.JobResults, worker: WorkerState, now: float) -> ReceivedResults | None:
         """Receive results of jobs of this group, from a worker; None where none of them is known."""
         account, to_master = self.account, worker.clock.offset.seconds
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
         take, largest = self.ledger.in_flight.pop, self._bounds.largest
         tasks: Sequence[Task] = ()
         histories: Sequence[History | None] = ()
-        ended: list[tuple[Task, Result]] = []
-        special: list[Special] = []
+        ended: list[tuple[Task, JobResult]] = []
+        special: list[ResentJob] = []
         # Results of one batch come together, nearly always: they are counted together.
-        last_batch: Batch | None = None
+        last_batch: TaskBatch | None = None
         count, first, age = 0, 0, 0.0
         # A job of this batch has ended, so those before it have begun, whatever the worker says.
         begun = message.begun
@@ -302,7 +304,7 @@ class Crew:
                     self._note(result.rare)
                 if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
                     self.ledger.note_invalid(worker, wrong)
-                    result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
+                    result = _make_invalid_result(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
                 if result.cause is not None or history is not None:
                     special.append((len(ended), batch.sent_at, history))
             ended.append((task, result))
@@ -311,8 +313,10 @@ class Crew:
         # More jobs ahead would make messages wait for a busy master only for longer.
         waited = now - message.clock - worker.clock.offset.most
         account.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
-        return Arrival(worker, now, message.generation, ended, special, account.group) if ended else None
+        return (
+            ReceivedResults(worker, now, message.generation, ended, special, account.group) if ended else None
+        )
 
 
-def _invalid(result: Result, why: str, completed: float) -> Result:
-    return Result(result.job_id, None, None, completed, cause=INVALID, detail=why)
+def _make_invalid_result(result: JobResult, why: str, completed: float) -> JobResult:
+    return JobResult(result.job_id, None, None, completed, cause=INVALID_CAUSE, detail=why)

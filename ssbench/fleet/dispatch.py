@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from ssbench.fleet import events
-from ssbench.fleet.account import Account
+from ssbench.fleet.account import GroupJobs
 from ssbench.fleet.roster import Roster
 from ssbench.fleet.wire import Heartbeat
 from ssbench.fleet.worker_state import WorkerState
 
 
-class Dispatcher(Account):
+class Dispatcher(GroupJobs):
     """Keeps account of the jobs and the workers of one master: itself those of the first group.
 
     ``limit`` is how many jobs at once the workers run among them.
@@ -30,7 +30,7 @@ class Dispatcher(Account):
         self.events: list[events.Event] = []
         super().__init__(self.tell, limit)
         #: The accounts of all groups, that of the first one first.
-        self.accounts: list[Account] = [self]
+        self.accounts: list[GroupJobs] = [self]
         self.roster = Roster(self.tell, self._admit, self._withdraw)
 
     def tell(self, event: events.Event) -> None:
@@ -46,7 +46,7 @@ class Dispatcher(Account):
         """
         self.events.clear()
         self.part = parts[0]
-        further = [Account(self.tell, 0, group, part) for group, part in enumerate(parts) if group]
+        further = [GroupJobs(self.tell, 0, group, part) for group, part in enumerate(parts) if group]
         self.accounts = [self, *further]
         self.allocation.begin(limit)
         self.ledger.begin()

@@ -34,7 +34,7 @@ class WorkerEvent(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined(WorkerEvent):
+class WorkerJoined(WorkerEvent):
     """The worker is ready for the first time; it runs ``capacity`` jobs at once."""
 
     capacity: int

@@ -16,7 +16,7 @@ import zmq
 
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.crew import Arrival, Crew
+from ssbench.fleet.crew import GroupWorkers, ReceivedResults
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.sockets import MasterSockets, has_message
@@ -24,8 +24,8 @@ from ssbench.fleet.wire import RunParameters
 from ssbench.fleet.worker_state import WorkerState
 
 #: Refused workers are sent the reason at this interval (seconds) until they are silent; this many at once.
-_TELL_SECONDS = 1.0
-_MOST_REFUSED = 32
+_REFUSAL_SECONDS = 1.0
+_MAX_REFUSED_WORKERS = 32
 
 #: About the most messages, and results, that are taken in before more work is sent: workers wait for it.
 _MESSAGES_A_TURN = 256
@@ -37,13 +37,13 @@ _REPORTED_MESSAGES = 3
 #: That descriptors are scarce is reported again after this many seconds.
 _SCARCE_SECONDS = 60.0
 #: A ping that could not be sent waits for so much of the time since its worker was first heard of.
-_TRY_AGAIN = 0.2
+_TRY_AGAIN_SECONDS = 0.2
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
-_AT_ONCE = int(zmq.NOBLOCK)
+_WITHOUT_WAITING = int(zmq.NOBLOCK)
 
 
-class Fleet(Crew):
+class Fleet(GroupWorkers):
     """The workers of a master, over its two sockets, for one run after another: itself for the first group.
 
     Each run starts with :meth:`begin`. ``parameters`` are those of the run. ``clock`` returns seconds, as
@@ -55,7 +55,7 @@ class Fleet(Crew):
         super().__init__(self.dispatcher, sockets)
         self.roster = self.dispatcher.roster
         #: The workers as each group of users meets them, the first one first.
-        self.crews: list[Crew] = [self]
+        self.crews: list[GroupWorkers] = [self]
         #: Messages of this run that could not be decoded.
         self.invalid_messages = 0
         self._clock = clock
@@ -90,7 +90,7 @@ class Fleet(Crew):
         """
         self.invalid_messages = 0
         former = self.dispatcher.begin(0, self._clock(), parts)
-        self.crews = [self, *(Crew(each, self._sockets) for each in self.dispatcher.accounts[1:])]
+        self.crews = [self, *(GroupWorkers(each, self._sockets) for each in self.dispatcher.accounts[1:])]
         for crew, each in zip(self.crews, (parameters, *others), strict=True):
             crew.use(each, largest_objects)
         return former
@@ -121,7 +121,7 @@ class Fleet(Crew):
 
     # -- what comes in ------------------------------------------------------------------------
 
-    def receive(self, timeout: float) -> list[Arrival]:
+    def receive(self, timeout: float) -> list[ReceivedResults]:
         """Wait up to ``timeout`` seconds for a message; receive what is there, and return the results."""
         results = self._sockets.results
         if timeout != self._receive_timeout:
@@ -130,13 +130,13 @@ class Fleet(Crew):
             self._receive_timeout = timeout
             results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
         receive = self._sockets.receive_allowed if self._sockets.revokes else results.recv
-        arrivals: list[Arrival] = []
+        arrivals: list[ReceivedResults] = []
         ended = 0
         for place in range(_MESSAGES_A_TURN):
             if place and (ended >= _RESULTS_A_TURN or not has_message(results)):
                 break
             try:
-                frame = receive(_AT_ONCE if place else 0)
+                frame = receive(_WITHOUT_WAITING if place else 0)
             except zmq.Again:
                 break
             try:
@@ -144,7 +144,7 @@ class Fleet(Crew):
             except WireError as error:
                 self._drop(error)
                 continue
-            if type(message) is not wire.Results:
+            if type(message) is not wire.JobResults:
                 self._take_news(message, self._clock())
                 continue
             ended += len(message.results)
@@ -177,14 +177,14 @@ class Fleet(Crew):
                 seat = account.seat(worker)
                 account.hand_back(message.job_ids, seat, message.capacity, asked=message.asked)
 
-    def _crew(self, message: wire.Results | wire.Handback) -> Crew | None:
+    def _crew(self, message: wire.JobResults | wire.Handback) -> GroupWorkers | None:
         """Return whose jobs a message is about; None where they are not of this run."""
         if message.run_id != self.parameters.run_id or message.group >= len(self.crews):
             return None
         return self.crews[message.group]
 
     def _drop(self, error: WireError) -> None:
-        few = len(self.roster.refused()) < _MOST_REFUSED
+        few = len(self.roster.refused()) < _MAX_REFUSED_WORKERS
         if isinstance(error, ProtocolError) and error.worker is not None and few:
             worker_id, instance = error.worker
             reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}"
@@ -204,8 +204,8 @@ class Fleet(Crew):
         self._send_pings(now)
         if self._sockets.revokes:
             self._refuse_revoked(now)
-        if now - self._told_at >= _TELL_SECONDS:
-            for worker in self.roster.refused()[:_MOST_REFUSED]:
+        if now - self._told_at >= _REFUSAL_SECONDS:
+            for worker in self.roster.refused()[:_MAX_REFUSED_WORKERS]:
                 self._told_at = now
                 self._send_message(worker, packing.pack_notice(wire.Refusal(worker.presence.refusal or "")))
 
@@ -231,7 +231,7 @@ class Fleet(Crew):
         else:
             # One that has just come may not be connected yet. It is tried again soon, but thousands that
             # connect at once are not all tried in vain at each tick.
-            presence.ping_due = now + _TRY_AGAIN * (now - presence.since)
+            presence.ping_due = now + _TRY_AGAIN_SECONDS * (now - presence.since)
 
     def look_after_descriptors(self, now: float) -> None:
         """See to it that files can be opened; call it several times a second where nothing else ticks."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.fleet.wire import Rare, Result, Spent
-from ssbench.store.causes import UNANSWERED
+from ssbench.fleet.wire import JobResult, RareFields, Spent
+from ssbench.store.causes import UNANSWERED_CAUSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class History:
     ``began`` is when its first attempt began, ``ended`` when the last one ended (None: not known), ``due``
     when it was due (None in a closed loop), all by the master's monotonic clock. ``retries`` is the number
     of attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the
-    seconds spent on that, ``connections`` and ``resumed`` are as in :class:`~ssbench.fleet.wire.Rare`. A task
+    seconds spent on that, ``connections`` and ``resumed`` are as in :class:`~ssbench.fleet.wire.RareFields`. A task
     that has not begun has a history only where it has a due time, or where that is in doubt, without
     retries.
 
@@ -36,7 +36,7 @@ class History:
     connections: int = 0
     resumed: int = 0
 
-    def add_to(self, result: Result) -> Result:
+    def add_to(self, result: JobResult) -> JobResult:
         """Return the result with the causes and the parts of earlier attempts added to its own.
 
         The worker knows from :data:`~ssbench.fleet.wire.Spent` how many retries there were, when the first
@@ -47,7 +47,7 @@ class History:
         retried = dict(self.retried)
         for cause, count in (result.retried or {}).items():
             retried[cause] = retried.get(cause, 0) + count
-        rare = result.rare or Rare()
+        rare = result.rare or RareFields()
         rare = msgspec.structs.replace(
             rare,
             connecting=rare.connecting + self.connecting,
@@ -58,7 +58,7 @@ class History:
         return msgspec.structs.replace(result, retried=retried, rare=rare)
 
 
-def after_failure(result: Result, cause: str, history: History | None, ended: float) -> History:
+def history_after_failure(result: JobResult, cause: str, history: History | None, ended: float) -> History:
     """Return the history of a task whose attempt ended with ``result``, because of ``cause``.
 
     ``ended`` is when that was, by the master's clock: not when the message came. ``result`` includes
@@ -71,9 +71,9 @@ def after_failure(result: Result, cause: str, history: History | None, ended: fl
     if history is not None and history.retries:
         # What is known of a clock gets better, so that what ended may seem to precede what began before it.
         began = min(history.began, ended)
-    rare = result.rare or Rare()
+    rare = result.rare or RareFields()
     due = None if result.late is None else began - result.late
-    in_doubt = result.resent > 0 or not UNANSWERED.isdisjoint(retried)
+    in_doubt = result.resent > 0 or not UNANSWERED_CAUSES.isdisjoint(retried)
     if history is not None:
         due, in_doubt = history.due, in_doubt or history.in_doubt
     return History(
@@ -90,12 +90,12 @@ def after_failure(result: Result, cause: str, history: History | None, ended: fl
     )
 
 
-def tried(history: History | None) -> bool:
+def was_tried(history: History | None) -> bool:
     """Return whether a task with that history has begun before."""
     return history is not None and history.retries > 0
 
 
-def spent(history: History | None, to_master: float) -> Spent:
+def make_spent(history: History | None, to_master: float) -> Spent:
     """Return what is sent to a worker about a task: see :data:`~ssbench.fleet.wire.Spent`.
 
     ``to_master`` is what to add to its clock to have the master's. Where it had the earlier attempt too, that

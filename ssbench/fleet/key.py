@@ -19,12 +19,12 @@ import zmq
 from zmq.utils import z85
 
 from ssbench.base.errors import KeyFileError
-from ssbench.base.untrusted import read_small
+from ssbench.base.untrusted import read_small_file
 from ssbench.fleet import allowed
 
-FORMAT = "ssbench fleet key 1"
-WORKER_FORMAT = "ssbench worker key 1"
-_MAX_BYTES = 4096
+FLEET_KEY_FORMAT = "ssbench fleet key 1"
+WORKER_KEY_FORMAT = "ssbench worker key 1"
+_MAX_KEY_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +55,50 @@ class FleetKey:
         """
         if not self.server_secret:
             raise KeyFileError(f"{self.path}: is the key of a worker; a master needs that of the fleet")
-        return allowed.read(allowed.list_of(self.path)) if self.path is not None else None
+        return (
+            allowed.read_allowed_keys(allowed.allowed_list_path(self.path)) if self.path is not None else None
+        )
 
 
-def write_new(path: Path) -> None:
+def write_fleet_key(path: Path) -> None:
     """Make new keys and write them to a file that only its owner reads; never over an old one.
 
     Raises KeyFileError, and leaves no file then.
     """
-    _write(path, {"format": FORMAT, "server": _pair(), "client": _pair()})
+    _write_key_file(
+        path, {"format": FLEET_KEY_FORMAT, "server": _make_key_pair(), "client": _make_key_pair()}
+    )
 
 
-def write_worker(fleet_file: Path, name: str) -> Path:
+def write_worker_key(fleet_file: Path, name: str) -> Path:
     """Make a key of one worker, and let the master that has a file accept it; return the worker's file.
 
     Raises KeyFileError, and leaves no file and no line of the list then.
     """
-    fleet = read(fleet_file)
+    fleet = read_fleet_key(fleet_file)
     fleet.allowed()  # refuses the key of a worker
-    pair = _pair()
+    pair = _make_key_pair()
     path = fleet_file.with_name(f"{name}.key")
-    _write(
-        path, {"format": WORKER_FORMAT, "server": {"public": fleet.server_public.decode()}, "client": pair}
+    _write_key_file(
+        path,
+        {"format": WORKER_KEY_FORMAT, "server": {"public": fleet.server_public.decode()}, "client": pair},
     )
     try:
-        allowed.add(allowed.list_of(fleet_file), name, pair["public"].encode(), fleet.client_public)
+        allowed.add_worker_key(
+            allowed.allowed_list_path(fleet_file), name, pair["public"].encode(), fleet.client_public
+        )
     except KeyFileError:
         path.unlink(missing_ok=True)
         raise
     return path
 
 
-def _pair() -> dict[str, str]:
+def _make_key_pair() -> dict[str, str]:
     public, secret = zmq.curve_keypair()
     return {"public": public.decode(), "secret": secret.decode()}
 
 
-def _write(path: Path, content: Mapping[str, object]) -> None:
+def _write_key_file(path: Path, content: Mapping[str, object]) -> None:
     text = json.dumps(content, indent=1) + "\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -107,11 +114,11 @@ def _write(path: Path, content: Mapping[str, object]) -> None:
         raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def read(path: Path) -> FleetKey:
+def read_fleet_key(path: Path) -> FleetKey:
     """Read a key file; raises KeyFileError, also when others than its owner may read it."""
     try:
         mode = path.stat().st_mode
-        content = json.loads(read_small(path, _MAX_BYTES))
+        content = json.loads(read_small_file(path, _MAX_KEY_BYTES))
     except OSError as error:
         raise KeyFileError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -119,10 +126,10 @@ def read(path: Path) -> FleetKey:
     if stat.S_IMODE(mode) & 0o077:
         raise KeyFileError(f"{path}: others may read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it")
     try:
-        if content["format"] not in {FORMAT, WORKER_FORMAT}:
+        if content["format"] not in {FLEET_KEY_FORMAT, WORKER_KEY_FORMAT}:
             raise ValueError
         halves = [(side, half) for side in ("server", "client") for half in ("public", "secret")]
-        if content["format"] == WORKER_FORMAT:
+        if content["format"] == WORKER_KEY_FORMAT:
             halves.remove(("server", "secret"))
         keys = {(side, half): content[side][half].encode("ascii") for side, half in halves}
         if any(len(key) != 40 or len(z85.decode(key)) != 32 for key in keys.values()):

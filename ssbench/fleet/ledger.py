@@ -29,18 +29,18 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from ssbench.fleet import events
-from ssbench.fleet.history import History, tried
+from ssbench.fleet.history import History, was_tried
 from ssbench.fleet.wire import LOST_AFTER, Job
-from ssbench.fleet.worker_state import Batch, Task, WorkerState
+from ssbench.fleet.worker_state import Task, TaskBatch, WorkerState
 
 
-class Ledger:
+class JobLedger:
     """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
 
     def __init__(self, tell: Callable[[events.Event], None], numbers: int = 0) -> None:
         self._tell = tell
         #: The batch of each job.
-        self.in_flight: dict[int, Batch] = {}
+        self.in_flight: dict[int, TaskBatch] = {}
         self.backlog: deque[tuple[Task, History | None]] = deque()
         self.late_results = 0
         #: Results and jobs handed back that were with another worker than the one that named them.
@@ -52,7 +52,7 @@ class Ledger:
         self.handed_back = 0
         #: Jobs of lost workers that had not begun and went to others.
         self.passed_on = 0
-        self._batches: dict[int, Batch] = {}
+        self._batches: dict[int, TaskBatch] = {}
         self._next_id = numbers + 1
         #: No worker counts as overdue before that.
         self._heard_by = -math.inf
@@ -74,7 +74,7 @@ class Ledger:
         return min((batch.began_at for batch in batches if self._has_begun(batch)), default=first)
 
     @staticmethod
-    def _has_begun(batch: Batch) -> bool:
+    def _has_begun(batch: TaskBatch) -> bool:
         """Whether a job of the batch has begun, as far as is known."""
         held = batch.worker.held
         return batch.first <= held.begun or held.outstanding <= held.users_told
@@ -96,7 +96,7 @@ class Ledger:
         """
         first = self._next_id
         self._next_id = end = first + len(tasks)
-        batch = self._batches[first] = Batch(first, tasks, now, worker, histories, dues)
+        batch = self._batches[first] = TaskBatch(first, tasks, now, worker, histories, dues)
         held = worker.held
         held.unacknowledged.append(batch)
         held.unbegun.append(batch)
@@ -122,10 +122,10 @@ class Ledger:
         held.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
             del self.in_flight[number]
-            self.backlog.appendleft(_to_send(number, batch))
+            self.backlog.appendleft(_backlog_entry(number, batch))
         return batch.worker
 
-    def settle(self, job_id: int, worker: WorkerState) -> Batch | None:
+    def settle(self, job_id: int, worker: WorkerState) -> TaskBatch | None:
         """Take note that a worker says a job has ended.
 
         Returns its batch, or None if that worker does not have the job.
@@ -137,7 +137,7 @@ class Ledger:
         self.settled(batch, 1)
         return batch
 
-    def settled(self, batch: Batch, count: int) -> None:
+    def settled(self, batch: TaskBatch, count: int) -> None:
         """Take note that this many jobs of a batch have ended, and were taken out of ``in_flight``."""
         worker = batch.worker
         held = worker.held
@@ -149,7 +149,7 @@ class Ledger:
             # As _claim does; the call would cost as much as all else here.
             held.batches.add(batch.first)
 
-    def put_back(self, job_id: int, batch: Batch | None, worker: WorkerState) -> None:
+    def put_back(self, job_id: int, batch: TaskBatch | None, worker: WorkerState) -> None:
         """Count a job that a worker named and does not have; ``batch`` was taken out of ``in_flight``."""
         if batch is None:
             self.late_results += 1
@@ -181,7 +181,7 @@ class Ledger:
                 batch = self.settle(job_id, worker)
                 if batch is not None:
                     self.handed_back += not asked
-                    self.backlog.appendleft(_to_send(job_id, batch))
+                    self.backlog.appendleft(_backlog_entry(job_id, batch))
         worker.held.forget_ended()
 
     def note_progress(
@@ -231,12 +231,12 @@ class Ledger:
             self.lose(worker)
         self.passed_on = passed_on
         begun = [task for task, _ in self.take_lost()]
-        begun += [task for task, history in self.backlog if tried(history)]
-        not_begun = [(task, history) for task, history in self.backlog if not tried(history)]
+        begun += [task for task, history in self.backlog if was_tried(history)]
+        not_begun = [(task, history) for task, history in self.backlog if not was_tried(history)]
         self.backlog.clear()
         return begun, not_begun
 
-    def _close(self, batch: Batch) -> None:
+    def _close(self, batch: TaskBatch) -> None:
         del self._batches[batch.first]
         batch.remaining = 0
         batch.worker.held.batches.discard(batch.first)
@@ -258,7 +258,7 @@ class Ledger:
                     lost += 1
                 else:
                     # It reported all that it had begun, but not what it began after that.
-                    not_begun.append(_to_send(number, batch, in_doubt=True))
+                    not_begun.append(_backlog_entry(number, batch, in_doubt=True))
                 place += 1
             self._close(batch)
         self.passed_on += len(not_begun)
@@ -266,7 +266,7 @@ class Ledger:
         return lost
 
     @staticmethod
-    def _claim(worker: WorkerState, batch: Batch) -> None:
+    def _claim(worker: WorkerState, batch: TaskBatch) -> None:
         # A worker that counts as lost claims nothing: its jobs would not be watched.
         if worker is batch.worker and worker.presence.ready:
             worker.held.batches.add(batch.first)
@@ -340,7 +340,7 @@ class Ledger:
                 self._tell(events.Unconfirmed(worker, jobs))
 
 
-def _to_send(number: int, batch: Batch, *, in_doubt: bool = False) -> tuple[Task, History | None]:
+def _backlog_entry(number: int, batch: TaskBatch, *, in_doubt: bool = False) -> tuple[Task, History | None]:
     """Return what goes into the backlog for a job that has not begun: it is still due when it was.
 
     ``in_doubt``: as far as is known it has not.

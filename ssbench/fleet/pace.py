@@ -27,7 +27,7 @@ from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Stage
 
 #: Most jobs of a message, which has to stay under :data:`ssbench.fleet.wire.MAX_MESSAGE_BYTES`.
-MOST_IN_BATCH = 10_000
+MAX_BATCH_JOBS = 10_000
 
 
 class Pace(Protocol):
@@ -72,11 +72,11 @@ class ClosedLoop:
     """A constant number of users, each of which begins its next operation when one has ended."""
 
     user_count: int
-    batch_size: int = MOST_IN_BATCH
+    batch_size: int = MAX_BATCH_JOBS
 
     def __post_init__(self) -> None:
-        if self.batch_size > MOST_IN_BATCH:
-            object.__setattr__(self, "batch_size", MOST_IN_BATCH)
+        if self.batch_size > MAX_BATCH_JOBS:
+            object.__setattr__(self, "batch_size", MAX_BATCH_JOBS)
 
     def users(self, now: float) -> int:
         return self.user_count
@@ -97,7 +97,7 @@ class ClosedLoop:
         return ()
 
 
-def share_out(total: int, capacities: Sequence[int]) -> list[int]:
+def share_users(total: int, capacities: Sequence[int]) -> list[int]:
     """Divide ``total`` users among workers; returns the share of each.
 
     All get the same, give or take one, but no worker more than its capacity: what it has no room for goes
@@ -113,10 +113,10 @@ def share_out(total: int, capacities: Sequence[int]) -> list[int]:
 
 #: Operations are handed out this many seconds before they are due, so that they are with a worker in time,
 #: and earlier by the time of a message and its answer (:meth:`Pace.reach`).
-LEAD = 0.25
+LEAD_SECONDS = 0.25
 
 #: They are handed out for this many seconds at once, so that a message holds several.
-CHUNK = 0.05
+CHUNK_SECONDS = 0.05
 
 
 class StagedPace:
@@ -130,18 +130,18 @@ class StagedPace:
     """
 
     def __init__(
-        self, plan: Sequence[Stage], arrivals: Arrivals, start: float, batch_size: int = MOST_IN_BATCH
+        self, plan: Sequence[Stage], arrivals: Arrivals, start: float, batch_size: int = MAX_BATCH_JOBS
     ) -> None:
-        self.batch_size = min(batch_size, MOST_IN_BATCH)
+        self.batch_size = min(batch_size, MAX_BATCH_JOBS)
         self._plan = plan
         self._arrivals = arrivals
         self._start = start
         self._ends = list(accumulate(stage.seconds for stage in plan))
         self._place = 0
-        self._lead = LEAD
+        self._lead = LEAD_SECONDS
 
     def reach(self, round_trip: float) -> None:
-        self._lead = LEAD + round_trip
+        self._lead = LEAD_SECONDS + round_trip
 
     def users(self, now: float) -> int:
         place, share = self._where(now)
@@ -159,7 +159,7 @@ class StagedPace:
         if rate is None:
             return None
         # Twice, because chance makes more of them due in one moment than in another, and rates grow.
-        return self.users(now) + math.ceil(2 * (self._lead + CHUNK) * rate) + 1
+        return self.users(now) + math.ceil(2 * (self._lead + CHUNK_SECONDS) * rate) + 1
 
     def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
         free = min(capacity, self.users(now)) - in_flight
@@ -177,7 +177,9 @@ class StagedPace:
             return math.inf  # only results make room
         # It is handed out with the chunk that it is due in; sums of floating point numbers may say a little
         # before that.
-        return max(1e-4, self._start + math.floor(following / CHUNK) * CHUNK - self._lead - now)
+        return max(
+            1e-4, self._start + math.floor(following / CHUNK_SECONDS) * CHUNK_SECONDS - self._lead - now
+        )
 
     def dues(self, first: int, count: int) -> list[float]:
         if self._plan[self._place].rate is None:
@@ -186,7 +188,7 @@ class StagedPace:
 
     def _horizon(self, now: float) -> float:
         """The end of the chunk up to which operations are handed out, in seconds from the start."""
-        return (math.floor((now - self._start + self._lead) / CHUNK) + 1) * CHUNK
+        return (math.floor((now - self._start + self._lead) / CHUNK_SECONDS) + 1) * CHUNK_SECONDS
 
     def _where(self, now: float) -> tuple[int, float]:
         """Return which stage it is, and how much of it is over."""

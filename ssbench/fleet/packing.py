@@ -7,7 +7,7 @@ three:
 1. The version of the protocol, which comes first in every version.
 2. :class:`~ssbench.fleet.wire.RunParameters`, packed into a byte string: what is the same for a whole run.
    With many accounts or body files these are tens of kilobytes. So a worker gets them with its first jobs;
-   later messages have a short byte string that refers to them (:func:`refer`). A worker that does not know
+   later messages have a short byte string that refers to them (:func:`pack_reference`). A worker that does not know
    what a message refers to, because it has lost its connection meanwhile, hands its jobs back.
 3. :class:`~ssbench.fleet.wire.JobBatch`: the jobs.
 
@@ -33,74 +33,74 @@ from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet.wire import PROTOCOL, FromWorker, JobBatch, Notice, RunParameters
 
 _encoder = msgspec.msgpack.Encoder()
-_parameters = msgspec.msgpack.Decoder(RunParameters)
-_batch = msgspec.msgpack.Decoder(JobBatch)
-_notice: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
-_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+_parameters_decoder = msgspec.msgpack.Decoder(RunParameters)
+_batch_decoder = msgspec.msgpack.Decoder(JobBatch)
+_notice_decoder: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
+_from_worker_decoder: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 
 #: Packs any structure of :mod:`ssbench.fleet.wire`.
-pack = _encoder.encode
+pack_message = _encoder.encode
 
 #: How a work message begins: an array of three, the version, a byte string whose length follows.
-_MARK = b"\x93%b\xc6" % pack(PROTOCOL)
-_BEGINNING = struct.Struct(f">{len(_MARK)}sI")
+_PARAMETERS_MARK = b"\x93%b\xc6" % pack_message(PROTOCOL)
+_BEGINNING_LAYOUT = struct.Struct(f">{len(_PARAMETERS_MARK)}sI")
 
 #: How one begins that refers to parameters: a byte string of their run, their group and a digest of them.
-_REFERENCE_MARK = b"\x93%b\xc4\x1c" % pack(PROTOCOL)
-_REFERENCE = struct.Struct(f">{len(_REFERENCE_MARK)}sQI16s")
+_REFERENCE_MARK = b"\x93%b\xc4\x1c" % pack_message(PROTOCOL)
+_REFERENCE_LAYOUT = struct.Struct(f">{len(_REFERENCE_MARK)}sQI16s")
 
 #: How a notice begins: an array of two, the version.
-_NOTICE = b"\x92" + pack(PROTOCOL)
+_NOTICE_MARK = b"\x92" + pack_message(PROTOCOL)
 
 #: What a decoder raises: for a wrong type, for text that is not UTF-8, for arrays nested too deep.
-_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+_DECODING_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 #: Messages up to this size that cannot be decoded are searched for their sender.
 _MAX_UNKNOWN_BYTES = 65536
 
 
-def _generic(frame: bytes) -> list[object]:
+def _unpack_generic(frame: bytes) -> list[object]:
     if len(frame) > _MAX_UNKNOWN_BYTES:
         return []
     try:
         decoded = msgspec.msgpack.decode(frame)
-    except _UNREADABLE:
+    except _DECODING_ERRORS:
         return []
     return decoded if isinstance(decoded, list) else []
 
 
 def pack_parameters(parameters: RunParameters) -> bytes:
     """Return the beginning of a work message that has these parameters; the packed batch follows it."""
-    packed = pack(parameters)
-    return _BEGINNING.pack(_MARK, len(packed)) + packed
+    packed = pack_message(parameters)
+    return _BEGINNING_LAYOUT.pack(_PARAMETERS_MARK, len(packed)) + packed
 
 
-def refer(beginning: bytes, parameters: RunParameters) -> bytes:
+def pack_reference(beginning: bytes, parameters: RunParameters) -> bytes:
     """Return the beginning of work messages that refer to those parameters, which a message began with."""
     digest = hashlib.blake2b(beginning, digest_size=16).digest()
-    return _REFERENCE.pack(_REFERENCE_MARK, parameters.run_id, parameters.group, digest)
+    return _REFERENCE_LAYOUT.pack(_REFERENCE_MARK, parameters.run_id, parameters.group, digest)
 
 
-def referred(beginning: bytes) -> tuple[int, int] | None:
+def unpack_reference(beginning: bytes) -> tuple[int, int] | None:
     """Return the run and the group to whose parameters a beginning refers; None where it has them itself."""
     if not beginning.startswith(_REFERENCE_MARK):
         return None
-    _, run_id, group, _ = _REFERENCE.unpack(beginning)
+    _, run_id, group, _ = _REFERENCE_LAYOUT.unpack(beginning)
     return run_id, group
 
 
 def pack_notice(notice: Notice) -> bytes:
     """Return a work message without jobs."""
-    return _NOTICE + pack(notice)
+    return _NOTICE_MARK + pack_message(notice)
 
 
 def unpack_notice(message: bytes) -> Notice | None:
     """Decode a notice; None for a work message of another kind. Raises WireError."""
-    if not message.startswith(_NOTICE):
+    if not message.startswith(_NOTICE_MARK):
         return None
     try:
-        return _notice.decode(message[len(_NOTICE) :])
-    except _UNREADABLE as error:
+        return _notice_decoder.decode(message[len(_NOTICE_MARK) :])
+    except _DECODING_ERRORS as error:
         raise WireError(f"notice: {error}") from None
 
 
@@ -109,14 +109,14 @@ def split_work(message: bytes) -> tuple[bytes, bytes]:
 
     Raises WireError, ProtocolError for another version.
     """
-    if len(message) >= _BEGINNING.size:
-        mark, length = _BEGINNING.unpack_from(message)
-        end = _BEGINNING.size + int(length)
-        if mark == _MARK and end <= len(message):
+    if len(message) >= _BEGINNING_LAYOUT.size:
+        mark, length = _BEGINNING_LAYOUT.unpack_from(message)
+        end = _BEGINNING_LAYOUT.size + int(length)
+        if mark == _PARAMETERS_MARK and end <= len(message):
             return message[:end], message[end:]
-    if message.startswith(_REFERENCE_MARK) and len(message) >= _REFERENCE.size:
-        return message[: _REFERENCE.size], message[_REFERENCE.size :]
-    match _generic(message):
+    if message.startswith(_REFERENCE_MARK) and len(message) >= _REFERENCE_LAYOUT.size:
+        return message[: _REFERENCE_LAYOUT.size], message[_REFERENCE_LAYOUT.size :]
+    match _unpack_generic(message):
         case [int(protocol), *_] if protocol != PROTOCOL:
             raise ProtocolError(protocol)
     raise WireError(f"work message: {len(message)} bytes, which is not a work message")
@@ -125,16 +125,16 @@ def split_work(message: bytes) -> tuple[bytes, bytes]:
 def unpack_parameters(beginning: bytes) -> RunParameters:
     """Decode the parameters that a work message begins with; raises WireError."""
     try:
-        return _parameters.decode(beginning[_BEGINNING.size :])
-    except _UNREADABLE as error:
+        return _parameters_decoder.decode(beginning[_BEGINNING_LAYOUT.size :])
+    except _DECODING_ERRORS as error:
         raise WireError(f"run parameters: {error}") from None
 
 
 def unpack_batch(frame: bytes) -> JobBatch:
     """Decode the batch of a work message; raises WireError."""
     try:
-        batch = _batch.decode(frame)
-    except _UNREADABLE as error:
+        batch = _batch_decoder.decode(frame)
+    except _DECODING_ERRORS as error:
         raise WireError(f"job batch: {error}") from None
     if batch.histories and len(batch.histories) != len(batch.jobs):
         raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
@@ -148,9 +148,9 @@ def unpack_batch(frame: bytes) -> JobBatch:
 def unpack_from_worker(frame: bytes) -> FromWorker:
     """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
     try:
-        return _from_worker.decode(frame)
-    except _UNREADABLE as error:
-        match _generic(frame):
+        return _from_worker_decoder.decode(frame)
+    except _DECODING_ERRORS as error:
+        match _unpack_generic(frame):
             # The first four fields of a heartbeat are the same in every version.
             case [1, int(protocol), int(worker_id), int(instance), *_] if (
                 protocol != PROTOCOL and 0 <= worker_id < 2**63 and 0 <= instance < 2**63

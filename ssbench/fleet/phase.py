@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ssbench.fleet.history import History
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
 
 
@@ -41,7 +41,7 @@ class Phase(Protocol):
     def sent_again(self, now: float) -> None:
         """Take note that tasks were sent after it was exhausted: some that had not begun, or that failed."""
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         """Receive results: these tasks succeeded or failed."""
 
     def lost(
@@ -60,7 +60,7 @@ class Phase(Protocol):
         """Do what is to be done several times a second."""
 
 
-def give_back(phase: Phase, not_begun: Sequence[tuple[Task, History | None]]) -> None:
+def give_back_tasks(phase: Phase, not_begun: Sequence[tuple[Task, History | None]]) -> None:
     """Give back tasks to a phase that have not begun, each with its history."""
     for in_doubt in (False, True):
         tasks = [

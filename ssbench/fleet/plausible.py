@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssbench.document.units import seconds
-from ssbench.fleet.wire import LOST_AFTER, Rare, Result
-from ssbench.fleet.worker_state import Batch, Task
+from ssbench.document.units import format_seconds
+from ssbench.fleet.wire import LOST_AFTER, JobResult, RareFields
+from ssbench.fleet.worker_state import Task, TaskBatch
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
-_LATENCY_SECONDS = 1.0
-_LATENCY_SHARE = 1.001
+_LATENCY_TOLERANCE = 1.0
+_LATENCY_FACTOR = 1.001
 
 #: When a job was completed, by the master's clock, is an estimate. It errs most where a machine was suspended
 #: and its clock stalled: not for as long as makes a worker lost.
-_CLOCK_SECONDS = LOST_AFTER + 1.0
+_CLOCK_TOLERANCE = LOST_AFTER + 1.0
 
 #: Most bytes of an answer that has no object in it, as that to a DELETE.
-_LARGEST_ANSWER = 65536
+_MAX_ANSWER_BYTES = 65536
 
-_NOT_FOUND = 404
+_NOT_FOUND_STATUS = 404
 
 #: A store may answer a read with more bytes than were written; no network moves more than this a second.
-_BYTES_A_SECOND = 100e9
+_MAX_BYTES_A_SECOND = 100e9
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResultBounds:
     """What bounds the results of a run.
 
     ``largest`` holds the bytes of the largest object of each size class, ``retries`` how often a
@@ -42,7 +42,7 @@ class Bounds:
     retries: int
 
     def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
-        self, batch: Batch, result: Result, to_master: float, now: float
+        self, batch: TaskBatch, result: JobResult, to_master: float, now: float
     ) -> str | None:
         """Say what is impossible in the result of a job of a batch; None if nothing is.
 
@@ -54,21 +54,23 @@ class Bounds:
         if last is None:
             if result.cause is None or first is not None:
                 return "it has no last byte"
-        elif last > age * _LATENCY_SHARE + _LATENCY_SECONDS:
-            return f"it took {seconds(last)} s and was sent {seconds(age)} s ago"
+        elif last > age * _LATENCY_FACTOR + _LATENCY_TOLERANCE:
+            return f"it took {format_seconds(last)} s and was sent {format_seconds(age)} s ago"
         elif first is not None and first > last:
-            return f"the first byte came after {seconds(first)} s, the last one after {seconds(last)} s"
-        if result.spent is not None and result.spent > age * _LATENCY_SHARE + _LATENCY_SECONDS:
-            return f"it failed after {seconds(result.spent)} s and was sent {seconds(age)} s ago"
+            return f"the first byte came after {format_seconds(first)} s, the last one after {format_seconds(last)} s"
+        if result.spent is not None and result.spent > age * _LATENCY_FACTOR + _LATENCY_TOLERANCE:
+            return (
+                f"it failed after {format_seconds(result.spent)} s and was sent {format_seconds(age)} s ago"
+            )
         took = result.spent if last is None else last
         if result.rare is not None:
-            whole = age * _LATENCY_SHARE if took is None else took
-            if _parts(result.rare) > whole + _LATENCY_SECONDS:
-                spent = seconds(_parts(result.rare))
-                return f"of {seconds(whole)} s it spent {spent} s with connecting and pauses"
+            whole = age * _LATENCY_FACTOR if took is None else took
+            if _sum_of_parts(result.rare) > whole + _LATENCY_TOLERANCE:
+                spent = format_seconds(_sum_of_parts(result.rare))
+                return f"of {format_seconds(whole)} s it spent {spent} s with connecting and pauses"
         since = result.completed + to_master - now
-        if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
-            return f"it ended {seconds(-since)} s ago and was sent {seconds(now - batch.sent_at)} s ago"
+        if since > _CLOCK_TOLERANCE or since < batch.sent_at - now - _CLOCK_TOLERANCE:
+            return f"it ended {format_seconds(-since)} s ago and was sent {format_seconds(now - batch.sent_at)} s ago"
         if result.late is not None and (wrong := _late_fault(batch, result, now + since)):
             return wrong
         if result.retries > self.retries + (history.retries if history is not None else 0) or (
@@ -93,27 +95,28 @@ class Bounds:
         if operation.sends_body and operation.has_object:
             return largest if operation.returns_object else 0
         any_number = (
-            operation.returns_object or operation.defined or not operation.has_object or status == _NOT_FOUND
+            operation.returns_object
+            or operation.defined
+            or not operation.has_object
+            or status == _NOT_FOUND_STATUS
         )
-        return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if any_number else 0)
+        return max(largest, _MAX_ANSWER_BYTES, age * _MAX_BYTES_A_SECOND if any_number else 0)
 
 
-def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:
+def _late_fault(batch: TaskBatch, result: JobResult, completed: float) -> str | None:
     """Say what is impossible in how late a job began, which was completed then by the master's clock."""
     said, due = result.late or 0.0, batch.due(result.job_id)
     if due is None:
-        return f"it began {seconds(said)} s late and was due at no time"
+        return f"it began {format_seconds(said)} s late and was due at no time"
     took = result.last_byte if result.spent is None else result.spent
     late = max(0.0, completed - (took or 0.0) - due)
-    if abs(said - late) <= _CLOCK_SECONDS:
+    if abs(said - late) <= _CLOCK_TOLERANCE:
         return None
-    return (
-        f"it began {seconds(said)} s late, by its own account, and {seconds(late)} s by when it was completed"
-    )
+    return f"it began {format_seconds(said)} s late, by its own account, and {format_seconds(late)} s by when it was completed"
 
 
-def is_plain(rare: Rare) -> bool:
-    """Whether a record has neither seconds, which :meth:`Bounds.fault` bounds, nor what the master adds up.
+def is_plain(rare: RareFields) -> bool:
+    """Whether a record has neither seconds, which :meth:`ResultBounds.fault` bounds, nor what the master adds up.
 
     Of some stores each result has one, which tells the address that was used, or of no ETag.
     """
@@ -127,5 +130,5 @@ def is_plain(rare: Rare) -> bool:
     )
 
 
-def _parts(rare: Rare) -> float:
+def _sum_of_parts(rare: RareFields) -> float:
     return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0, rare.held)

@@ -20,15 +20,15 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from ssbench.fleet import events
-from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import WorkerState
 
 #: The first number that the master gives; those that users give are lower.
-FIRST_NUMBER = 1_000_001
+FIRST_WORKER_NUMBER = 1_000_001
 
 #: Of all workers together, this many times in which they stalled are kept.
-MOST_GAPS_OF_ALL = 10_000
+MAX_FLEET_GAPS = 10_000
 
 
 class NotReady(enum.Enum):
@@ -159,7 +159,7 @@ class Roster:
         if beat.worker_id != UNNUMBERED:
             return beat.worker_id
         self._numbered += 1
-        return FIRST_NUMBER + self._numbered - 1
+        return FIRST_WORKER_NUMBER + self._numbered - 1
 
     def keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
         """Keep the times in which a worker stalled, by its own clock, as far as it is used in this run."""
@@ -169,7 +169,7 @@ class Roster:
         for began, ended in gaps:
             gap = (max(began + to_master, worker.presence.known_since), min(ended + to_master, now))
             if gap[0] < gap[1]:
-                self._gaps_kept += worker.load.stood_still(began, gap, MOST_GAPS_OF_ALL - self._gaps_kept)
+                self._gaps_kept += worker.load.stood_still(began, gap, MAX_FLEET_GAPS - self._gaps_kept)
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
         """Refuse a worker for good; ``reason`` continues a sentence about it ("has the id of ...")."""
@@ -262,7 +262,7 @@ class Roster:
         holder = self._holders.get(worker.worker_id)
         if holder is None or not holder.presence.ready:
             self._holders[worker.worker_id] = worker
-            self._tell(events.Back(worker) if worker.presence.used else events.Joined(worker, capacity))
+            self._tell(events.Back(worker) if worker.presence.used else events.WorkerJoined(worker, capacity))
             worker.presence.ready = worker.presence.used = True
             worker.presence.told = False
             self._use(worker)
@@ -274,7 +274,7 @@ class Roster:
             self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.presence.last_seen)
 
     def _enter(self, worker: WorkerState) -> WorkerState | None:
-        if len(self.workers) >= MOST_WORKERS:
+        if len(self.workers) >= MAX_WORKERS:
             forgotten = next((other for other in self.workers.values() if not other.presence.alive), None)
             if forgotten is None:
                 if not self._full:

@@ -12,9 +12,9 @@ import zmq
 
 from ssbench.base.errors import ExitCode, ProtocolError, WireError
 from ssbench.base.measures import Count
-from ssbench.base.record import Head
+from ssbench.base.record import JsonHead
 from ssbench.fleet import packing, wire
-from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
@@ -22,27 +22,27 @@ _log = logging.getLogger(__name__)
 #: Seconds without a message after which no worker is left. A worker comes back to a new master within a
 #: second, or two where a packet is lost: where all that came have exited, less is enough, and as much more as
 #: two messages were apart. On a machine with much load they are, and there some worker may not run for long.
-_SILENCE = 5.0
-_SILENCE_AFTER_EXITS = 2.5
+_SILENCE_SECONDS = 5.0
+_SILENCE_AFTER_EXITS_SECONDS = 2.5
 
 #: Seconds in which no worker comes or exits after which those that still send messages are given up.
-_NO_PROGRESS = 10.0
+_NO_PROGRESS_SECONDS = 10.0
 
 #: Seconds after which a worker that has not exited is asked again.
-_REPEAT = 1.0
+_REPEAT_SECONDS = 1.0
 
 #: A turn of the loop that took longer counts as so many seconds: this process was stopped, or got no CPU,
 #: and has received nothing meanwhile.
-_LONGEST_TURN = 1.0
+_MAX_TURN_SECONDS = 1.0
 
 #: Messages that are taken in before anything else is looked at.
 _MESSAGES_A_TURN = 1000
 
 #: More workers than this are counted instead of being named one by one.
-MOST_NAMED = 20
+MAX_NAMED_WORKERS = 20
 
 
-class Report(Head, frozen=True, kw_only=True):
+class ShutdownReport(JsonHead, frozen=True, kw_only=True):
     """Which workers were asked to exit and have done so; ``unnamed`` is how many further ones did not."""
 
     format: Literal["ssbench workers"] = "ssbench workers"
@@ -77,9 +77,9 @@ class Shutdown:
         """Whether all that connected have exited."""
         return ExitCode.FAILED if self.remaining or self.turned_away else ExitCode.OK
 
-    def report(self) -> Report:
+    def report(self) -> ShutdownReport:
         """Return what was found."""
-        return Report(
+        return ShutdownReport(
             exit_code=self.exit_code,
             exited=tuple(self.exited.values()),
             remaining=tuple(self.remaining.values()),
@@ -92,13 +92,13 @@ class Shutdown:
         heard = asked = turned = self._progress = clock()
         while True:
             now = clock()
-            stalled = max(0.0, now - turned - _LONGEST_TURN)
+            stalled = max(0.0, now - turned - _MAX_TURN_SECONDS)
             turned = now
             heard += stalled
             self._progress += stalled
-            if now - heard >= self._silence or now - self._progress >= _NO_PROGRESS:
+            if now - heard >= self._silence or now - self._progress >= _NO_PROGRESS_SECONDS:
                 return
-            if now - asked > _REPEAT:
+            if now - asked > _REPEAT_SECONDS:
                 asked = now
                 for instance in self.remaining:
                     self._tell(instance)
@@ -113,7 +113,11 @@ class Shutdown:
     @property
     def _silence(self) -> float:
         all_exited = self.exited and not self.remaining and not self.turned_away
-        return min(_SILENCE_AFTER_EXITS + self._apart, _SILENCE) if all_exited else _SILENCE
+        return (
+            min(_SILENCE_AFTER_EXITS_SECONDS + self._apart, _SILENCE_SECONDS)
+            if all_exited
+            else _SILENCE_SECONDS
+        )
 
     def _receive_some(self) -> None:
         with suppress(zmq.Again):
@@ -144,17 +148,17 @@ class Shutdown:
             self._progress = self._clock()
             name = self.remaining.pop(message.instance, wire.worker_name(message.worker_id))
             self.exited[message.instance] = name
-            if len(self.exited) <= MOST_NAMED:
+            if len(self.exited) <= MAX_NAMED_WORKERS:
                 _log.info("%s has exited", name)
-            elif len(self.exited) == MOST_NAMED + 1:
-                _log.info("More than %d have exited: the others are counted", MOST_NAMED)
+            elif len(self.exited) == MAX_NAMED_WORKERS + 1:
+                _log.info("More than %d have exited: the others are counted", MAX_NAMED_WORKERS)
 
     def _meet(self, instance: int, name: str) -> None:
         if instance in self.exited or instance in self.remaining:
             return
-        if len(self.remaining) >= MOST_WORKERS:
+        if len(self.remaining) >= MAX_WORKERS:
             # A bound for strangers, who can pretend to be any number.
-            if len(self.turned_away) < MOST_WORKERS:
+            if len(self.turned_away) < MAX_WORKERS:
                 self.turned_away.add(instance)
             return
         self.turned_away.discard(instance)

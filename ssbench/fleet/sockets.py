@@ -15,26 +15,26 @@ import zmq
 
 from ssbench.base.errors import UsageError
 from ssbench.fleet import accept_control
-from ssbench.fleet.addresses import BindAddress, endpoint
+from ssbench.fleet.addresses import BindAddress, format_endpoint
 from ssbench.fleet.descriptors import Descriptors
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
-from ssbench.fleet.zap import Clients, ZapHandler
+from ssbench.fleet.zap import AllowedClients, ZapHandler
 
 #: Seconds after which the kernel gives up a connection whose other end does not answer: TCP keepalive, not
 #: ZMTP heartbeats (``doc/architecture.rst``). :data:`~ssbench.fleet.wire.LOST_AFTER` says who is lost; a
 #: connection lasts longer, because with it goes what is on its way, also where both ends stalled for a while
 #: and no worker is lost. A worker finds its master gone by the connection for work. The other time is about
 #: descriptors only, so it is longer than a master reads nothing while it makes a report.
-_MASTER_IS_GONE = 4 * int(LOST_AFTER)
-_PEER_IS_GONE = 120
-_PROBES = 5
+_MASTER_GONE_SECONDS = 4 * int(LOST_AFTER)
+_PEER_GONE_SECONDS = 120
+_KEEPALIVE_PROBES = 5
 
 #: Messages that a connection may have waiting to be taken in at the master, and that of a worker's results:
 #: with the size of the largest this bounds what a stranger can fill of the master's memory. A worker that
 #: sends more waits.
-_MOST_WAITING = 1000
-_MOST_RESULTS_WAITING = 100
+_MAX_WAITING_MESSAGES = 1000
+_MAX_WAITING_RESULTS = 100
 
 #: A connection on which ZMTP is not spoken is closed after so long. libzmq's default is 30 s, in which
 #: silent ones pile up; but 3,000 workers with keys that come together take up to 5.6 s, so that the last ones
@@ -43,30 +43,30 @@ _HANDSHAKE_MILLISECONDS = 15000
 
 #: Bytes of a message that a stranger may send where nothing is expected: to the master's socket for work, and
 #: to a worker's for results. Frames of the former that are dropped at once.
-_LONGEST_UNEXPECTED = 1024
-_DROPPED_AT_ONCE = 10_000
+_MAX_UNEXPECTED_BYTES = 1024
+_MAX_DROPPED_AT_ONCE = 10_000
 
 #: Messages of revoked keys that are kept until they are looked at, and bytes of the longest.
-_MOST_KEPT, _LONGEST_KEPT = 64, 4096
+_MAX_KEPT_MESSAGES, _MAX_KEPT_BYTES = 64, 4096
 
 _PORT_ADVICE = (
     " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
     " to the master and to its workers)"
 )
 
-_READABLE = int(zmq.POLLIN)
+_READABLE_EVENT = int(zmq.POLLIN)
 
 
 #: The first frame of a message of a monitor: the event and its value (zmq_socket_monitor(3)).
-_EVENT = struct.Struct("=Hi")
+_EVENT_LAYOUT = struct.Struct("=Hi")
 
 
-def next_event(monitor: zmq.Socket[bytes], flags: int = 0) -> tuple[int, int]:
+def next_monitor_event(monitor: zmq.Socket[bytes], flags: int = 0) -> tuple[int, int]:
     """Return the next event of a monitor and its value; raises zmq.Again where there is none with NOBLOCK.
 
     As zmq.utils.monitor does, which imports asyncio; no worker needs that.
     """
-    event, value = _EVENT.unpack(monitor.recv_multipart(flags)[0])
+    event, value = _EVENT_LAYOUT.unpack(monitor.recv_multipart(flags)[0])
     return event, value
 
 
@@ -76,10 +76,10 @@ def has_message(socket: zmq.Socket[bytes]) -> bool:
     This takes 1.5 µs; the exception of a receive without a message takes 3.3. With batches of 8 that makes
     an eighth more no-op operations.
     """
-    return bool(int(socket.getsockopt(zmq.EVENTS)) & _READABLE)
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & _READABLE_EVENT)
 
 
-def _common(socket: zmq.Socket[bytes]) -> None:
+def _set_common_options(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.IPV6, 1)
     socket.setsockopt(zmq.LINGER, 0)
     # What may queue up is bounded by the jobs in flight; a full queue must not drop any of them.
@@ -90,8 +90,8 @@ def _give_up_after(socket: zmq.Socket[bytes], seconds: int, *, sends: bool) -> N
     """Let the kernel give up connections; with ``sends`` also those on which data is on its way."""
     socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
     socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, seconds // 2)
-    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, max(1, seconds // 2 // _PROBES))
-    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _PROBES)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, max(1, seconds // 2 // _KEEPALIVE_PROBES))
+    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _KEEPALIVE_PROBES)
     if sends:
         # Also where a peer is stopped and its buffer full. Linux ignores the number of probes then.
         socket.setsockopt(zmq.TCP_MAXRT, seconds * 1000)
@@ -109,12 +109,12 @@ def set_worker_options(
     # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
     results.setsockopt(zmq.IMMEDIATE, 1)
     # A master sends nothing here, and nobody would read it.
-    results.setsockopt(zmq.MAXMSGSIZE, _LONGEST_UNEXPECTED)
+    results.setsockopt(zmq.MAXMSGSIZE, _MAX_UNEXPECTED_BYTES)
     results.setsockopt(zmq.RCVHWM, 1)
-    _give_up_after(work, _MASTER_IS_GONE, sends=False)
-    _give_up_after(results, _PEER_IS_GONE, sends=True)
+    _give_up_after(work, _MASTER_GONE_SECONDS, sends=False)
+    _give_up_after(results, _PEER_GONE_SECONDS, sends=True)
     for socket in (work, results):
-        _common(socket)
+        _set_common_options(socket)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         if key is not None:
@@ -123,7 +123,7 @@ def set_worker_options(
             socket.curve_secretkey = key.client_secret
 
 
-def _bound(host: str, port: int) -> network.socket:
+def _bound_socket(host: str, port: int) -> network.socket:
     """Return a TCP socket that is bound to an address in digits; raises gaierror where it is none."""
     flags = network.AI_NUMERICHOST | network.AI_NUMERICSERV | network.AI_PASSIVE
     family, *_, place = network.getaddrinfo(host, port, type=network.SOCK_STREAM, flags=flags)[0]
@@ -149,8 +149,8 @@ class MasterSockets:
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
         # First, because it may raise: thousands of descriptors are to be closed from then on.
-        self._clients = None if key is None else Clients(key)
-        self._of_revoked: deque[bytes] = deque(maxlen=_MOST_KEPT)
+        self._clients = None if key is None else AllowedClients(key)
+        self._of_revoked: deque[bytes] = deque(maxlen=_MAX_KEPT_MESSAGES)
         try:
             self._descriptors = Descriptors()
         except OSError as error:
@@ -174,15 +174,15 @@ class MasterSockets:
         self.results = self._context.socket(zmq.PULL)
         try:
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
-                _common(socket)
-                _give_up_after(socket, _PEER_IS_GONE, sends=True)
+                _set_common_options(socket)
+                _give_up_after(socket, _PEER_GONE_SECONDS, sends=True)
                 self._zap.guard(socket, key)
                 socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
                 socket.setsockopt(zmq.BACKLOG, self._descriptors.backlog)
-                limit = _LONGEST_UNEXPECTED if socket is self.work else MAX_WORKER_MESSAGE_BYTES
+                limit = _MAX_UNEXPECTED_BYTES if socket is self.work else MAX_WORKER_MESSAGE_BYTES
                 socket.setsockopt(zmq.MAXMSGSIZE, limit)
                 # A peer that sends more than is received has to wait; the other connections do not.
-                most = _MOST_WAITING if socket is self.work else _MOST_RESULTS_WAITING
+                most = _MAX_WAITING_MESSAGES if socket is self.work else _MAX_WAITING_RESULTS
                 socket.setsockopt(zmq.RCVHWM, most)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
@@ -196,12 +196,12 @@ class MasterSockets:
     def _bind(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
         try:
             if host.startswith("/"):
-                socket.bind(endpoint(host, port))
+                socket.bind(format_endpoint(host, port))
             else:
                 self._listen(socket, host, port)
         except (OSError, zmq.ZMQError) as error:
             raise UsageError(
-                f"cannot bind {endpoint(host, port)}: {zmq.strerror(error.errno or 0)}"
+                f"cannot bind {format_endpoint(host, port)}: {zmq.strerror(error.errno or 0)}"
                 + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
             ) from None
 
@@ -218,11 +218,11 @@ class MasterSockets:
     def receive_allowed(self, flags: int = 0) -> bytes:
         """Return the next message for results that is not of a revoked key; raises zmq.Again."""
         revoked = self._clients.revoked if self._clients is not None else frozenset()
-        for _ in range(_DROPPED_AT_ONCE):
+        for _ in range(_MAX_DROPPED_AT_ONCE):
             frame = self.results.recv(flags, copy=False)
             if frame.get("User-Id") not in revoked:
                 return bytes(frame.bytes)
-            if len(frame) <= _LONGEST_KEPT:
+            if len(frame) <= _MAX_KEPT_BYTES:
                 self._of_revoked.append(bytes(frame.bytes))
         raise zmq.Again
 
@@ -242,7 +242,7 @@ class MasterSockets:
         :meth:`look_after_descriptors` opens again once enough descriptors are free.
         """
         for listener in self._listeners:
-            accept_control.refuse(listener)
+            accept_control.stop_accepting(listener)
         self._shut = True
         self._descriptors.release()
 
@@ -262,22 +262,22 @@ class MasterSockets:
             )
         if self._shut and descriptors.hold():
             for listener in self._listeners:
-                accept_control.accept(listener)
+                accept_control.start_accepting(listener)
             self._shut = False
         return None
 
     def _listen(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
         """Listen on TCP with a filter from the first connection on; raises OSError and ZMQError."""
         try:
-            listener = _bound(host, port)
+            listener = _bound_socket(host, port)
         except gaierror:
-            self._listen_by_name(socket, endpoint(host, port))
+            self._listen_by_name(socket, format_endpoint(host, port))
             return
         try:
-            accept_control.accept(listener.fileno())
+            accept_control.start_accepting(listener.fileno())
             listener.listen(self._descriptors.backlog)
             socket.setsockopt(zmq.USE_FD, listener.fileno())
-            socket.bind(endpoint(host, port))
+            socket.bind(format_endpoint(host, port))
         except BaseException:
             listener.close()
             raise
@@ -291,8 +291,8 @@ class MasterSockets:
         monitor = socket.get_monitor_socket(zmq.EVENT_LISTENING)
         try:
             socket.bind(address)
-            self._listeners.append(next_event(monitor)[1])
-            accept_control.accept(self._listeners[-1])
+            self._listeners.append(next_monitor_event(monitor)[1])
+            accept_control.start_accepting(self._listeners[-1])
         finally:
             socket.disable_monitor()
             # Or the end of the context would wait for it, where the exception of a bind keeps it alive.
@@ -309,7 +309,7 @@ class MasterSockets:
         A connection with a full queue is not read any more, so that its end would not be noticed either.
         """
         with contextlib.suppress(zmq.Again):
-            for _ in range(_DROPPED_AT_ONCE):
+            for _ in range(_MAX_DROPPED_AT_ONCE):
                 self.work.recv(zmq.NOBLOCK)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 
-class Standstill:
+class StallDetector:
     """What happened since the last success of a phase. Times are of the master's monotonic clock, in seconds.
 
     ``give_up_after`` 0 means never.

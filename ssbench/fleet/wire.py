@@ -3,7 +3,7 @@
 To a worker go jobs, which are a :class:`JobBatch` after the :class:`RunParameters` of the run, and notices:
 :class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share` and :class:`Recall`. A notice holds nothing
 secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping. From a worker
-come :class:`Heartbeat`, :class:`Results`, :class:`Handback` and :class:`Goodbye`.
+come :class:`Heartbeat`, :class:`JobResults`, :class:`Handback` and :class:`Goodbye`.
 :mod:`ssbench.fleet.packing` makes bytes of them.
 
 All structures are arrays, not maps, and all numbers small ints: container and object names are
@@ -17,9 +17,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ssbench.base.host import Reading
+from ssbench.base.host import HostCounters
 from ssbench.scenario.body_files import BodyFiles
-from ssbench.scenario.operation import MOST_STEPS, Settings
+from ssbench.scenario.operation import MAX_STEPS, OperationSettings
 from ssbench.store.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
@@ -71,7 +71,7 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Lag = Annotated[list[Small], Meta(max_length=64)]
-Numbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
+JobNumbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(max_length=64)]
@@ -85,7 +85,7 @@ Spent = tuple[Count, Clock | None, Clock | None, bool]
 
 
 #: Storage URLs, any of which reaches the account, and its token; None: that of the run.
-Account = tuple[list[str], Text | None]
+AccountAccess = tuple[list[str], Text | None]
 
 
 class RunParameters(Struct, array_like=True, frozen=True):
@@ -104,7 +104,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     sample. ``zeros`` is the share of bodies that is zeros, ``files`` are what bodies are of in place of
     random bytes. ``object_names`` is the template of names of objects, None for the usual one. With several
     ``accounts`` the number of a job's container says which of them it is in
-    (:func:`ssbench.scenario.names.in_account`). ``metadata`` is how many items of metadata uploads have, and
+    (:func:`ssbench.scenario.names.split_container_number`). ``metadata`` is how many items of metadata uploads have, and
     the bytes of each. A share of jobs has ``new_connections``, which is drawn by the ``seed``; with
     ``tls_resume`` such a connection continues an earlier TLS session.
     """
@@ -127,14 +127,14 @@ class RunParameters(Struct, array_like=True, frozen=True):
     verify_seed: Count | None = None
     owners: list[str] = []
     group: Small = 0
-    operations: list[Settings] = []
+    operations: list[OperationSettings] = []
     most_requests: Small = 2
     signed: list[Text] = []
     every_etag: bool = False
     delete_after_most: Count | None = None
     zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
     object_names: Text | None = None
-    accounts: list[Account] = []
+    accounts: list[AccountAccess] = []
     metadata: tuple[Small, Small] = (0, 0)
     new_connections: Annotated[float, Meta(ge=0, le=1)] = 0.0
     seed: Count = 0
@@ -207,7 +207,7 @@ class Recall(Struct, array_like=True, frozen=True, tag=5):
 Notice = Ping | Refusal | Exit | Share | Recall
 
 
-class Rare(Struct, array_like=True, frozen=True, gc=False):
+class RareFields(Struct, array_like=True, frozen=True, gc=False):
     """What few results have: a result without it pays one byte for all of this.
 
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
@@ -225,7 +225,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     last_attempt: Seconds | None = None
     held: Seconds = 0.0
     entries: Count = 0
-    steps: Annotated[list[Seconds], Meta(max_length=MOST_STEPS)] = []
+    steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []
     left: Small = 0
     address: Name = ""
     unreached: Annotated[list[Name], Meta(max_length=1000)] = []
@@ -234,8 +234,8 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     unchecked: Small = 0
 
 
-class Brief(Struct, array_like=True, frozen=True, gc=False):
-    """The beginning of a :class:`Result`, which is sent in its place where all else has its default.
+class BriefResult(Struct, array_like=True, frozen=True, gc=False):
+    """The beginning of a :class:`JobResult`, which is sent in its place where all else has its default.
 
     It takes less time to pack and to unpack. Latencies are in seconds, ``completed`` is by the worker's
     monotonic clock.
@@ -247,7 +247,7 @@ class Brief(Struct, array_like=True, frozen=True, gc=False):
     completed: Clock
 
 
-class Result(Brief, array_like=True, frozen=True, gc=False):
+class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
     """How a job ended.
 
     ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
@@ -273,7 +273,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     status: Annotated[int, Meta(ge=0, le=999)] = 0
     spent: Seconds | None = None
     resent: Annotated[int, Meta(ge=0, le=65535)] = 0
-    rare: Rare | None = None
+    rare: RareFields | None = None
     late: Seconds | None = None
 
 
@@ -299,7 +299,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     run_id: Count
     clock: Clock
     capacity: Small
-    held: Numbers
+    held: JobNumbers
     cpu: Seconds
     lag: Lag
     host: Text
@@ -312,11 +312,11 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     wall: Clock = 0.0
     label: Name = ""
     site: Name = ""
-    machine: Reading | None = None
+    machine: HostCounters | None = None
 
 
-class Results(Struct, array_like=True, frozen=True, tag=2):
-    """Finished jobs, of one or several batches; some of the results may be sent as :class:`Brief`.
+class JobResults(Struct, array_like=True, frozen=True, tag=2):
+    """Finished jobs, of one or several batches; some of the results may be sent as :class:`BriefResult`.
 
     ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
     was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
@@ -329,7 +329,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     instance: Count
     clock: Clock
     generation: Count
-    results: Annotated[list[Result], Meta(max_length=MAX_RESULTS)]
+    results: Annotated[list[JobResult], Meta(max_length=MAX_RESULTS)]
     begun: Count = 0
     received: Count = 0
     held: Seconds = 0.0
@@ -349,7 +349,7 @@ class Handback(Struct, array_like=True, frozen=True, tag=3):
     worker_id: Count
     instance: Count
     capacity: Small
-    job_ids: Numbers
+    job_ids: JobNumbers
     asked: bool = False
     group: Small = 0
 
@@ -362,7 +362,7 @@ class Goodbye(Struct, array_like=True, frozen=True, tag=4):
     reason: Text
 
 
-FromWorker = Heartbeat | Results | Handback | Goodbye
+FromWorker = Heartbeat | JobResults | Handback | Goodbye
 
 
 def lag_bucket(seconds: float) -> int:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.base.host import Reading
+from ssbench.base.host import HostCounters
 from ssbench.fleet.wire import LAG_BUCKETS, lag_limit
 
 #: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
-_LEAST_APART = 0.5
+_MIN_HEARTBEAT_DISTANCE = 0.5
 
 #: Times in which a worker stalled are kept up to this number.
-MOST_GAPS = 1000
+MAX_WORKER_GAPS = 1000
 
 
-class Load:
+class WorkerLoad:
     """How busy a worker was since it was last cleared, from its heartbeats."""
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class Load:
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
         self._taken: tuple[float, float] | None = None
-        self._host_first: tuple[float, Reading] | None = None
-        self._host_last: tuple[float, Reading] | None = None
+        self._host_first: tuple[float, HostCounters] | None = None
+        self._host_last: tuple[float, HostCounters] | None = None
         self._lag_since = 0.0
         #: How late its event loop was at most, in seconds, and the times in which it stalled.
         self.lag_max = 0.0
@@ -42,7 +42,7 @@ class Load:
         cpu: float,
         lag: Sequence[int],
         lag_max: float = 0.0,
-        machine: Reading | None = None,
+        machine: HostCounters | None = None,
     ) -> None:
         """Receive a heartbeat."""
         if machine is not None:
@@ -66,7 +66,7 @@ class Load:
         if self.gaps and began == self._last_gap:
             self.gaps[-1] = gap
             return 0
-        if room <= 0 or len(self.gaps) >= MOST_GAPS:
+        if room <= 0 or len(self.gaps) >= MAX_WORKER_GAPS:
             self.gaps_dropped += 1
             return 0
         self._last_gap = began
@@ -76,12 +76,16 @@ class Load:
     @property
     def cpu_share(self) -> float | None:
         """Share of one core that the main thread used; None before there were two heartbeats apart."""
-        if self._first is None or self._last is None or self._last[0] - self._first[0] < _LEAST_APART:
+        if (
+            self._first is None
+            or self._last is None
+            or self._last[0] - self._first[0] < _MIN_HEARTBEAT_DISTANCE
+        ):
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
 
     @property
-    def host(self) -> tuple[float, Reading, Reading] | None:
+    def host(self) -> tuple[float, HostCounters, HostCounters] | None:
         """How many seconds were between two readings of its machine, and both; None where there were none."""
         if self._host_first is None or self._host_last is None:
             return None
@@ -92,7 +96,11 @@ class Load:
 
         None, and nothing is taken, where no two heartbeats since then are far enough apart.
         """
-        if self._taken is None or self._last is None or self._last[0] - self._taken[0] < _LEAST_APART:
+        if (
+            self._taken is None
+            or self._last is None
+            or self._last[0] - self._taken[0] < _MIN_HEARTBEAT_DISTANCE
+        ):
             return None
         found = (self._last[1] - self._taken[1]) / (self._last[0] - self._taken[0]), self._lag_since
         self._taken, self._lag_since = self._last, 0.0

@@ -1,6 +1,6 @@
 """What the master knows of one worker process: a part for each who keeps account of workers.
 
-The roster keeps :class:`Presence`, the allocation :class:`Allowance`, the ledger :class:`Holding`; each
+The roster keeps :class:`WorkerPresence`, the allocation :class:`JobAllowance`, the ledger :class:`HeldJobs`; each
 writes its own part only. Times are of the master's monotonic clock.
 """
 
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
-from ssbench.fleet.ahead import Ahead
+from ssbench.fleet.ahead import PrefetchedJobs
 from ssbench.fleet.clocks import WorkerClock
 from ssbench.fleet.history import History
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, work_address, worker_name
-from ssbench.fleet.worker_load import Load
+from ssbench.fleet.worker_load import WorkerLoad
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
 
 
-class Batch:
+class TaskBatch:
     """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Batch:
 
 
 @dataclass(slots=True, eq=False)
-class Presence:
+class WorkerPresence:
     """Whether a worker is there; kept by :class:`~ssbench.fleet.roster.Roster`.
 
     ``alive``: its heartbeats arrive. ``ready``: what is sent to it arrives too, and no other worker has its
@@ -156,7 +156,7 @@ class Presence:
 
 
 @dataclass(slots=True, eq=False)
-class Allowance:
+class JobAllowance:
     """How many jobs a worker may have; kept by :class:`~ssbench.fleet.allocation.Allocation`.
 
     ``capacity`` is how many it can run at once, ``share`` how many it may, ``most`` how many it may be sent,
@@ -168,15 +168,15 @@ class Allowance:
     capacity: int
     share: int = 0
     most: int = 0
-    ahead: Ahead = field(default_factory=Ahead)
+    ahead: PrefetchedJobs = field(default_factory=PrefetchedJobs)
     bound: float = math.inf
     in_turn: bool = False
     away: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Holding:
-    """The jobs of a worker; kept by :class:`~ssbench.fleet.ledger.Ledger`.
+class HeldJobs:
+    """The jobs of a worker; kept by :class:`~ssbench.fleet.ledger.JobLedger`.
 
     ``users_told`` is how many users it was last sent as its limit. ``outstanding`` have not ended,
     ``completed`` ended in this run, the last of them at ``progressed_at``. ``begun`` is the number of the
@@ -197,8 +197,8 @@ class Holding:
     begun_then: int = 0
     looked_at: float = -math.inf
     batches: set[int] = field(default_factory=set)
-    unacknowledged: deque[Batch] = field(default_factory=deque)
-    unbegun: deque[Batch] = field(default_factory=deque)
+    unacknowledged: deque[TaskBatch] = field(default_factory=deque)
+    unbegun: deque[TaskBatch] = field(default_factory=deque)
     recalled: bool = False
     parameters: bytes = b""
     foreign_results: int = 0
@@ -270,16 +270,16 @@ class WorkerState:
         self.label = label
         self.site = site
         self.address = work_address(instance)
-        self.presence = Presence(now, now, now)
-        self.allowance = Allowance(capacity)
-        self.held = Holding()
+        self.presence = WorkerPresence(now, now, now)
+        self.allowance = JobAllowance(capacity)
+        self.held = HeldJobs()
         self.clock = WorkerClock()
-        self.load = Load()
+        self.load = WorkerLoad()
 
     def seat(self) -> WorkerState:
         """Return the same worker with an allowance and a holding of its own, for another group of users."""
         seat = copy(self)
-        seat.allowance, seat.held = Allowance(self.allowance.capacity), Holding()
+        seat.allowance, seat.held = JobAllowance(self.allowance.capacity), HeldJobs()
         return seat
 
     @property

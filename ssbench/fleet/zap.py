@@ -16,17 +16,17 @@ from zmq.utils import z85
 from ssbench.base.errors import KeyFileError
 from ssbench.fleet.key import FleetKey
 
-_ENDPOINT = "inproc://zeromq.zap.01"
-_VERSION = b"1.0"
+_ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+_ZAP_VERSION = b"1.0"
 #: libzmq asks only where a socket has a domain.
-_DOMAIN = b"ssbench"
+_ZAP_DOMAIN = b"ssbench"
 #: Frames of a question before the credentials.
-_CREDENTIALS = 6
+_FRAMES_BEFORE_CREDENTIALS = 6
 #: Keys of strangers that are counted.
-_MOST_REFUSED = 1000
+_MAX_REFUSED_KEYS = 1000
 
 
-class Clients:
+class AllowedClients:
     """Accepts for the ZAP handler the client keys (in Z85) that are allowed now.
 
     ``revoked`` are those that no longer are: their connections stay, but what they send is dropped.
@@ -43,7 +43,7 @@ class Clients:
     def accepts(self, key: bytes) -> bool:
         """Return whether a key is allowed, and remember one that is not."""
         allowed = key in self._allowed
-        if not allowed and len(self.refused) < _MOST_REFUSED:
+        if not allowed and len(self.refused) < _MAX_REFUSED_KEYS:
             self.refused.add(key)
         return allowed
 
@@ -77,13 +77,13 @@ class ZapHandler:
     socket it is.
     """
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], clients: Clients | None) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], clients: AllowedClients | None) -> None:
         self._clients = clients
         self._socket = context.socket(zmq.REP)
         self._thread = threading.Thread(target=self._answer, name="zap", daemon=True)
         try:
             self._socket.linger = 0
-            self._socket.bind(_ENDPOINT)
+            self._socket.bind(_ZAP_ENDPOINT)
             self._thread.start()
         except BaseException:
             # Or the end of the context would wait for it.
@@ -92,7 +92,7 @@ class ZapHandler:
 
     def guard(self, socket: zmq.Socket[bytes], key: FleetKey | None) -> None:
         """Have libzmq ask about the connections of a socket that is bound later; ``key`` seals it."""
-        socket.zap_domain = _DOMAIN
+        socket.zap_domain = _ZAP_DOMAIN
         if key is not None:
             socket.curve_server = True
             socket.curve_publickey = key.server_public
@@ -106,14 +106,17 @@ class ZapHandler:
         with self._socket, suppress(zmq.ContextTerminated):
             while True:
                 question = self._socket.recv_multipart()
-                self._socket.send_multipart([_VERSION, question[1], *self._decide(question)])
+                self._socket.send_multipart([_ZAP_VERSION, question[1], *self._decide(question)])
 
     def _decide(self, question: list[bytes]) -> tuple[bytes, bytes, bytes, bytes]:
         """Return status, text, the name under which messages of the peer come in, and no metadata.
 
         The name is the key in Z85, as with ThreadAuthenticator.
         """
-        mechanism, credentials = question[_CREDENTIALS - 1], question[_CREDENTIALS:]
+        mechanism, credentials = (
+            question[_FRAMES_BEFORE_CREDENTIALS - 1],
+            question[_FRAMES_BEFORE_CREDENTIALS:],
+        )
         if self._clients is None:
             return b"200", b"OK", b"anonymous", b""
         key = z85.encode(credentials[0]) if mechanism == b"CURVE" else b""

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 #: Entries beyond which those whose time is over are looked for.
-_MANY = 10_000
+_PRUNE_ABOVE_ENTRIES = 10_000
 
 
 #: When an entry is over, in seconds since 1970, and its value as JSON.
-Entry = tuple[float, str]
+CacheEntry = tuple[float, str]
 
 
-class Folder:
+class CacheFolder:
     """Entries as files of a folder, for the dictionary's part in :class:`Cache`.
 
     Those whose time is over stay: there are a few for each account, container and token.
@@ -33,7 +33,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def get(self, key: str, default: Entry) -> Entry:
+    def get(self, key: str, default: CacheEntry) -> CacheEntry:
         """Return the entry, ``default`` where there is none."""
         try:
             expires, text = json.loads(self._file(key).read_text())
@@ -41,7 +41,7 @@ class Folder:
             return default
         return expires, text
 
-    def __setitem__(self, key: str, entry: Entry) -> None:
+    def __setitem__(self, key: str, entry: CacheEntry) -> None:
         new = self._file(f"{os.getpid()} {key}")
         new.write_text(json.dumps(entry))
         new.replace(self._file(key))  # another proxy may be reading it
@@ -60,7 +60,7 @@ class Cache:
     Values go through JSON as they do on the way to memcached, so tuples come back as lists.
     """
 
-    def __init__(self, entries: dict[str, Entry] | Folder) -> None:
+    def __init__(self, entries: dict[str, CacheEntry] | CacheFolder) -> None:
         self._entries = entries
 
     def set(self, key: str, value: Any, serialize: bool = True, time: float = 0, **_: Any) -> None:
@@ -70,7 +70,7 @@ class Cache:
         now = clock.time()
         # memcached reads a time of more than 30 days as seconds since 1970.
         expires = float("inf") if not time else time if time > 30 * 86400 else now + time
-        if isinstance(self._entries, dict) and len(self._entries) > _MANY:
+        if isinstance(self._entries, dict) and len(self._entries) > _PRUNE_ABOVE_ENTRIES:
             self._entries = {name: entry for name, entry in self._entries.items() if entry[0] > now}
         self._entries[key] = (expires, json.dumps(value))
 
@@ -115,7 +115,7 @@ class CacheFilter:
         return self.app(env, start_response)
 
 
-def filter_factory(global_conf: Mapping[str, str], folder: str = "", **_: str) -> Any:
+def make_cache_filter(global_conf: Mapping[str, str], folder: str = "", **_: str) -> Any:
     """Make the filter for paste.deploy; without ``folder`` the cache is this process's own."""
-    cache = Cache(Folder(Path(folder)) if folder else {})
+    cache = Cache(CacheFolder(Path(folder)) if folder else {})
     return lambda app: CacheFilter(app, cache)

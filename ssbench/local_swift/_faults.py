@@ -11,11 +11,11 @@ from typing import Any
 import eventlet
 from eventlet import patcher
 
-_block = patcher.original("time").sleep
+_sleep_blocking = patcher.original("time").sleep
 
 
-class Delays:
-    """What :func:`ssbench.local_swift.layout.write_slow` wrote for one server."""
+class ServerDelays:
+    """What :func:`ssbench.local_swift.layout.write_slow_targets` wrote for one server."""
 
     def __init__(self, path: str, server: str) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Delays:
                 and slow["where"] in places
                 and random.random() < slow["share"]
             ):
-                (_block if slow["where"] == "block" else eventlet.sleep)(slow["delay"])
+                (_sleep_blocking if slow["where"] == "block" else eventlet.sleep)(slow["delay"])
 
     def _read(self) -> list[dict[str, Any]]:
         status = os.stat(self._path)  # noqa: PTH116 - with each request
@@ -46,7 +46,7 @@ class Delays:
 class FaultsFilter:
     """WSGI filter that waits before the application sees the request."""
 
-    def __init__(self, app: Callable[..., Any], delays: Delays) -> None:
+    def __init__(self, app: Callable[..., Any], delays: ServerDelays) -> None:
         self.app = app
         self.delays = delays
 
@@ -55,7 +55,7 @@ class FaultsFilter:
         return self.app(env, start_response)
 
 
-def _delay_diskfiles(delays: Delays) -> None:
+def _delay_diskfiles(delays: ServerDelays) -> None:
     """Have the classes of Swift that keep objects in files wait."""
     from swift.obj import diskfile  # noqa: PLC0415 - a proxy does without it
 
@@ -78,9 +78,9 @@ def _delay_diskfiles(delays: Delays) -> None:
         writer.put = delayed(writer.put)
 
 
-def filter_factory(global_conf: Mapping[str, str], path: str, server: str, **_: str) -> Any:
+def make_faults_filter(global_conf: Mapping[str, str], path: str, server: str, **_: str) -> Any:
     """Make the filter for paste.deploy; ``server`` is the name of the process."""
-    delays = Delays(path, server)
+    delays = ServerDelays(path, server)
     if server.startswith("object"):
         _delay_diskfiles(delays)
     return lambda app: FaultsFilter(app, delays)

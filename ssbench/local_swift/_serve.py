@@ -1,6 +1,6 @@
 """One process of the embedded Swift: ``python -m ssbench.local_swift._serve ETC PARENT APP...``.
 
-``ETC`` is the folder that :class:`~ssbench.local_swift.configuration.Configuration` wrote,
+``ETC`` is the folder that :class:`~ssbench.local_swift.configuration.SwiftConfiguration` wrote,
 ``PARENT`` the process id of who started this one, each ``APP`` the name of a configuration file.
 When all of them listen it writes the line ``ready`` to its standard output, or ``port NUMBER`` if
 that port is taken.
@@ -47,7 +47,7 @@ def write_rings(etc: Path) -> None:
         builder.get_ring().save(str(etc / f"{name}.ring.gz"))
 
 
-def serve(etc: Path, apps: list[str]) -> None:
+def serve_apps(etc: Path, apps: list[str]) -> None:
     """Serve the apps until killed."""
     utils.monkey_patch()
     # Swift reads these from /etc/swift when it is imported, whatever swift_dir says.
@@ -96,7 +96,7 @@ def main() -> None:
     end_with_parent(int(sys.argv[2]))
     # Ctrl-C in a terminal is for the parent alone, which ends this process when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve(Path(sys.argv[1]), sys.argv[3:])
+    serve_apps(Path(sys.argv[1]), sys.argv[3:])
 
 
 if __name__ == "__main__":

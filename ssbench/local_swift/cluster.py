@@ -20,8 +20,16 @@ from typing import IO, TYPE_CHECKING
 from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.fleet.addresses import is_loopback
-from ssbench.local_swift.configuration import Configuration, Options, tempauth
-from ssbench.local_swift.layout import LISTINGS, WHERE, Layout, Policy, Slow, set_mounted, write_slow
+from ssbench.local_swift.configuration import SectionOptions, SwiftConfiguration, make_tempauth_options
+from ssbench.local_swift.layout import (
+    DELAY_POINTS,
+    LISTINGS_SERVER,
+    Layout,
+    Policy,
+    SlowTarget,
+    set_mounted,
+    write_slow_targets,
+)
 from ssbench.local_swift.processes import PortTakenError, ServerProcess
 
 if TYPE_CHECKING:
@@ -30,14 +38,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: Below Linux's range of ephemeral ports, so that no outgoing connection sits on one.
-_PORTS = range(20_000, 32_768)
-_ATTEMPTS = 5
+_PORT_RANGE = range(20_000, 32_768)
+_MAX_ATTEMPTS = 5
 
-_IN_MEMORY = "not where files take no user attributes, because objects are kept in memory there"
+_IN_MEMORY_HINT = "not where files take no user attributes, because objects are kept in memory there"
 
 #: Waits for a word or for the end of its input, which is the end of our process, and removes a folder.
 #: In the second case the servers are dying at the same moment and may still write.
-_REMOVER = 'trap "" INT TERM HUP; read -r word || sleep 1; rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }'
+_REMOVE_SCRIPT = (
+    'trap "" INT TERM HUP; read -r word || sleep 1; rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }'
+)
 
 
 class LocalSwift:
@@ -81,10 +91,10 @@ class LocalSwift:
         layout: Layout | None = None,
         token_life: int = 86400,
         statsd_port: int | None = None,
-        filters: Mapping[str, Options] | None = None,
-        authentication: Mapping[str, Options] | None = None,
-        proxy_options: Options | None = None,
-        object_options: Options | None = None,
+        filters: Mapping[str, SectionOptions] | None = None,
+        authentication: Mapping[str, SectionOptions] | None = None,
+        proxy_options: SectionOptions | None = None,
+        object_options: SectionOptions | None = None,
     ) -> None:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
@@ -98,12 +108,12 @@ class LocalSwift:
         self._asked_directory = Path(directory).resolve() if directory is not None else None
         self._fixed_port = port
         self.statsd_port = statsd_port
-        self._authentication = authentication or tempauth(token_life)
+        self._authentication = authentication or make_tempauth_options(token_life)
         self._filters = filters or {}
         self._proxy_options = proxy_options or {}
         self._object_options = object_options or {}
-        self._configuration: Configuration | None = None
-        self._slow: dict[str, Slow] = {}
+        self._configuration: SwiftConfiguration | None = None
+        self._slow: dict[str, SlowTarget] = {}
         self._failed: set[str] = set()
         self._lock: IO[str] | None = None
         self._remover: subprocess.Popen[bytes] | None = None
@@ -118,11 +128,11 @@ class LocalSwift:
                     " (or '.[swift]' in a clone of ssbench)"
                 ) from None
         # What began must not be lost to an exception in the middle, nor the locks of subprocess.
-        with interruption.held():
+        with interruption.hold_signals():
             try:
                 self.directory = self._open_directory()
                 self._start(self.directory)
-                interruption.check()
+                interruption.raise_if_interrupted()
             except BaseException:
                 self.stop()
                 raise
@@ -158,7 +168,7 @@ class LocalSwift:
     @property
     def address(self) -> str:
         """``http://HOST:PORT`` of the (first) proxy."""
-        return _address(self.bind_ip, self.port)
+        return _format_address(self.bind_ip, self.port)
 
     @property
     def auth_url(self) -> str:
@@ -174,14 +184,15 @@ class LocalSwift:
     def storage_urls(self) -> list[str]:
         """URLs of the account of :attr:`user`, one for each proxy."""
         return [
-            f"{_address(self.bind_ip, self._ports[name])}/v1/AUTH_test" for name in self.layout.proxy_names
+            f"{_format_address(self.bind_ip, self._ports[name])}/v1/AUTH_test"
+            for name in self.layout.proxy_names
         ]
 
     @property
     def recon_urls(self) -> dict[str, str]:
         """``http://HOST:PORT`` of each server that answers ``/recon``: account, container, object-1, ..."""
         names = ["account", "container", *self.layout.object_names]
-        return {name: _address(self._storage_ip, self._ports[name]) for name in names}
+        return {name: _format_address(self._storage_ip, self._ports[name]) for name in names}
 
     @property
     def log_directory(self) -> Path:
@@ -221,10 +232,10 @@ class LocalSwift:
             raise UsageError(f"slow {target}: no such thing, there are {', '.join(targets)}")
         is_proxy = target in self.layout.proxy_names
         where = where or ("request" if is_proxy else "open")
-        places = WHERE[:1] if is_proxy else WHERE
+        places = DELAY_POINTS[:1] if is_proxy else DELAY_POINTS
         if where not in places:
             raise UsageError(f"slow {target} at {where!r}: can be at {', '.join(places)}")
-        self._slow[target] = Slow(target, delay, share, where)
+        self._slow[target] = SlowTarget(target, delay, share, where)
         self._apply_faults()
 
     def fail(self, device: str) -> None:
@@ -248,14 +259,14 @@ class LocalSwift:
         if configuration.objects_in_memory and (
             self._failed or any(slow.where != "request" for slow in self._slow.values())
         ):
-            raise UsageError(f"failed devices, and delays where objects are opened or put: {_IN_MEMORY}")
-        write_slow(configuration.slow_file, self._slow.values())
+            raise UsageError(f"failed devices, and delays where objects are opened or put: {_IN_MEMORY_HINT}")
+        write_slow_targets(configuration.slow_file, self._slow.values())
         for device in self.layout.device_owners:
             set_mounted(configuration.device(device), device not in self._failed)
 
     def stop(self) -> None:
         """End the servers and remove a temporary folder; safe to call again."""
-        with interruption.held():
+        with interruption.hold_signals():
             for server in self.servers:
                 server.kill()
             if self._remover and self._remover.stdin:
@@ -273,7 +284,7 @@ class LocalSwift:
         if self._asked_directory is None:
             path = Path(tempfile.mkdtemp(prefix="ssbench-swift-"))
             self._remover = subprocess.Popen(  # noqa: S603 - the path is our own, and no part of the script
-                ["/bin/sh", "-c", _REMOVER, "sh", str(path)],
+                ["/bin/sh", "-c", _REMOVE_SCRIPT, "sh", str(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -298,10 +309,10 @@ class LocalSwift:
     def _start(self, directory: Path) -> None:
         memory = not has_extended_attributes(directory)
         if memory and (self.layout.replicas > 1 or any(policy.data for policy in self._policies)):
-            raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY}")
-        for _ in range(_ATTEMPTS):
+            raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY_HINT}")
+        for _ in range(_MAX_ATTEMPTS):
             self._ports = self._choose_ports()
-            self._configuration = Configuration(
+            self._configuration = SwiftConfiguration(
                 directory=directory,
                 proxy_ip=self.bind_ip,
                 storage_ip=self._storage_ip,
@@ -319,11 +330,11 @@ class LocalSwift:
             self._apply_faults()
             self.servers = [
                 *(ServerProcess(directory, name, [name]) for name in self.layout.proxy_names),
-                ServerProcess(directory, LISTINGS, ["account", "container"]),
+                ServerProcess(directory, LISTINGS_SERVER, ["account", "container"]),
                 *(ServerProcess(directory, name, [name]) for name in self.layout.object_names),
             ]
             for server in self.servers:
-                interruption.check()
+                interruption.raise_if_interrupted()
                 server.launch()
             try:
                 for server in self.servers:
@@ -333,28 +344,28 @@ class LocalSwift:
                     server.kill()
                 continue
             return
-        raise ClusterError(f"the local Swift found its ports taken {_ATTEMPTS} times")
+        raise ClusterError(f"the local Swift found its ports taken {_MAX_ATTEMPTS} times")
 
     def _choose_ports(self) -> dict[str, int]:
         """Choose a free port for each app; raises UsageError when a fixed one, or the address, is not."""
         apps = [*self.layout.proxy_names, "account", "container", *self.layout.object_names]
         ports = {}
         if self._fixed_port:
-            if error := _bind_error(self.bind_ip, self._fixed_port):
+            if error := _find_bind_error(self.bind_ip, self._fixed_port):
                 raise UsageError(f"{self.bind_ip} port {self._fixed_port}: {error}")
             ports = {apps.pop(0): self._fixed_port}
-        if error := _bind_error(self.bind_ip, 0):
+        if error := _find_bind_error(self.bind_ip, 0):
             raise UsageError(f"{self.bind_ip}: {error}")
         candidates = (
             port
-            for port in random.sample(_PORTS, len(_PORTS))
+            for port in random.sample(_PORT_RANGE, len(_PORT_RANGE))
             if port != self._fixed_port
-            and not any(_bind_error(ip, port) for ip in {self.bind_ip, self._storage_ip})
+            and not any(_find_bind_error(ip, port) for ip in {self.bind_ip, self._storage_ip})
         )
         return ports | dict(zip(apps, candidates, strict=False))
 
 
-def _address(ip: str, port: int) -> str:
+def _format_address(ip: str, port: int) -> str:
     return f"http://{f'[{ip}]' if ':' in ip else ip}:{port}"
 
 
@@ -368,7 +379,7 @@ def has_extended_attributes(directory: Path) -> bool:
     return True
 
 
-def _bind_error(ip: str, port: int) -> str | None:
+def _find_bind_error(ip: str, port: int) -> str | None:
     """Return why a server could not listen there; None when it could."""
     try:
         with socket.create_server((ip, port), family=socket.AF_INET6 if ":" in ip else socket.AF_INET):

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, ExitCode, UsageError
-from ssbench.base.untrusted import read_small
+from ssbench.base.untrusted import read_small_file
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force, port, positive_int, seconds
+from ssbench.cli.options import add_force_option, port_number, positive_int, positive_seconds
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.local_swift.layout import Slow
+from ssbench.local_swift.layout import SlowTarget
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -34,7 +34,7 @@ DESCRIPTION = (
 _log = logging.getLogger(__name__)
 
 #: What each file with variables has, and how long it is at most.
-_VARIABLES = {"ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON"}
+_ENV_VARIABLES = {"ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON"}
 _MAX_ENV_BYTES = 65536
 
 
@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for the data, which is kept and served again (default: a temporary one)",
     )
-    parser.add_argument("--port", type=port, metavar="PORT", help="port to serve on (default: any free port)")
+    parser.add_argument(
+        "--port", type=port_number, metavar="PORT", help="port to serve on (default: any free port)"
+    )
     parser.add_argument(
         "--bind-ip",
         default="127.0.0.1",
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the shell commands, written when Swift is ready and removed when it ends"
         " (default: standard output)",
     )
-    add_force(parser)
+    add_force_option(parser)
     parser.add_argument(
         "--policy",
         action="append",
@@ -68,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " default policy (default: gold and silver)",
     )
     parser.add_argument(
-        "--duration", type=seconds, metavar="SECONDS", help="seconds to serve (default: until Ctrl-C)"
+        "--duration",
+        type=positive_seconds,
+        metavar="SECONDS",
+        help="seconds to serve (default: until Ctrl-C)",
     )
     _add_layout(parser)
 
@@ -103,22 +108,22 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
     # SIGTERM too, because a shell makes background jobs ignore Ctrl-C.
-    with interruption.held(signal.SIGTERM):
+    with interruption.hold_signals(signal.SIGTERM):
         try:
             return _serve(arguments)
         except KeyboardInterrupt:
             return ExitCode.OK
         finally:
-            interruption.forget()  # it has ended, and removed everything
+            interruption.forget_signals()  # it has ended, and removed everything
 
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
     env_file: Path | None = arguments.env_file
     if env_file:
-        output_file.check(env_file, force=arguments.force or _was_left(env_file))
+        output_file.check_output(env_file, force=arguments.force or _is_left_behind(env_file))
         # A program that waits for the file must not read one that an earlier Swift left.
-        _remove(env_file)
-    with _local_swift(arguments) as swift, _variables_told(swift, env_file):
+        _remove_env_file(env_file)
+    with _make_local_swift(arguments) as swift, _publish_variables(swift, env_file):
         _warn_of_others(swift)
         _log.info(
             "Swift with %s in %s, logs in %s; %s ends it",
@@ -132,18 +137,24 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             left = deadline - time.monotonic()
             if left <= 0:
                 return ExitCode.OK
-            interruption.sleep(min(0.5, left))
+            interruption.sleep_interruptibly(min(0.5, left))
         ended = next(server for server in swift.servers if not server.pid)
         raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
 
 
-def _was_left(env_file: Path) -> bool:
+def _is_left_behind(env_file: Path) -> bool:
     """Whether a file is one that we wrote for a Swift which was killed, and could not remove it."""
     try:
-        words = [shlex.split(line) for line in read_small(env_file, _MAX_ENV_BYTES).decode().splitlines()]
+        words = [
+            shlex.split(line) for line in read_small_file(env_file, _MAX_ENV_BYTES).decode().splitlines()
+        ]
         found = dict(word.split("=", 1) for _, word in words)
         url = urlsplit(found["ST_AUTH"])
-        if {word[0] for word in words} != {"export"} or not found.keys() >= _VARIABLES or not url.hostname:
+        if (
+            {word[0] for word in words} != {"export"}
+            or not found.keys() >= _ENV_VARIABLES
+            or not url.hostname
+        ):
             return False
         with socket.create_connection((url.hostname, url.port or 80), timeout=2):
             return False
@@ -164,7 +175,7 @@ def _warn_of_others(swift: LocalSwift) -> None:
         )
 
 
-def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
+def _make_local_swift(arguments: argparse.Namespace) -> LocalSwift:
     """Make it, not started yet; raises UsageError."""
     swift = LocalSwift(
         arguments.directory,
@@ -180,7 +191,7 @@ def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
         ),
     )
     for text in arguments.slow:
-        slow = Slow.parse(text)
+        slow = SlowTarget.parse(text)
         swift.slow(slow.target, slow.delay, slow.share, slow.where)
     for device in arguments.fail:
         swift.fail(device)
@@ -188,7 +199,7 @@ def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
 
 
 @contextmanager
-def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
+def _publish_variables(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
     """Write the shell commands to the file, which is removed at the end, or to standard output."""
     variables = {
         "ST_AUTH": swift.auth_url,
@@ -199,19 +210,23 @@ def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
     }
     if len(swift.proxies) > 1:
         variables["SWIFT_PROXIES"] = " ".join(swift.storage_urls)
-    with output_file.writing(env_file or Path("-")) as out:
+    with output_file.open_output(env_file or Path("-")) as out:
         out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     try:
-        with nullcontext() if env_file is None else interruption.undone(partial(_remove, env_file)):
+        with (
+            nullcontext()
+            if env_file is None
+            else interruption.undo_on_interrupt(partial(_remove_env_file, env_file))
+        ):
             yield
     finally:
         if env_file:
-            _remove(env_file)
+            _remove_env_file(env_file)
 
 
-def _remove(env_file: Path) -> None:
+def _remove_env_file(env_file: Path) -> None:
     """Remove a file with variables, if it is there; leave a pipe, a device and standard output alone."""
-    if output_file.is_standard_output(env_file) or output_file.is_stream(env_file):
+    if output_file.is_standard_output_name(env_file) or output_file.is_stream_path(env_file):
         return
     try:
         env_file.unlink(missing_ok=True)

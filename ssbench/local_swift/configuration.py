@@ -16,21 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssbench.base.errors import UsageError
-from ssbench.local_swift.layout import LISTINGS, Layout, Policy, set_mounted, write_slow
+from ssbench.local_swift.layout import LISTINGS_SERVER, Layout, Policy, set_mounted, write_slow_targets
 
 #: Options of one paste section, by name.
-Options = Mapping[str, str]
+SectionOptions = Mapping[str, str]
 
 _LISTINGS_KINDS = ("account", "container")
 _RECON_FILES = ("account.recon", "container.recon", "object.recon", "drive.recon")
 
 #: How long servers wait for the account or container that they tell of a change, which is less than proxies
 #: wait for them.
-_UPDATES = {"conn_timeout": "5", "node_timeout": "15"}
-_OBJECT_UPDATES = {**_UPDATES, "container_update_timeout": "15"}
+_UPDATE_TIMEOUTS = {"conn_timeout": "5", "node_timeout": "15"}
+_OBJECT_UPDATE_TIMEOUTS = {**_UPDATE_TIMEOUTS, "container_update_timeout": "15"}
 
 
-def tempauth(token_life: int) -> dict[str, Options]:
+def make_tempauth_options(token_life: int) -> dict[str, SectionOptions]:
     """Swift's own v1 authentication, with the users that its documentation uses in examples."""
     users = {
         "user_admin_admin": "admin .admin .reseller_admin",
@@ -41,7 +41,7 @@ def tempauth(token_life: int) -> dict[str, Options]:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class SwiftConfiguration:
     """What the servers are to be.
 
     The proxies listen at ``proxy_ip``, the other servers at ``storage_ip``.
@@ -56,10 +56,10 @@ class Configuration:
     policies: Sequence[Policy]
     layout: Layout
     ports: Mapping[str, int]
-    authentication: Mapping[str, Options]
-    filters: Mapping[str, Options] = field(default_factory=dict)
-    proxy_options: Options = field(default_factory=dict)
-    object_options: Options = field(default_factory=dict)
+    authentication: Mapping[str, SectionOptions]
+    filters: Mapping[str, SectionOptions] = field(default_factory=dict)
+    proxy_options: SectionOptions = field(default_factory=dict)
+    object_options: SectionOptions = field(default_factory=dict)
     objects_in_memory: bool = False
     statsd_port: int | None = None
 
@@ -82,22 +82,24 @@ class Configuration:
         shutil.rmtree(self._cache_folder, ignore_errors=True)
         self._cache_folder.mkdir()
         for name in owners:
-            for folder in (self._devices(LISTINGS) / name, self.device(name)):
+            for folder in (self._devices(LISTINGS_SERVER) / name, self.device(name)):
                 folder.mkdir(parents=True, exist_ok=True)
                 set_mounted(folder, True)
         etc = self.directory / "etc"
         etc.mkdir(exist_ok=True)
-        write_slow(self.slow_file, [])
-        for role in (LISTINGS, *self.layout.object_names):
+        write_slow_targets(self.slow_file, [])
+        for role in (LISTINGS_SERVER, *self.layout.object_names):
             self._write_recon(role)
-        _write(etc / "swift.conf", self._swift())
+        _write_sections(etc / "swift.conf", self._swift())
         for role in self.layout.proxy_names:
-            _write(etc / f"{role}.conf", self._proxy(role))
+            _write_sections(etc / f"{role}.conf", self._proxy(role))
         for kind in _LISTINGS_KINDS:
-            _write(etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS, _UPDATES))
+            _write_sections(
+                etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS_SERVER, _UPDATE_TIMEOUTS)
+            )
         for role in self.layout.object_names:
-            options = {**_OBJECT_UPDATES, **self.object_options}
-            _write(etc / f"{role}.conf", self._backend("object", role, role, options))
+            options = {**_OBJECT_UPDATE_TIMEOUTS, **self.object_options}
+            _write_sections(etc / f"{role}.conf", self._backend("object", role, role, options))
         (etc / "rings.json").write_text(json.dumps(self._rings()))
 
     @property
@@ -148,8 +150,8 @@ class Configuration:
             rings[f"object-{index}" if index else "object"] = ring(replicas, owners)
         return rings
 
-    def _swift(self) -> dict[str, Options]:
-        sections: dict[str, Options] = {
+    def _swift(self) -> dict[str, SectionOptions]:
+        sections: dict[str, SectionOptions] = {
             # A fixed salt: a folder that is served again must still find its objects.
             "swift-hash": {"swift_hash_path_suffix": "ssbench", "swift_hash_path_prefix": "ssbench"},
         }
@@ -187,7 +189,9 @@ class Configuration:
             **statsd,
         }
 
-    def _backend(self, kind: str, role: str, process: str, options: Options) -> dict[str, Options]:
+    def _backend(
+        self, kind: str, role: str, process: str, options: SectionOptions
+    ) -> dict[str, SectionOptions]:
         egg = "mem_object" if kind == "object" and self.objects_in_memory else kind
         filters = {
             "recon": {
@@ -212,13 +216,13 @@ class Configuration:
 
     def _faults(self, process: str) -> dict[str, str]:
         return {
-            "paste.filter_factory": "ssbench.local_swift._faults:filter_factory",
+            "paste.filter_factory": "ssbench.local_swift._faults:make_faults_filter",
             "path": str(self.slow_file),
             "server": process,
         }
 
-    def _proxy(self, role: str) -> dict[str, Options]:
-        logging: dict[str, Options] = (
+    def _proxy(self, role: str) -> dict[str, SectionOptions]:
+        logging: dict[str, SectionOptions] = (
             {"proxy-logging": {"use": "egg:swift#proxy_logging"}} if self.layout.access_logs else {}
         )
         front = {
@@ -243,7 +247,7 @@ class Configuration:
             },
             "symlink": {"use": "egg:swift#symlink"},
         }
-        filters: dict[str, Options] = {**front, **self.filters, **self.authentication, **back}
+        filters: dict[str, SectionOptions] = {**front, **self.filters, **self.authentication, **back}
         app = {
             "use": "egg:swift#proxy",
             "account_autocreate": "true",
@@ -262,13 +266,13 @@ class Configuration:
         }
 
     def _cache(self) -> dict[str, str]:
-        options = {"paste.filter_factory": "ssbench.local_swift._cache:filter_factory"}
+        options = {"paste.filter_factory": "ssbench.local_swift._cache:make_cache_filter"}
         if self.layout.proxies > 1:
             options["folder"] = str(self._cache_folder)
         return options
 
 
-def _write(path: Path, sections: Mapping[str, Options]) -> None:
+def _write_sections(path: Path, sections: Mapping[str, SectionOptions]) -> None:
     parser = configparser.RawConfigParser(default_section="no section has this name")
     parser.optionxform = str  # type: ignore[assignment,method-assign] # as its own documentation has it
     parser.read_dict(sections)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from ssbench.base.errors import UsageError
 
-LISTINGS = "listings"  # the process of the account and the container server
-PROXY = "proxy"
+LISTINGS_SERVER = "listings"  # the process of the account and the container server
+PROXY_SERVER = "proxy"
 
 #: Before the server's application sees the request; where the object is opened (by every method), for this
 #: request alone or for the whole process; and where a written object is put in its place.
-WHERE = ("request", "open", "block", "commit")
+DELAY_POINTS = ("request", "open", "block", "commit")
 
-_SECONDS = {"ms": 0.001, "s": 1.0}
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,11 @@ class Layout:
     @property
     def proxy_names(self) -> list[str]:
         """Names of the proxies' processes: ``proxy``, or ``proxy-1`` on where there are several."""
-        return [PROXY] if self.proxies == 1 else [f"{PROXY}-{index + 1}" for index in range(self.proxies)]
+        return (
+            [PROXY_SERVER]
+            if self.proxies == 1
+            else [f"{PROXY_SERVER}-{index + 1}" for index in range(self.proxies)]
+        )
 
     @property
     def object_names(self) -> list[str]:
@@ -95,7 +99,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class SlowTarget:
     """Delay a share of the requests to a device, a server or a proxy by ``delay`` seconds.
 
     Without ``where`` it is ``request`` for a proxy and ``open`` for anything else.
@@ -107,7 +111,7 @@ class Slow:
     where: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Slow:
+    def parse(cls, text: str) -> SlowTarget:
         """Read ``TARGET:DELAY[:SHARE[:WHERE]]``, as in ``d3:30ms:0.33:open``; raises UsageError."""
         shape = r"([a-z0-9-]+):(\d+\.?\d*)(ms|s)(?::(\d*\.?\d+)(?::([a-z]+))?)?"
         found = re.fullmatch(shape, text)
@@ -116,13 +120,13 @@ class Slow:
                 f"slow {text!r}: expected TARGET:DELAY[:SHARE[:WHERE]], as in d3:30ms:0.33 or d3:1s:1:commit"
             )
         target, delay, unit, share, where = found.groups()
-        slow = cls(target, float(delay) * _SECONDS[unit], float(share or 1), where)
+        slow = cls(target, float(delay) * _UNIT_SECONDS[unit], float(share or 1), where)
         if not 0 < slow.share <= 1:
             raise UsageError(f"slow {text!r}: the share of requests is above 0 and at most 1")
         return slow
 
 
-def write_slow(path: Path, slow: Iterable[Slow]) -> None:
+def write_slow_targets(path: Path, slow: Iterable[SlowTarget]) -> None:
     """Have the servers that read ``path`` be slow from their next request on; raises OSError."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps([asdict(each) for each in slow]))

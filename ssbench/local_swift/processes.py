@@ -11,14 +11,14 @@ from pathlib import Path
 
 from ssbench.base import children, interruption
 from ssbench.base.errors import ClusterError
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 
 #: Seconds that a server may take until it listens; 2 are usual on an idle machine.
-START_TIMEOUT = 60.0
+START_TIMEOUT_SECONDS = 60.0
 _TAIL_LINES = 15
 
 #: Seconds between two looks at whether to wait on.
-_TICK = 0.1
+_TICK_SECONDS = 0.1
 
 
 class PortTakenError(Exception):
@@ -41,12 +41,12 @@ class ServerProcess:
     @property
     def pid(self) -> int | None:
         """Process id, None when it does not run."""
-        with interruption.held():
+        with interruption.hold_signals():
             return self._process.pid if self._process and self._process.poll() is None else None
 
     def start(self) -> None:
         """Start it if it does not run, and wait until it listens; see :meth:`launch`, :meth:`wait_ready`."""
-        with interruption.held():
+        with interruption.hold_signals():
             if self.pid is None:
                 self.launch()
                 self.wait_ready()
@@ -58,13 +58,13 @@ class ServerProcess:
         """
         self.log.parent.mkdir(exist_ok=True)
         environment = {
-            **children.environment(),
+            **children.make_child_environment(),
             "PYTHONUNBUFFERED": "1",
             # All its addresses are numbers; importing what resolves names takes a quarter of the start.
             "EVENTLET_NO_GREENDNS": "yes",
         }
-        program = children.command("ssbench.local_swift._serve", "-W", "ignore")
-        with interruption.held(), self.log.open("ab") as log:
+        program = children.make_python_command("ssbench.local_swift._serve", "-W", "ignore")
+        with interruption.hold_signals(), self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
                 [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],
                 stdin=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ class ServerProcess:
                 start_new_session=True,
             )
 
-    def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
+    def wait_ready(self, timeout: float = START_TIMEOUT_SECONDS) -> None:
         """Wait until it listens.
 
         Raises PortTakenError, ClusterError with the tail of its log when it ended or took longer than
@@ -86,17 +86,17 @@ class ServerProcess:
         pipe = self._process.stdout
         deadline = time.monotonic() + timeout
         said = b""
-        with interruption.held(), selectors.DefaultSelector() as selector:
+        with interruption.hold_signals(), selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
-                interruption.check()
+                interruption.raise_if_interrupted()
                 left = deadline - time.monotonic()
-                if not selector.select(max(0.0, min(_TICK, left))):
+                if not selector.select(max(0.0, min(_TICK_SECONDS, left))):
                     if left > 0:
                         continue
                     self.kill()
                     raise ClusterError(
-                        f"the local Swift's {self.name} server was not ready in {duration(timeout)}"
+                        f"the local Swift's {self.name} server was not ready in {format_duration(timeout)}"
                         f"{self.tail()}"
                     )
                 block = os.read(pipe.fileno(), 4096)
@@ -121,7 +121,7 @@ class ServerProcess:
         """End it at once, running or stopped; its port then refuses connections."""
         if self._process is None:
             return
-        with interruption.held():
+        with interruption.hold_signals():
             self._process.kill()
             self._process.wait()
             if self._process.stdout:
@@ -142,6 +142,6 @@ class ServerProcess:
         self._send(signal.SIGCONT)
 
     def _send(self, number: signal.Signals) -> None:
-        with interruption.held():
+        with interruption.hold_signals():
             if self._process:
                 self._process.send_signal(number)

@@ -12,26 +12,26 @@ from collections.abc import Callable
 from threading import Condition, Thread
 
 from ssbench.base import interruption
-from ssbench.base.printable import printable
+from ssbench.base.printable import make_printable
 
 _log = logging.getLogger(__name__)
 
 #: Seconds that deliveries have at the end of the program, and those that they have after a line has said what
 #: is waited for, unless they failed before.
-_SAY_AFTER, _LAST_SECONDS = 2.0, 10.0
+_SAY_AFTER_SECONDS, _LAST_SECONDS = 2.0, 10.0
 
 #: Seconds between two looks at whether to wait on.
-_TICK = 0.1
+_TICK_SECONDS = 0.1
 
 #: Two deliveries that are asked for within so many seconds are one.
-_SOON = 1.0
+_MERGE_SECONDS = 1.0
 
 
 class DeliveryError(Exception):
     """A server has not taken the metrics; the text says why."""
 
 
-class Courier:
+class MetricsSender:
     """A context manager that delivers metrics to ``url``; messages name the ``option`` that asked for it.
 
     ``deliver`` takes what is counted now and raises DeliveryError; it may take its time. ``give_up`` is
@@ -63,7 +63,7 @@ class Courier:
         self._thread = Thread(target=self._work, name=option, daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> Courier:
+    def __enter__(self) -> MetricsSender:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
@@ -87,10 +87,10 @@ class Courier:
         """Deliver what is counted now. Where a delivery still waits to be made, this one replaces it."""
         now = time.monotonic()
         with self._has_changed:
-            if self._waiting and now - self._waits_since > _SOON:
+            if self._waiting and now - self._waits_since > _MERGE_SECONDS:
                 self.lost += 1
                 self.reason = "the server is too slow"
-            if not self._waiting or now - self._waits_since > _SOON:
+            if not self._waiting or now - self._waits_since > _MERGE_SECONDS:
                 self.asked += 1
                 self._waits_since = now
             self._waiting = True
@@ -108,9 +108,9 @@ class Courier:
                 self._deliver()
                 failure = ""
             except DeliveryError as error:
-                failure = printable(str(error))
+                failure = make_printable(str(error))
             except Exception as error:  # noqa: BLE001 - of a library; the run continues whatever it is
-                failure = printable(f"{type(error).__name__}: {error}")
+                failure = make_printable(f"{type(error).__name__}: {error}")
             with self._has_changed:
                 self._under_way = False
                 first = bool(failure) and not self.lost
@@ -124,7 +124,7 @@ class Courier:
                 _log.warning("%s: %s: %s%s", self._option, self._url, failure, again)
 
     def _wait(self) -> None:
-        self._join(_SAY_AFTER)
+        self._join(_SAY_AFTER_SECONDS)
         if self._thread.is_alive() and not self._failing and not self._trouble():
             _log.info("Waiting for %s to take the metrics, for %g s at most", self._url, _LAST_SECONDS)
             self._join(_LAST_SECONDS)
@@ -132,8 +132,8 @@ class Courier:
     def _join(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while self._thread.is_alive() and (left := end - time.monotonic()) > 0:
-            interruption.check()
-            self._thread.join(min(_TICK, left))
+            interruption.raise_if_interrupted()
+            self._thread.join(min(_TICK_SECONDS, left))
 
     def _say(self) -> None:
         with self._has_changed:
@@ -141,7 +141,7 @@ class Courier:
             lost = self.lost + open_
             if not lost or (self._said and self.asked == 1):
                 return
-            reason = printable(self._trouble() or "no answer in time") if open_ else self.reason
+            reason = make_printable(self._trouble() or "no answer in time") if open_ else self.reason
             last = (
                 "the last one too, so the server does not know how the run ended"
                 if open_ or self._failing

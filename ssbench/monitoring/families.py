@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench.base.version import __version__
-from ssbench.document.figures import COUNTED, Figure
-from ssbench.monitoring.sums import Counting, Histogram, Key, Sums
+from ssbench.document.figures import COUNTED_FIGURES, Figure
+from ssbench.monitoring.sums import CountingSink, LatencyHistogram, MetricSums, SampleKey
 from ssbench.results.description import WorkerFacts
 
 #: Of more workers than this only the greatest values are reported, as those of the worker "busiest".
-MOST_WORKERS = 200
-BUSIEST = "busiest"
+MAX_LISTED_WORKERS = 200
+BUSIEST_WORKER = "busiest"
 
 
-class Kind(Enum):
+class MetricKind(Enum):
     """What is done with the values of a metric: counters and histograms grow, gauges are measured."""
 
     COUNTER = "counter"
@@ -30,7 +30,7 @@ class Kind(Enum):
     HISTOGRAM = "histogram"
 
 
-class Unit(Enum):
+class MetricUnit(Enum):
     """A unit by its code in UCUM, and the end of Prometheus' names with it."""
 
     NONE = ("", "")
@@ -49,19 +49,19 @@ class Unit(Enum):
         return self.value[1]
 
 
-Samples = Iterable[tuple[Key, float | Histogram]]
+MetricSamples = Iterable[tuple[SampleKey, float | LatencyHistogram]]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class MetricDefinition:
     """A row of the table; ``samples`` finds a value for each combination of ``labels`` that there is."""
 
     key: str
-    kind: Kind
-    unit: Unit
+    kind: MetricKind
+    unit: MetricUnit
     text: str
     labels: tuple[str, ...]
-    samples: Callable[[Sums], Samples]
+    samples: Callable[[MetricSums], MetricSamples]
 
     @property
     def dotted(self) -> str:
@@ -74,14 +74,14 @@ class Metric:
         return f"ssbench_{self.key.replace('.', '_')}{self.unit.suffix}"
 
 
-_BY = ("operation", "size_class")
-_OF_WORKER = ("worker", "host")
+_OPERATION_LABELS = ("operation", "size_class")
+_WORKER_LABELS = ("worker", "host")
 
 
-def _one(value: Callable[[Sums], float | None]) -> Callable[[Sums], Samples]:
+def _sample_one(value: Callable[[MetricSums], float | None]) -> Callable[[MetricSums], MetricSamples]:
     """Return the samples of a metric without labels; one that is not known is left out."""
 
-    def found(sums: Sums) -> Iterator[tuple[Key, float]]:
+    def found(sums: MetricSums) -> Iterator[tuple[SampleKey, float]]:
         each = value(sums)
         if each is not None:
             yield (), each
@@ -89,13 +89,13 @@ def _one(value: Callable[[Sums], float | None]) -> Callable[[Sums], Samples]:
     return found
 
 
-def _of_workers(value: Callable[[WorkerFacts], float | None]) -> Callable[[Sums], Samples]:
+def _sample_workers(value: Callable[[WorkerFacts], float | None]) -> Callable[[MetricSums], MetricSamples]:
     """Return a sample for each worker, NaN where it is not known yet."""
 
-    def found(sums: Sums) -> Iterator[tuple[Key, float]]:
+    def found(sums: MetricSums) -> Iterator[tuple[SampleKey, float]]:
         values = [value(worker) for worker in sums.facts]
-        if len(values) > MOST_WORKERS:
-            yield (BUSIEST, ""), max((each for each in values if each is not None), default=math.nan)
+        if len(values) > MAX_LISTED_WORKERS:
+            yield (BUSIEST_WORKER, ""), max((each for each in values if each is not None), default=math.nan)
             return
         for worker, each in zip(sums.facts, values, strict=True):
             yield (str(worker.worker_id), worker.host), math.nan if each is None else each
@@ -103,139 +103,151 @@ def _of_workers(value: Callable[[WorkerFacts], float | None]) -> Callable[[Sums]
     return found
 
 
-def _of_master(value: str) -> Callable[[Sums], Samples]:
-    return _one(lambda sums: math.nan if sums.master is None else (getattr(sums.master, value) or 0.0))
+def _sample_master(value: str) -> Callable[[MetricSums], MetricSamples]:
+    return _sample_one(lambda sums: math.nan if sums.master is None else (getattr(sums.master, value) or 0.0))
 
 
-_COUNTER, _GAUGE, _HISTOGRAM = Kind
+_COUNTER, _GAUGE, _HISTOGRAM = MetricKind
 
 
-def _counter(figure: Figure) -> Metric:
+def _counter_metric(figure: Figure) -> MetricDefinition:
     """Return the metric of a counter of results."""
-    return Metric(
+    return MetricDefinition(
         figure.key,
         _COUNTER,
-        Unit.NONE,
+        MetricUnit.NONE,
         f"{figure.meaning}.",
-        _BY,
+        _OPERATION_LABELS,
         lambda sums: sums.counted[figure.key].items(),
     )
 
 
 METRICS = (
-    Metric(
+    MetricDefinition(
         "operations",
         _COUNTER,
-        Unit.NONE,
+        MetricUnit.NONE,
         "Successful operations.",
-        _BY,
+        _OPERATION_LABELS,
         lambda sums: sums.operations.items(),
     ),
-    Metric(
+    MetricDefinition(
         "errors",
         _COUNTER,
-        Unit.NONE,
+        MetricUnit.NONE,
         "Failed operations.",
-        (*_BY, "cause"),
+        (*_OPERATION_LABELS, "cause"),
         lambda sums: sums.errors.items(),
     ),
-    *map(_counter, COUNTED.values()),
-    Metric(
+    *map(_counter_metric, COUNTED_FIGURES.values()),
+    MetricDefinition(
         "moved",
         _COUNTER,
-        Unit.BYTES,
+        MetricUnit.BYTES,
         "Bytes of body that successes moved.",
-        _BY,
+        _OPERATION_LABELS,
         lambda sums: sums.moved.items(),
     ),
-    Metric(
+    MetricDefinition(
         "latency",
         _HISTOGRAM,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "Latency to the last byte.",
-        _BY,
+        _OPERATION_LABELS,
         lambda sums: sums.last_byte.items(),
     ),
-    Metric(
+    MetricDefinition(
         "first_byte_latency",
         _HISTOGRAM,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "Latency to the first byte.",
-        _BY,
+        _OPERATION_LABELS,
         lambda sums: sums.first_byte.items(),
     ),
-    Metric(
+    MetricDefinition(
         "in_flight",
         _GAUGE,
-        Unit.NONE,
+        MetricUnit.NONE,
         "Operations in flight, or users busy: the mean of the last 5 s over operations that have ended.",
         (),
-        _one(lambda sums: sums.in_flight),
+        _sample_one(lambda sums: sums.in_flight),
     ),
-    Metric("users", _GAUGE, Unit.NONE, "Operations in flight at most.", (), _one(lambda sums: sums.users)),
-    Metric(
-        "workers", _GAUGE, Unit.NONE, "Workers that can get jobs.", (), _one(lambda sums: sums.workers[0])
+    MetricDefinition(
+        "users",
+        _GAUGE,
+        MetricUnit.NONE,
+        "Operations in flight at most.",
+        (),
+        _sample_one(lambda sums: sums.users),
     ),
-    Metric(
+    MetricDefinition(
+        "workers",
+        _GAUGE,
+        MetricUnit.NONE,
+        "Workers that can get jobs.",
+        (),
+        _sample_one(lambda sums: sums.workers[0]),
+    ),
+    MetricDefinition(
         "workers_expected",
         _GAUGE,
-        Unit.NONE,
+        MetricUnit.NONE,
         "Workers that were asked for.",
         (),
-        _one(lambda sums: sums.workers[1]),
+        _sample_one(lambda sums: sums.workers[1]),
     ),
-    Metric(
+    MetricDefinition(
         "worker.cpu",
         _GAUGE,
-        Unit.SHARE,
+        MetricUnit.SHARE,
         "Share of one core that a worker has used since the benchmark began.",
-        _OF_WORKER,
-        _of_workers(lambda worker: worker.cpu_share),
+        _WORKER_LABELS,
+        _sample_workers(lambda worker: worker.cpu_share),
     ),
-    Metric(
+    MetricDefinition(
         "worker.lag",
         _GAUGE,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "How late the event loop of a worker has been, 99th percentile since the benchmark began.",
-        _OF_WORKER,
-        _of_workers(lambda worker: worker.lag_p99),
+        _WORKER_LABELS,
+        _sample_workers(lambda worker: worker.lag_p99),
     ),
-    Metric(
+    MetricDefinition(
         "master.cpu",
         _GAUGE,
-        Unit.SHARE,
+        MetricUnit.SHARE,
         "Share of one core that the master has used since the benchmark began.",
         (),
-        _of_master("cpu_share"),
+        _sample_master("cpu_share"),
     ),
-    Metric(
+    MetricDefinition(
         "master.lag",
         _GAUGE,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "How late the loop of the master has been at most since the benchmark began.",
         (),
-        _of_master("lag_max"),
+        _sample_master("lag_max"),
     ),
-    Metric(
+    MetricDefinition(
         "run_start_timestamp",
         _GAUGE,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "When the benchmark began.",
         (),
-        _one(lambda sums: sums.started),
+        _sample_one(lambda sums: sums.started),
     ),
-    Metric(
+    MetricDefinition(
         "run_end_timestamp",
         _GAUGE,
-        Unit.SECONDS,
+        MetricUnit.SECONDS,
         "When the benchmark ended.",
         (),
-        _one(lambda sums: sums.ended),
+        _sample_one(lambda sums: sums.ended),
     ),
 )
 
 
-def facts(counting: Counting) -> dict[str, str]:
+def describe_run(counting: CountingSink) -> dict[str, str]:
     """Return what is known of the run in words; ``run`` is the name of its stat file."""
     return {
         "version": __version__,

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import ResultBlock, join
+from ssbench.results.block import ResultBlock, join_blocks
 from ssbench.results.description import RunSummary
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Seconds between two moments at which what was gathered is counted.
-_GATHER_SECONDS = 0.5
+_BATCH_SECONDS = 0.5
 
 #: Seconds between two looks at the load generator, which of thousands of workers take their time.
 _LOOK_SECONDS = 5.0
@@ -26,11 +26,11 @@ _LOOK_SECONDS = 5.0
 _IN_FLIGHT_SECONDS = 5.0
 
 #: Causes come from workers: from this many on, new ones are called "other".
-_MOST_CAUSES = 50
+_MAX_CAUSES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunMonitor:
     """Where to ask about a run that is under way.
 
     ``workers`` returns how many workers can get jobs, and how many are expected; ``so_far`` the stat file
@@ -41,7 +41,7 @@ class Source:
     so_far: Callable[[], tuple[Path, RunSummary] | None] = lambda: None
 
 
-class Gathering(ABC):
+class BatchingSink(ABC):
     """A :class:`~ssbench.results.Sink` that passes results on, half a second of them together.
 
     ``summary`` is what was last known of the workers and the master, ``path`` the stat file (None before
@@ -49,7 +49,7 @@ class Gathering(ABC):
     those that have ended.
     """
 
-    def __init__(self, scenario: Scenario, source: Source) -> None:
+    def __init__(self, scenario: Scenario, source: RunMonitor) -> None:
         self.scenario = scenario
         self.source = source
         self.path: Path | None = None
@@ -74,7 +74,7 @@ class Gathering(ABC):
             self.begun()
         elif now < self._next:
             return
-        self._next = now + _GATHER_SECONDS
+        self._next = now + _BATCH_SECONDS
         if now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
             self._look()
@@ -98,7 +98,7 @@ class Gathering(ABC):
 
     def _gathered(self) -> ResultBlock | None:
         blocks, self._blocks = self._blocks, []
-        return join(blocks) if blocks else None
+        return join_blocks(blocks) if blocks else None
 
     def _count_in_flight(self, block: ResultBlock | None, now: float) -> None:
         # Of failures it may not be known when they were sent.
@@ -125,7 +125,7 @@ class Gathering(ABC):
 
     def cause(self, name: str) -> str:
         """Return the name of a cause, or "other" where there are too many different ones."""
-        if name not in self._causes and len(self._causes) >= _MOST_CAUSES:
+        if name not in self._causes and len(self._causes) >= _MAX_CAUSES:
             return "other"
         self._causes.add(name)
         return name
@@ -135,7 +135,9 @@ class Gathering(ABC):
         return self.scenario.size_classes[index].name
 
 
-def groups(block: ResultBlock, first: str, second: str) -> Iterator[tuple[int, int, npt.NDArray[np.intp]]]:
+def group_by_fields(
+    block: ResultBlock, first: str, second: str
+) -> Iterator[tuple[int, int, npt.NDArray[np.intp]]]:
     """Yield the values that two fields have together, and the rows of each."""
     columns = [np.asarray(getattr(block, field), np.int64) for field in (first, second)]
     lowest = [int(column.min()) for column in columns]
@@ -150,7 +152,7 @@ def groups(block: ResultBlock, first: str, second: str) -> Iterator[tuple[int, i
         yield int(columns[0][rows[0]]), int(columns[1][rows[0]]), rows
 
 
-def operation_name(code: int) -> str:
+def format_operation_name(code: int) -> str:
     """Return what reports call an operation."""
     operation = OPERATIONS.get(code)
     return operation.name if operation else str(code)

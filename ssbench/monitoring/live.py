@@ -9,29 +9,29 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ssbench.base.errors import StatFileError
-from ssbench.comparison.earlier import compare_with
-from ssbench.comparison.entry import Entry
-from ssbench.comparison.run import document
+from ssbench.comparison.earlier import compare_with_earlier
+from ssbench.comparison.entry import ArchiveEntry
+from ssbench.comparison.run import make_sided_run_document
 from ssbench.document.elements import Document, Note, Tone, Verdict
-from ssbench.monitoring.messages import Message
+from ssbench.monitoring.messages import PageMessage
 from ssbench.reports import products
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import so_far
+from ssbench.reports.verdict import make_verdict_so_far
 from ssbench.results.description import RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.reading import DamageError
-from ssbench.statistics.following import Counting
+from ssbench.statistics.following import FollowedStatistics
 from ssbench.statistics.summary import summarize
 
 #: What the page says until the first benchmark begins.
-WAITING = Document(
+WAITING_DOCUMENT = Document(
     "ssbench",
     [Note("Workers are waited for, containers are made, initial objects are uploaded. This page follows.")],
     Verdict(Tone.OPEN, "The benchmark has not begun yet"),
 )
 
 
-class Live:
+class LiveDocument:
     """Follows the stat files of runs, one after another.
 
     ``ended`` is whether the run of :meth:`tell` has ended, and that :meth:`look` has returned all of it.
@@ -40,8 +40,8 @@ class Live:
 
     def __init__(self) -> None:
         self.ended = False
-        self.earlier: Sequence[Entry] | None = None
-        self._counting: Counting | None = None
+        self.earlier: Sequence[ArchiveEntry] | None = None
+        self._counting: FollowedStatistics | None = None
         self._so_far: RunSummary | None = None
         self._broken = False
 
@@ -50,12 +50,12 @@ class Live:
         """Whether there is a run to follow."""
         return self._counting is not None
 
-    def tell(self, message: Message) -> None:
+    def tell(self, message: PageMessage) -> None:
         """Take note of what the master says; another file is another run."""
         if self._counting is None or self._counting.path != message.file:
             if self._counting is not None:
                 self._counting.close()
-            self._counting = Counting(message.file, products.GROUPS, over_time=True)
+            self._counting = FollowedStatistics(message.file, products.PAGE_GROUPS, over_time=True)
             self._broken, self.ended = False, False
         self._so_far = message.so_far
 
@@ -63,7 +63,7 @@ class Live:
         """Count what is new, and return the document."""
         counting = self._counting
         if counting is None:
-            return WAITING
+            return WAITING_DOCUMENT
         if not self._broken:
             try:
                 while counting.some():
@@ -75,25 +75,29 @@ class Live:
             return self._whole(counting.path)
         numbers = counting.statistics(self._so_far)
         if numbers is None:
-            return WAITING
+            return WAITING_DOCUMENT
         if not counting.ended:
-            return replace(document(numbers, self._options), verdict=so_far(numbers, self._options))
+            return replace(
+                make_sided_run_document(numbers, self._options),
+                verdict=make_verdict_so_far(numbers, self._options),
+            )
         self.ended = True
-        return document(numbers, self._options)
+        return make_sided_run_document(numbers, self._options)
 
     @property
     def _options(self) -> ReportOptions:
         if self._counting is None:
             return ReportOptions()
-        return ReportOptions(compare_sides=partial(compare_with, self.earlier, self._counting.path))
+        return ReportOptions(compare_sides=partial(compare_with_earlier, self.earlier, self._counting.path))
 
     def without_end(self) -> Document | None:
         """Return the document of a run whose end never came; None where no report can be made of it."""
         if self._counting is None:
             return None
         try:
-            return document(
-                summarize(open_results(self._counting.path), products.GROUPS, over_time=True), self._options
+            return make_sided_run_document(
+                summarize(open_results(self._counting.path), products.PAGE_GROUPS, over_time=True),
+                self._options,
             )
         except StatFileError:
             return None
@@ -102,9 +106,9 @@ class Live:
         """Return the document of a file that is complete, read from its beginning."""
         try:
             results = open_results(path)
-            numbers = summarize(results, products.GROUPS, over_time=True)
+            numbers = summarize(results, products.PAGE_GROUPS, over_time=True)
         except StatFileError:
-            return WAITING
+            return WAITING_DOCUMENT
         self.ended = numbers.complete
-        made = document(numbers, self._options)
-        return made if self.ended else replace(made, verdict=so_far(numbers, self._options))
+        made = make_sided_run_document(numbers, self._options)
+        return made if self.ended else replace(made, verdict=make_verdict_so_far(numbers, self._options))

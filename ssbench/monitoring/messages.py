@@ -10,14 +10,14 @@ import msgspec
 from ssbench.results.description import RunSummary
 
 
-class Message(msgspec.Struct, frozen=True):
+class PageMessage(msgspec.Struct, frozen=True):
     """The stat file that is written, as bytes of its name, and what only the master knows of the run."""
 
     path: bytes
     so_far: RunSummary
 
     @classmethod
-    def of(cls, path: Path, so_far: RunSummary) -> Message:
+    def of(cls, path: Path, so_far: RunSummary) -> PageMessage:
         """Make one."""
         return cls(os.fsencode(path), so_far)
 
@@ -27,11 +27,11 @@ class Message(msgspec.Struct, frozen=True):
         return Path(os.fsdecode(self.path))
 
 
-def encode(message: Message) -> str:
+def encode_message(message: PageMessage) -> str:
     """Return a line."""
     return msgspec.json.encode(message).decode() + "\n"
 
 
-def decode(line: bytes) -> Message:
+def decode_message(line: bytes) -> PageMessage:
     """Return the message of a line."""
-    return msgspec.json.decode(line, type=Message)
+    return msgspec.json.decode(line, type=PageMessage)

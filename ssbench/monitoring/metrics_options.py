@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError
-from ssbench.cli.options import port
+from ssbench.cli.options import port_number
 
 if TYPE_CHECKING:
-    from ssbench.monitoring.gathering import Source
+    from ssbench.monitoring.gathering import RunMonitor
     from ssbench.results.sink import Sink
     from ssbench.run import Bench
     from ssbench.scenario.model import Scenario
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _STATSD_PORT = 8125
-_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:/@\s\[\]]+))(?::([^:/]*))?\Z")
+_ADDRESS_PATTERN = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:/@\s\[\]]+))(?::([^:/]*))?\Z")
 
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -32,51 +32,51 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     group.add_argument(
         "--metrics-port",
         metavar="[ADDRESS:]PORT",
-        type=listen,
+        type=parse_listen_address,
         help="serve counters and histograms for Prometheus at this port while the program runs; other hosts"
         " reach it only where an address is given, such as 0.0.0.0:9102 for all (default: none)",
     )
     group.add_argument(
         "--statsd",
         metavar="HOST[:PORT]",
-        type=_server,
+        type=_parse_server,
         help=f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given"
         " (default: none)",
     )
     group.add_argument(
         "--metrics-push",
         metavar="URL",
-        type=_url("http://10.0.0.4:9091"),
+        type=_make_url_parser("http://10.0.0.4:9091"),
         help="push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
         " for where nothing can scrape this host (default: none)",
     )
     group.add_argument(
         "--otlp",
         metavar="URL",
-        type=_url("http://10.0.0.4:4318"),
+        type=_make_url_parser("http://10.0.0.4:4318"),
         help="send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
         " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
     )
 
 
-def listen(text: str) -> tuple[str, int]:
+def parse_listen_address(text: str) -> tuple[str, int]:
     """Read ``[ADDRESS:]PORT``; raises what argparse turns into a line."""
     if text.isdigit():
-        return "127.0.0.1", port(text)
-    found = _ADDRESS.match(text)
+        return "127.0.0.1", port_number(text)
+    found = _ADDRESS_PATTERN.match(text)
     if found is None or not found[3]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port or ADDRESS:PORT, such as 127.0.0.1:8080")
-    return found[1] or found[2], port(found[3])
+    return found[1] or found[2], port_number(found[3])
 
 
-def _server(text: str) -> tuple[str, int]:
-    found = _ADDRESS.match(text)
+def _parse_server(text: str) -> tuple[str, int]:
+    found = _ADDRESS_PATTERN.match(text)
     if found is None or found[3] == "":
         raise argparse.ArgumentTypeError(f"{text!r} is not a host or HOST:PORT, such as 10.0.0.4:8125")
-    return found[1] or found[2], port(found[3]) if found[3] else _STATSD_PORT
+    return found[1] or found[2], port_number(found[3]) if found[3] else _STATSD_PORT
 
 
-def _url(example: str) -> Callable[[str], str]:
+def _make_url_parser(example: str) -> Callable[[str], str]:
     """Return what reads a URL of http or https, and names ``example`` where a text is none."""
 
     def read(text: str) -> str:
@@ -94,14 +94,14 @@ def _url(example: str) -> Callable[[str], str]:
     return read
 
 
-def companion(arguments: argparse.Namespace) -> AbstractContextManager[_Metrics | None]:
+def companion(arguments: argparse.Namespace) -> AbstractContextManager[_MetricsCompanion | None]:
     """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
     asked = arguments.metrics_port or arguments.metrics_push or arguments.otlp or arguments.statsd
-    return nullcontext(_Metrics(arguments) if asked else None)
+    return nullcontext(_MetricsCompanion(arguments) if asked else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Metrics:
+class _MetricsCompanion:
     """A :class:`~ssbench.run.companions.Companion` that begins anew with each run."""
 
     arguments: argparse.Namespace
@@ -112,14 +112,14 @@ class _Metrics:
     def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
         """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
         # Only here: a run without them does without HTTP.
-        from ssbench.monitoring.gathering import Source
+        from ssbench.monitoring.gathering import RunMonitor
 
         arguments = self.arguments
         with ExitStack() as stack:
             made: list[Sink] = []
-            source = Source(bench.workers, bench.so_far)
+            source = RunMonitor(bench.workers, bench.so_far)
             if arguments.metrics_port or arguments.metrics_push or arguments.otlp:
-                made.append(_counting(arguments, scenario, source, stack))
+                made.append(_open_counting_sink(arguments, scenario, source, stack))
             if arguments.statsd:
                 from ssbench.monitoring.statsd_sender import StatsdSender
 
@@ -127,11 +127,13 @@ class _Metrics:
             yield made
 
 
-def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source, stack: ExitStack) -> Sink:
+def _open_counting_sink(
+    arguments: argparse.Namespace, scenario: Scenario, source: RunMonitor, stack: ExitStack
+) -> Sink:
     """Return what counts results for all who show or deliver the sums."""
-    from ssbench.monitoring.sums import Counting
+    from ssbench.monitoring.sums import CountingSink
 
-    counting = Counting(scenario, source, arguments.label)
+    counting = CountingSink(scenario, source, arguments.label)
     if arguments.metrics_port:
         from ssbench.monitoring.prometheus import PrometheusExporter
 
@@ -140,7 +142,7 @@ def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source,
     if arguments.metrics_push:
         from ssbench.monitoring import prometheus
 
-        stack.enter_context(prometheus.pushing(counting, arguments.metrics_push))
+        stack.enter_context(prometheus.make_push_sender(counting, arguments.metrics_push))
     if arguments.otlp:
         try:
             from ssbench.monitoring import otlp
@@ -149,5 +151,5 @@ def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source,
                 f"--otlp needs a package that is missing ({error.name}):"
                 " pip install opentelemetry-exporter-otlp-proto-http"
             ) from None
-        stack.enter_context(otlp.courier(counting, arguments.otlp))
+        stack.enter_context(otlp.make_otlp_sender(counting, arguments.otlp))
     return counting

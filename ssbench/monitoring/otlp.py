@@ -35,39 +35,39 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from ssbench.base.version import __version__
 from ssbench.monitoring import families
-from ssbench.monitoring.courier import Courier, DeliveryError
-from ssbench.monitoring.families import METRICS, Kind
-from ssbench.monitoring.sums import BUCKETS, Counting, Histogram
+from ssbench.monitoring.courier import DeliveryError, MetricsSender
+from ssbench.monitoring.families import METRICS, MetricKind
+from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink, LatencyHistogram
 
 #: Seconds between two deliveries.
-EVERY = 5.0
+DELIVERY_SECONDS = 5.0
 
 #: The path of metrics below a collector's address, by the specification of OTLP.
-_PATH = "/v1/metrics"
+_METRICS_PATH = "/v1/metrics"
 
 #: Variables that say how many seconds a delivery may take.
-_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT")
+_TIMEOUT_VARIABLES = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT")
 
 #: Variables that name code of the user's which makes the HTTP session.
-_SESSIONS = (
+_SESSION_VARIABLES = (
     "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
     "OTEL_PYTHON_EXPORTER_OTLP_HTTP_METRICS_CREDENTIAL_PROVIDER",
 )
 
 #: Bytes of an answer; a collector's has a sentence at most.
-_MOST_BYTES = 65_536
+_MAX_ANSWER_BYTES = 65_536
 
 #: Counts are those since the beginning.
-_CUMULATIVE = AggregationTemporality.CUMULATIVE
+_CUMULATIVE_COUNTS = AggregationTemporality.CUMULATIVE
 
 
-def courier(counting: Counting, url: str) -> Courier:
-    """Return what delivers all metrics to a collector each :data:`EVERY` seconds, and at the end of a run."""
-    reasons = _Reasons()
-    url = url.rstrip("/").removesuffix(_PATH) + _PATH
+def make_otlp_sender(counting: CountingSink, url: str) -> MetricsSender:
+    """Return what delivers all metrics to a collector each :data:`DELIVERY_SECONDS` seconds, and at the end of a run."""
+    reasons = _FailureReasons()
+    url = url.rstrip("/").removesuffix(_METRICS_PATH) + _METRICS_PATH
     # It tries again by itself until then, and the next delivery has all counts anyway.
-    seconds = None if any(name in os.environ for name in _TIMEOUTS) else EVERY
-    session = None if any(name in os.environ for name in _SESSIONS) else _BoundedSession()
+    seconds = None if any(name in os.environ for name in _TIMEOUT_VARIABLES) else DELIVERY_SECONDS
+    session = None if any(name in os.environ for name in _SESSION_VARIABLES) else _BoundedSession()
     exporter = OTLPMetricExporter(endpoint=url, timeout=seconds, session=session)
     resource = Resource.create(
         {
@@ -80,11 +80,16 @@ def courier(counting: Counting, url: str) -> Courier:
 
     def export() -> None:
         reasons.of_this = ""
-        if exporter.export(_data(counting, resource)) is not MetricExportResult.SUCCESS:
+        if exporter.export(_make_metrics_data(counting, resource)) is not MetricExportResult.SUCCESS:
             raise DeliveryError(reasons.of_this or "it was not taken")
 
-    made = Courier(
-        "--otlp", url, export, give_up=exporter.shutdown, trouble=lambda: reasons.of_this, every=EVERY
+    made = MetricsSender(
+        "--otlp",
+        url,
+        export,
+        give_up=exporter.shutdown,
+        trouble=lambda: reasons.of_this,
+        every=DELIVERY_SECONDS,
     )
     counting.on_counted.append(made.counted)
     counting.on_ended.append(made.send)
@@ -98,15 +103,15 @@ class _BoundedSession(requests.Session):
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         answer = super().send(request, **{**options, "stream": True, "allow_redirects": False})
         try:
-            content = answer.raw.read(_MOST_BYTES + 1, decode_content=True)
+            content = answer.raw.read(_MAX_ANSWER_BYTES + 1, decode_content=True)
         except urllib3.exceptions.HTTPError as error:
             raise requests.ConnectionError(str(error)) from error
         finally:
-            if 300 <= answer.status_code < 400 or answer.raw.tell() > _MOST_BYTES:
+            if 300 <= answer.status_code < 400 or answer.raw.tell() > _MAX_ANSWER_BYTES:
                 answer.close()
         # What is raised is logged by the exporter, as why it failed, and is not tried again.
-        if len(content) > _MOST_BYTES:
-            raise requests.RequestException(f"an answer of more than {_MOST_BYTES:,} bytes")
+        if len(content) > _MAX_ANSWER_BYTES:
+            raise requests.RequestException(f"an answer of more than {_MAX_ANSWER_BYTES:,} bytes")
         if 300 <= answer.status_code < 400:
             raise requests.RequestException(f"HTTP {answer.status_code}, which is not followed elsewhere")
         answer.raw.release_conn()
@@ -114,7 +119,7 @@ class _BoundedSession(requests.Session):
         return answer
 
 
-class _Reasons(logging.Handler):
+class _FailureReasons(logging.Handler):
     """Keeps what the exporter logs of a failure, the only place where it says why, and does not show it.
 
     ``of_this`` is the reason for which the delivery under way, or the last one, failed or is tried again.
@@ -129,49 +134,51 @@ class _Reasons(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the reason of a message: the innermost error, where there is one."""
         errors = [each for each in record.args or () if isinstance(each, BaseException)]
-        text = _innermost(errors[0]) if errors else record.getMessage()
+        text = _innermost_reason(errors[0]) if errors else record.getMessage()
         if "max retries" not in text and "Shutdown" not in text:  # which say less than the line before
             self.of_this = text
 
 
-def _innermost(error: BaseException) -> str:
+def _innermost_reason(error: BaseException) -> str:
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return getattr(error, "strerror", None) or str(error)
 
 
-def _data(counting: Counting, resource: Resource) -> MetricsData:
+def _make_metrics_data(counting: CountingSink, resource: Resource) -> MetricsData:
     """Return all metrics as they are now."""
     sums, span = counting.shown, (int(counting.began * 1e9), time.time_ns())
-    info = NumberDataPoint(families.facts(counting), *span, 1)
+    info = NumberDataPoint(families.describe_run(counting), *span, 1)
     made = [Metric("ssbench.info", "The program and its run.", "", Gauge([info]))]
     for each in METRICS:
         numbers: list[NumberDataPoint] = []
         histograms: list[HistogramDataPoint] = []
         for key, value in each.samples(sums):
             labels = dict(zip(each.labels, key, strict=True))
-            if isinstance(value, Histogram):
-                histograms.append(_histogram(labels, span, value))
+            if isinstance(value, LatencyHistogram):
+                histograms.append(_make_histogram_point(labels, span, value))
             elif not math.isnan(value):
                 numbers.append(NumberDataPoint(labels, *span, value))
         if numbers or histograms:
-            data = _DATA[each.kind](numbers, histograms)
+            data = _DATA_BY_KIND[each.kind](numbers, histograms)
             made.append(Metric(each.dotted, each.text, each.unit.code, data))
     scope = ScopeMetrics(InstrumentationScope("ssbench", __version__), made, "")
     return MetricsData([ResourceMetrics(resource, [scope], resource.schema_url)])
 
 
 #: What is made of the points of a metric.
-_DATA: dict[
-    Kind, Callable[[list[NumberDataPoint], list[HistogramDataPoint]], Gauge | Sum | HistogramData]
+_DATA_BY_KIND: dict[
+    MetricKind, Callable[[list[NumberDataPoint], list[HistogramDataPoint]], Gauge | Sum | HistogramData]
 ] = {
-    Kind.GAUGE: lambda numbers, _: Gauge(numbers),
-    Kind.COUNTER: lambda numbers, _: Sum(numbers, _CUMULATIVE, is_monotonic=True),
-    Kind.HISTOGRAM: lambda _, histograms: HistogramData(histograms, _CUMULATIVE),
+    MetricKind.GAUGE: lambda numbers, _: Gauge(numbers),
+    MetricKind.COUNTER: lambda numbers, _: Sum(numbers, _CUMULATIVE_COUNTS, is_monotonic=True),
+    MetricKind.HISTOGRAM: lambda _, histograms: HistogramData(histograms, _CUMULATIVE_COUNTS),
 }
 
 
-def _histogram(labels: dict[str, str], span: tuple[int, int], value: Histogram) -> HistogramDataPoint:
+def _make_histogram_point(
+    labels: dict[str, str], span: tuple[int, int], value: LatencyHistogram
+) -> HistogramDataPoint:
     # The least and the greatest value are optional in OTLP, and not known.
     unknown: Any = None
     return HistogramDataPoint(
@@ -180,7 +187,7 @@ def _histogram(labels: dict[str, str], span: tuple[int, int], value: Histogram) 
         count=int(value.counts.sum()),
         sum=value.total,
         bucket_counts=value.counts.tolist(),
-        explicit_bounds=BUCKETS,
+        explicit_bounds=LATENCY_BUCKETS,
         min=unknown,
         max=unknown,
     )

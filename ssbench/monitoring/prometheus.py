@@ -19,10 +19,10 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from ssbench.base.errors import UsageError
-from ssbench.base.serving import BoundedServer, listen
-from ssbench.monitoring.courier import Courier, DeliveryError
-from ssbench.monitoring.families import METRICS, Kind, Metric, facts
-from ssbench.monitoring.sums import BUCKETS, Counting, Histogram, Sums
+from ssbench.base.serving import BoundedServer, open_listening_socket
+from ssbench.monitoring.courier import DeliveryError, MetricsSender
+from ssbench.monitoring.families import METRICS, MetricDefinition, MetricKind, describe_run
+from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink, LatencyHistogram, MetricSums
 
 #: The job under which metrics are pushed.
 _PUSH_JOB = "ssbench"
@@ -37,9 +37,9 @@ class PrometheusExporter:
     Raises UsageError where it cannot listen at ``address`` and ``port`` (0: any that is free).
     """
 
-    def __init__(self, counting: Counting, address: str, port: int) -> None:
+    def __init__(self, counting: CountingSink, address: str, port: int) -> None:
         try:
-            self._server = MetricsServer(registry(counting), address, port)
+            self._server = MetricsServer(make_registry(counting), address, port)
         except OSError as error:
             raise UsageError(f"--metrics-port: cannot listen at {address}:{port}: {error.strerror}") from None
         self.port = self._server.server_port
@@ -51,48 +51,48 @@ class PrometheusExporter:
         self._server.end()
 
 
-def registry(counting: Counting) -> CollectorRegistry:
+def make_registry(counting: CountingSink) -> CollectorRegistry:
     """Return a registry of all metrics, which any thread may read."""
     made = CollectorRegistry(auto_describe=False)
-    made.register(_Families(counting))
+    made.register(_MetricsCollector(counting))
     return made
 
 
-_FAMILIES = {
-    Kind.COUNTER: CounterMetricFamily,
-    Kind.GAUGE: GaugeMetricFamily,
-    Kind.HISTOGRAM: HistogramMetricFamily,
+_FAMILY_CLASSES = {
+    MetricKind.COUNTER: CounterMetricFamily,
+    MetricKind.GAUGE: GaugeMetricFamily,
+    MetricKind.HISTOGRAM: HistogramMetricFamily,
 }
 
 
-class _Families(Collector):
+class _MetricsCollector(Collector):
     """Turns what is shown into what Prometheus reads."""
 
-    def __init__(self, counting: Counting) -> None:
+    def __init__(self, counting: CountingSink) -> None:
         self._counting = counting
 
     def collect(self) -> Iterator[Family]:
         """Yield every metric; called by the threads of the HTTP server."""
         sums = self._counting.shown
-        yield InfoMetricFamily("ssbench", "The program and its run.", value=facts(self._counting))
+        yield InfoMetricFamily("ssbench", "The program and its run.", value=describe_run(self._counting))
         for metric in METRICS:
-            yield _family(metric, sums)
+            yield _make_family(metric, sums)
 
 
-def _family(metric: Metric, sums: Sums) -> Family:
-    family: Any = _FAMILIES[metric.kind](metric.name, metric.text, labels=metric.labels)
+def _make_family(metric: MetricDefinition, sums: MetricSums) -> Family:
+    family: Any = _FAMILY_CLASSES[metric.kind](metric.name, metric.text, labels=metric.labels)
     for key, value in metric.samples(sums):
-        if isinstance(value, Histogram):
-            family.add_metric(key, _buckets(value), value.total)
+        if isinstance(value, LatencyHistogram):
+            family.add_metric(key, _cumulate_buckets(value), value.total)
         else:
             family.add_metric(key, value)
     made: Family = family
     return made
 
 
-def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+def _cumulate_buckets(histogram: LatencyHistogram) -> list[tuple[str, float]]:
     """Return the cumulative counts by the upper end, as Prometheus has them."""
-    names = [*map(repr, BUCKETS), "+Inf"]
+    names = [*map(repr, LATENCY_BUCKETS), "+Inf"]
     return list(zip(names, np.cumsum(histogram.counts).tolist(), strict=True))
 
 
@@ -100,16 +100,16 @@ class MetricsServer(BoundedServer):
     """Serves a registry at an address and a port (0: any that is free); raises OSError."""
 
     def __init__(self, registry: CollectorRegistry, address: str, port: int) -> None:
-        super().__init__(make_wsgi_app(registry), listen(address, port), "metrics")
+        super().__init__(make_wsgi_app(registry), open_listening_socket(address, port), "metrics")
 
 
-def pushing(counting: Counting, url: str) -> Courier:
+def make_push_sender(counting: CountingSink, url: str) -> MetricsSender:
     """Return what pushes all metrics when a run has ended.
 
     They replace those of the run before with the same host and label: a Pushgateway forgets nothing.
     """
     key = {"instance": socket.gethostname()} | ({"label": counting.label} if counting.label else {})
-    metrics = registry(counting)
+    metrics = make_registry(counting)
 
     def push() -> None:
         try:
@@ -121,6 +121,6 @@ def pushing(counting: Counting, url: str) -> Courier:
             reason = getattr(error, "reason", error)
             raise DeliveryError(getattr(reason, "strerror", None) or str(reason)) from None
 
-    made = Courier("--metrics-push", url, push)
+    made = MetricsSender("--metrics-push", url, push)
     counting.on_ended.append(made.send)
     return made

@@ -13,20 +13,20 @@ from typing import IO
 
 from ssbench.base import children, interruption
 from ssbench.base.errors import UsageError
-from ssbench.base.serving import listen
-from ssbench.monitoring.messages import Message, encode
+from ssbench.base.serving import open_listening_socket
+from ssbench.monitoring.messages import PageMessage, encode_message
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
-from ssbench.results.sink import SoFar
-from ssbench.run.channel import Channel
+from ssbench.results.sink import ReadSoFar
+from ssbench.run.channel import OutputChannel
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two messages.
-_EVERY = 1.0
+_MESSAGE_SECONDS = 1.0
 
 #: Seconds that the process has for the end of the page, and those after which a line says what is waited for.
-_LAST_SECONDS, _SAY_AFTER = 15.0, 2.0
+_LAST_SECONDS, _SAY_AFTER_SECONDS = 15.0, 2.0
 
 
 class LivePage:
@@ -38,15 +38,15 @@ class LivePage:
     def __init__(self, address: str, port: int, earlier: Path | None = None) -> None:
         token = secrets.token_urlsafe(16)
         try:
-            listening = listen(address, port)
+            listening = open_listening_socket(address, port)
         except OSError as error:
             raise UsageError(f"--web: cannot listen at {address}:{port}: {error.strerror}") from None
         with listening:
-            self.url = f"http://{_host(address)}:{listening.getsockname()[1]}/{token}/"
+            self.url = f"http://{_format_host(address)}:{listening.getsockname()[1]}/{token}/"
             self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [
-                    *children.command("ssbench.monitoring"),
+                    *children.make_python_command("ssbench.monitoring"),
                     str(listening.fileno()),
                     *([] if earlier is None else [str(earlier)]),
                 ],
@@ -54,12 +54,12 @@ class LivePage:
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
                 pass_fds=[listening.fileno()],
-                env=children.environment(),
+                env=children.make_child_environment(),
                 start_new_session=True,  # so that Ctrl-C is for the master alone
             )
         if self._process.stdin is None:
             raise RuntimeError("the process was started with a pipe")
-        self._channel = Channel(self._process.stdin.fileno())
+        self._channel = OutputChannel(self._process.stdin.fileno())
         self._channel.write(f"{token}\n")
         self._said = False
 
@@ -78,14 +78,14 @@ class LivePage:
                 self._process.stdin.close()
             self._errors.close()
 
-    def sink(self, so_far: SoFar) -> PageSink:
+    def sink(self, so_far: ReadSoFar) -> PageSink:
         """Return what a run is to be given."""
         return PageSink(self, so_far)
 
-    def tell(self, message: Message) -> None:
+    def tell(self, message: PageMessage) -> None:
         """Tell the process something, unless it does not listen."""
         if self._process.poll() is None:
-            self._channel.write_if_read(encode(message))
+            self._channel.write_if_read(encode_message(message))
         elif not self._said:
             self._said = True
             self._errors.seek(0)
@@ -94,10 +94,10 @@ class LivePage:
             _log.warning("The live page has ended: %s. The run continues without it", why)
 
     def _let_finish(self) -> None:
-        self._channel.finish(_SAY_AFTER)
+        self._channel.finish(_SAY_AFTER_SECONDS)
         if self._process.stdin is not None:
             self._process.stdin.close()
-        if self._ends(_SAY_AFTER):
+        if self._ends(_SAY_AFTER_SECONDS):
             return
         _log.info("Waiting for the browser to show the end of the run, for %g s at most", _LAST_SECONDS)
         if not self._ends(_LAST_SECONDS):
@@ -110,14 +110,14 @@ class LivePage:
         while self._process.poll() is None:
             if time.monotonic() >= end:
                 return False
-            interruption.sleep(0.05)
+            interruption.sleep_interruptibly(0.05)
         return True
 
 
 class PageSink:
     """A :class:`~ssbench.results.Sink` that takes no results: these are in the stat file."""
 
-    def __init__(self, page: LivePage, so_far: SoFar) -> None:
+    def __init__(self, page: LivePage, so_far: ReadSoFar) -> None:
         self._page = page
         self._so_far = so_far
         self._next = 0.0
@@ -128,7 +128,7 @@ class PageSink:
     def tick(self, now: float) -> None:
         """Tell the page about the run, once a second."""
         if now >= self._next:
-            self._next = now + _EVERY
+            self._next = now + _MESSAGE_SECONDS
             self._tell()
 
     def end(self, summary: RunSummary) -> None:
@@ -138,10 +138,10 @@ class PageSink:
     def _tell(self) -> None:
         known = self._so_far()
         if known is not None:
-            self._page.tell(Message.of(*known))
+            self._page.tell(PageMessage.of(*known))
 
 
-def _host(address: str) -> str:
+def _format_host(address: str) -> str:
     """Return the host of a URL that reaches an address."""
     if address in {"0.0.0.0", "::", ""}:  # noqa: S104 - compared with, not bound
         return socket.gethostname()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
-from ssbench.monitoring.gathering import Gathering, Source, groups
+from ssbench.monitoring.gathering import BatchingSink, RunMonitor, group_by_fields
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
 from ssbench.scenario.model import Scenario
@@ -26,21 +26,21 @@ from ssbench.scenario.operation_table import OPERATIONS
 _log = logging.getLogger(__name__)
 
 #: Timings of one name that are sent of half a second, at most.
-_MOST_TIMINGS = 200
+_MAX_TIMINGS = 200
 
 #: Bytes of a datagram: as many as go through any network in one piece.
-_MOST_BYTES = 1400
+_MAX_DATAGRAM_BYTES = 1400
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_NOT_IN_NAMES_PATTERN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class StatsdSender(Gathering):
+class StatsdSender(BatchingSink):
     """A sink that sends datagrams and never waits; a context manager, which closes the socket.
 
     Raises UsageError where the host has no address. What cannot be sent is dropped, and reported at the end.
     """
 
-    def __init__(self, scenario: Scenario, source: Source, host: str, port: int) -> None:
+    def __init__(self, scenario: Scenario, source: RunMonitor, host: str, port: int) -> None:
         super().__init__(scenario, source)
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
@@ -71,7 +71,7 @@ class StatsdSender(Gathering):
         """Send the results of half a second."""
         lines = [f"{name}:{value:.12g}|g" for name, value in self._gauges()]
         if block is not None:
-            lines += _requests(block)
+            lines += _format_requests(block)
             lines += self._errors(block)
         self._send(lines)
 
@@ -95,47 +95,47 @@ class StatsdSender(Gathering):
             self.cause(failure.cause) for failure in block.failures.values() if failure.cause is not None
         )
         for cause, times in causes.items():
-            yield f"ssbench.errors.{_NOT_IN_NAMES.sub('_', cause)[:60]}:{times}|c"
+            yield f"ssbench.errors.{_NOT_IN_NAMES_PATTERN.sub('_', cause)[:60]}:{times}|c"
 
     def _send(self, lines: list[str]) -> None:
-        for datagram, count in _datagrams(lines):
+        for datagram, count in _split_into_datagrams(lines):
             try:
                 self._socket.sendto(datagram, self._address)
             except OSError:  # no process listens there, or the queue of the socket is full
                 self._dropped += count
 
 
-def _requests(block: ResultBlock) -> Iterator[str]:
+def _format_requests(block: ResultBlock) -> Iterator[str]:
     """Yield the lines of Swift's convention for the requests of operations."""
     failed = block.failed
-    for code, status, rows in groups(block, "operation", "status"):
+    for code, status, rows in group_by_fields(block, "operation", "status"):
         operation = OPERATIONS.get(code)
         if operation is None:
             continue
         name = f"ssbench.object.{operation.method}.{max(status, 0)}"
         succeeded = rows[~failed[rows]]
-        yield from _timings(f"{name}.timing", (block.completed - block.started)[rows])
-        yield from _timings(f"{name}.first-byte.timing", block.first_byte[succeeded])
+        yield from _format_timings(f"{name}.timing", (block.completed - block.started)[rows])
+        yield from _format_timings(f"{name}.first-byte.timing", block.first_byte[succeeded])
         moved = int(np.maximum(block.size[succeeded], 0).sum())
         if moved:
             yield f"{name}.xfer:{moved}|c"
 
 
-def _timings(name: str, seconds: npt.NDArray[np.float64]) -> Iterator[str]:
+def _format_timings(name: str, seconds: npt.NDArray[np.float64]) -> Iterator[str]:
     seconds = seconds[~np.isnan(seconds)]
-    step = -(-len(seconds) // _MOST_TIMINGS) or 1
+    step = -(-len(seconds) // _MAX_TIMINGS) or 1
     sampled = f"|@{1 / step:.6g}" if step > 1 else ""
     for value in (1000 * seconds[::step]).tolist():
         yield f"{name}:{value:.3f}|ms{sampled}"
 
 
-def _datagrams(lines: list[str]) -> Iterator[tuple[bytes, int]]:
+def _split_into_datagrams(lines: list[str]) -> Iterator[tuple[bytes, int]]:
     """Yield datagrams of whole lines, and how many lines each has."""
     gathered: list[bytes] = []
     size = 0
     for line in lines:
         data = line.encode("ascii", "replace")
-        if gathered and size + len(data) + 1 > _MOST_BYTES:
+        if gathered and size + len(data) + 1 > _MAX_DATAGRAM_BYTES:
             yield b"\n".join(gathered), len(gathered)
             gathered, size = [], 0
         gathered.append(data)

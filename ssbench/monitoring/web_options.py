@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ssbench.base import children
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives
-from ssbench.monitoring.metrics_options import listen
+from ssbench.monitoring.metrics_options import parse_listen_address
 
 if TYPE_CHECKING:
     from ssbench.monitoring.sink import LivePage
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: This host alone, at any port that is free.
-_HERE = ("127.0.0.1", 0)
+_LOCAL_ADDRESS = ("127.0.0.1", 0)
 
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -35,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     parser.add_argument(
         "--web",
         nargs="?",
-        const=_HERE,
+        const=_LOCAL_ADDRESS,
         metavar="[ADDRESS:]PORT",
-        type=listen,
+        type=parse_listen_address,
         help="serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it"
         " only where an address is given (default: no page; without a value, any port of 127.0.0.1)",
     )
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _PageCompanion:
     """A :class:`~ssbench.run.companions.Companion`: one page for all runs."""
 
     page: LivePage
@@ -60,9 +60,9 @@ class _Page:
 
 
 @contextmanager
-def companion(arguments: argparse.Namespace) -> Iterator[_Page | None]:
+def companion(arguments: argparse.Namespace) -> Iterator[_PageCompanion | None]:
     """Serve the page where it was asked for; raises UsageError where that is not possible."""
-    where = arguments.web or (_HERE if arguments.web_open else None)
+    where = arguments.web or (_LOCAL_ADDRESS if arguments.web_open else None)
     if where is None:
         yield None
         return
@@ -74,25 +74,25 @@ def companion(arguments: argparse.Namespace) -> Iterator[_Page | None]:
     from ssbench.monitoring.sink import LivePage
 
     address, port = where
-    with LivePage(address, port, archives.folder(arguments) if arguments.ab else None) as page:
+    with LivePage(address, port, archives.choose_folder(arguments) if arguments.ab else None) as page:
         _log.info("Live page, for anyone who knows this URL: %s", page.url)
         if arguments.web_open:
-            _open(page.url)
-        yield _Page(page)
+            _open_browser(page.url)
+        yield _PageCompanion(page)
 
 
-def _open(url: str) -> None:
+def _open_browser(url: str) -> None:
     """Open a URL without waiting for the browser, nor letting it write on the terminal."""
     try:
         webbrowser.get()
     except webbrowser.Error:
         _log.warning("--web-open: no browser was found; open the page yourself")
         return
-    command = [*children.command("webbrowser"), "-t", url]
-    Thread(target=_run, args=(command,), name="browser", daemon=True).start()
+    command = [*children.make_python_command("webbrowser"), "-t", url]
+    Thread(target=_run_browser, args=(command,), name="browser", daemon=True).start()
 
 
-def _run(command: list[str]) -> None:
+def _run_browser(command: list[str]) -> None:
     quiet = subprocess.DEVNULL
     subprocess.run(  # noqa: S603 - Python's own module
         command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, check=False

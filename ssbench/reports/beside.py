@@ -10,7 +10,7 @@ from ssbench.document.elements import Chart, Element, Section
 from ssbench.results.observation import Observation
 from ssbench.statistics.run_statistics import RunStatistics
 
-_CLUSTER = "ssbench.cluster.report"
+_CLUSTER_MODULE = "ssbench.cluster.report"
 
 
 class ClusterReport(Protocol):
@@ -29,6 +29,6 @@ class ClusterReport(Protocol):
         """Return charts over the time of the run; none where the cluster was not observed."""
 
 
-def cluster_report() -> ClusterReport:
+def find_cluster_report() -> ClusterReport:
     """Return what makes the parts of a report that are about the cluster."""
-    return cast(ClusterReport, importlib.import_module(_CLUSTER))
+    return cast(ClusterReport, importlib.import_module(_CLUSTER_MODULE))

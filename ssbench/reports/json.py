@@ -13,52 +13,52 @@ from typing import Literal
 
 from ssbench.base import record
 from ssbench.base.version import __version__
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.reports import json_records as records
 from ssbench.reports import members
-from ssbench.reports.json_over_time import Seconds, over_time_of
-from ssbench.reports.json_run import run_of
-from ssbench.reports.key_figures import rank
+from ssbench.reports.json_over_time import SecondRecords, make_over_time_record
+from ssbench.reports.json_run import make_run_record
+from ssbench.reports.key_figures import format_rank
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import judged
+from ssbench.reports.verdict import judge_for_reports
 from ssbench.results.description import WorkerFacts
 from ssbench.results.schema import NO_WORKER
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.causes import Cause
-from ssbench.statistics.due import Censored
-from ssbench.statistics.figures import Figures, intervals, rates, without_seconds
+from ssbench.statistics.due import CensoredLatencies
+from ssbench.statistics.figures import CountedFigures, drop_seconds, estimate_rate_intervals, measure_rates
 from ssbench.statistics.groups import Groups
-from ssbench.statistics.latencies import Latencies, Slowest
-from ssbench.statistics.members import Member
+from ssbench.statistics.latencies import Latencies, SlowResult
+from ssbench.statistics.members import MemberCounts
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
-from ssbench.statistics.verdict import Verdict
+from ssbench.statistics.verdict import RunVerdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
-RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+JSON_RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 #: Where there are more workers, latencies of each have neither intervals nor a slowest operation: these take
 #: nine tenths of the time, a second for each thousand workers.
-_MOST_IN_FULL = 100
+_MAX_WORKERS_IN_FULL = 100
 
 
-def report(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+def make_run_json(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     """Yield the parts of the report as one JSON document, indented, with a line feed at its end."""
-    return record.parts(make(statistics, options))
+    return record.iterate_json(make_run_report_record(statistics, options))
 
 
-def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
+def make_run_report_record(statistics: RunStatistics, options: ReportOptions) -> records.RunReportRecord:
     """Return the records of the report."""
-    maker = _Maker(statistics, options)
-    found = judged(statistics, options)
-    return record.taken(
-        records.Report,
+    maker = _FiguresMaker(statistics, options)
+    found = judge_for_reports(statistics, options)
+    return record.make_record_from(
+        records.RunReportRecord,
         statistics,
         made_by=__version__,
-        verdict=record.taken(records.Verdict, found),
-        run=run_of(statistics),
+        verdict=record.make_record_from(records.VerdictRecord, found),
+        run=make_run_record(statistics),
         operations=list(maker.operations()),
-        requests_by_second=Seconds(statistics),
-        over_time=over_time_of(statistics.over_time),
+        requests_by_second=SecondRecords(statistics),
+        over_time=make_over_time_record(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
         stages=[_stage(stage, options) for stage in statistics.stages],
         workers=list(maker.workers()),
@@ -72,7 +72,9 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         addresses=list(maker.members(statistics.addresses, statistics.address_names)),
         sites=list(maker.sites()),
         sides=[
-            records.Side(side=side.name, operations=list(_Maker(side.numbers, options).operations()))
+            records.SideRecord(
+                side=side.name, operations=list(_FiguresMaker(side.numbers, options).operations())
+            )
             for side in statistics.sides
         ],
         groups=list(_groups(statistics, found, options)),
@@ -86,68 +88,68 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
-_RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
-    Result.PASSED: "ok",
-    Result.FAILED: "failed",
-    Result.UNDECIDED: "undecided",
+_RESULT_NAMES: dict[GateResult, Literal["ok", "failed", "undecided"]] = {
+    GateResult.PASSED: "ok",
+    GateResult.FAILED: "failed",
+    GateResult.UNDECIDED: "undecided",
 }
 
 
-def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
+def _thresholds(found: RunVerdict) -> Iterator[records.Threshold]:
     for judgment in found.judgments:
         condition = judgment.condition
-        yield record.taken(
+        yield record.make_record_from(
             records.Threshold,
             judgment,
             condition=condition.text,
             limit=condition.limit,
             unit=condition.unit.value,
-            result=_RESULTS[judgment.result],
+            result=_RESULT_NAMES[judgment.result],
         )
 
 
 def _stage(stage: RunPart, options: ReportOptions) -> records.StageFigures:
-    return record.taken(
+    return record.make_record_from(
         records.StageFigures,
         stage.numbers,
         name=stage.name,
         load=stage.plan[0],
         begins=stage.facts.begins if stage.facts else None,
         ends=stage.facts.ends if stage.facts else None,
-        operations=list(_Maker(stage.numbers, options).operations()),
+        operations=list(_FiguresMaker(stage.numbers, options).operations()),
     )
 
 
 def _groups(
-    statistics: RunStatistics, found: Verdict, options: ReportOptions
+    statistics: RunStatistics, found: RunVerdict, options: ReportOptions
 ) -> Iterator[records.GroupFigures]:
     for group, loads in zip(statistics.by_group, found.groups, strict=True):
         numbers = group.numbers
-        yield record.taken(
+        yield record.make_record_from(
             records.GroupFigures,
             numbers,
             group=group.name,
             asked=loads.asked,
             delivered=loads.delivered,
-            operations=list(_Maker(numbers, options).operations()),
+            operations=list(_FiguresMaker(numbers, options).operations()),
             stages=[_stage(stage, options) for stage in numbers.stages],
         )
 
 
-class _Maker:
+class _FiguresMaker:
     """Makes what needs percentiles and the window of the run."""
 
     def __init__(self, statistics: RunStatistics, options: ReportOptions) -> None:
         self._statistics = statistics
-        self._ranks = sorted({*RANKS, options.percentile, *options.more} - {100.0})
+        self._ranks = sorted({*JSON_RANKS, options.percentile, *options.more} - {100.0})
         self._window = statistics.course.window if statistics.course else None
         names = [str(line.size_class) for line in statistics.total.lines[1:]]
         codes = [code for (code,) in statistics.groups.by("size_class")]
         self._class_names = dict(zip(codes, names, strict=True))
 
-    def operations(self) -> Iterator[records.Operation]:
+    def operations(self) -> Iterator[records.OperationRecord]:
         for section in self._statistics.sections:
-            yield records.Operation(
+            yield records.OperationRecord(
                 operation=section.operation.name if section.operation else "all",
                 figures=self._figures(section),
                 size_classes=[
@@ -156,20 +158,20 @@ class _Maker:
                 ],
                 steps={
                     name: self._latency(each)
-                    for name, each in members.steps_of(section, self._statistics).items()
+                    for name, each in members.latencies_by_step(section, self._statistics).items()
                 },
             )
 
-    def workers(self) -> Iterator[records.Worker]:
+    def workers(self) -> Iterator[records.WorkerRecord]:
         facts = {each.worker_id: each for each in self._statistics.fleet}
-        found = _by(self._statistics.groups, "worker")
+        found = _figures_by_field(self._statistics.groups, "worker")
         numbers = sorted({*facts, *found})
-        brief = len(numbers) > _MOST_IN_FULL
+        brief = len(numbers) > _MAX_WORKERS_IN_FULL
         for worker_id in numbers:
             each = facts.get(worker_id, WorkerFacts(worker_id))
             figures = found.get(worker_id)
-            yield record.taken(
-                records.Worker,
+            yield record.make_record_from(
+                records.WorkerRecord,
                 each,
                 worker_id=None if worker_id == NO_WORKER else worker_id,
                 host=each.host or None,
@@ -179,29 +181,31 @@ class _Maker:
                 site=each.site or None,
             )
 
-    def sites(self) -> Iterator[records.Site]:
+    def sites(self) -> Iterator[records.SiteRecord]:
         groups = self._statistics.groups
         if "worker" not in groups.keys:
             return
         names = {each.worker_id: each.site for each in self._statistics.fleet}
         for name, figures in groups.merged("worker", names).items():
             workers = sum(site == name for site in names.values())
-            yield records.Site(site=name, workers=workers, figures=self._figures(figures))
+            yield records.SiteRecord(site=name, workers=workers, figures=self._figures(figures))
 
     def storage_urls(self) -> Iterator[records.StorageUrl]:
         urls = self._statistics.run.storage_urls
-        for place, figures in _by(self._statistics.groups, "storage_url").items():
+        for place, figures in _figures_by_field(self._statistics.groups, "storage_url").items():
             yield records.StorageUrl(
                 url=urls[place] if 0 <= place < len(urls) else None, figures=self._figures(figures)
             )
 
-    def members(self, found: Iterable[Member], names: Sequence[str]) -> Iterator[records.Member]:
+    def members(self, found: Iterable[MemberCounts], names: Sequence[str]) -> Iterator[records.MemberRecord]:
         for each in found:
             name = names[each.number] if 0 <= each.number < len(names) else None
-            yield records.Member(name=name, figures=self._figures(each.figures), errors=dict(each.errors))
+            yield records.MemberRecord(
+                name=name, figures=self._figures(each.figures), errors=dict(each.errors)
+            )
 
     def error(self, name: str, cause: Cause) -> records.ErrorCause:
-        return record.taken(
+        return record.make_record_from(
             records.ErrorCause,
             cause,
             cause=name,
@@ -217,15 +221,17 @@ class _Maker:
             times=self._latency(cause.times),
         )
 
-    def _figures(self, figures: Figures, *, brief: bool = False) -> records.Figures:
+    def _figures(self, figures: CountedFigures, *, brief: bool = False) -> records.FiguresRecord:
         latency = partial(self._latency, brief=brief)
-        operations, moved = rates(figures, self._window)
-        ops_interval, bytes_interval = (None, None) if brief else intervals(figures, self._window)
+        operations, moved = measure_rates(figures, self._window)
+        ops_interval, bytes_interval = (
+            (None, None) if brief else estimate_rate_intervals(figures, self._window)
+        )
         entries = figures.counted["entries"]
         if self._statistics.pooled:
-            figures, ops_interval, bytes_interval = without_seconds(figures), None, None
-        return record.taken(
-            records.Figures,
+            figures, ops_interval, bytes_interval = drop_seconds(figures), None, None
+        return record.make_record_from(
+            records.FiguresRecord,
             figures,
             ops_per_second=operations,
             bytes_per_second=moved if figures.moved else None,
@@ -247,10 +253,10 @@ class _Maker:
             **figures.counted,
         )
 
-    def slow(self, each: Slowest) -> records.SlowOperation:
+    def slow(self, each: SlowResult) -> records.SlowOperationRecord:
         urls, accounts = self._statistics.run.storage_urls, self._statistics.run.accounts
-        return record.taken(
-            records.SlowOperation,
+        return record.make_record_from(
+            records.SlowOperationRecord,
             each,
             slowest=self._slowest(each),
             bytes=each.size if each.size >= 0 else None,
@@ -258,11 +264,11 @@ class _Maker:
             account=accounts[each.account] if each.account < len(accounts) else None,
         )
 
-    def _slowest(self, slowest: Slowest) -> records.Slowest:
+    def _slowest(self, slowest: SlowResult) -> records.SlowestRecord:
         operation, names = OPERATIONS.get(slowest.operation), self._class_names
         groups = self._statistics.run.scenario.groups
-        return record.taken(
-            records.Slowest,
+        return record.make_record_from(
+            records.SlowestRecord,
             slowest,
             operation=operation.name if operation else None,
             size_class=names.get(slowest.size_class),
@@ -272,10 +278,12 @@ class _Maker:
             group=groups[slowest.group].name if slowest.group < len(groups) else None,
         )
 
-    def _since_due(self, latencies: Censored) -> records.SinceDue | None:
+    def _since_due(self, latencies: CensoredLatencies) -> records.SinceDue | None:
         if not latencies.count:
             return None
-        found = {rank(each): (latencies.percentile(each), latencies.most(each)) for each in self._ranks}
+        found = {
+            format_rank(each): (latencies.percentile(each), latencies.most(each)) for each in self._ranks
+        }
         return records.SinceDue(
             count=latencies.count,
             never_begun=latencies.waited.count,
@@ -285,14 +293,14 @@ class _Maker:
 
     def _latency(self, latencies: Latencies, *, brief: bool = False) -> records.Latency:
         supported = [each for each in self._ranks if latencies.supports(each)]
-        found = {} if brief else {rank(each): latencies.interval(each) for each in supported}
+        found = {} if brief else {format_rank(each): latencies.interval(each) for each in supported}
         slowest = None if brief else latencies.slowest
-        return record.taken(
+        return record.make_record_from(
             records.Latency,
             latencies,
             percentiles={
-                **dict.fromkeys(map(rank, self._ranks if latencies.count else ())),
-                **dict(zip(map(rank, supported), latencies.percentiles(supported), strict=True)),
+                **dict.fromkeys(map(format_rank, self._ranks if latencies.count else ())),
+                **dict(zip(map(format_rank, supported), latencies.percentiles(supported), strict=True)),
             },
             intervals={name: interval for name, interval in found.items() if interval},
             supported=max(supported, default=None),
@@ -300,7 +308,7 @@ class _Maker:
         )
 
 
-def _by(groups: Groups, key: str) -> dict[int, Figures]:
+def _figures_by_field(groups: Groups, key: str) -> dict[int, CountedFigures]:
     """Return figures by the value of one field; none where results were not kept apart by it."""
     return {value: figures for (value,), figures in groups.by(key).items()} if key in groups.keys else {}
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from ssbench.base.record import taken
+from ssbench.base.record import make_record_from
 from ssbench.reports import json_records as records
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.over_time import OverTime
+from ssbench.statistics.over_time import BinsOverTime
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def over_time_of(over_time: OverTime | None) -> records.OverTime | None:
+def make_over_time_record(over_time: BinsOverTime | None) -> records.OverTimeRecord | None:
     """Return the bins of the page's curves."""
     if over_time is None:
         return None
-    return taken(
-        records.OverTime,
+    return make_record_from(
+        records.OverTimeRecord,
         over_time,
         operations=[
-            taken(records.SeriesOverTime, each, operation=operation.name if operation else "all")
+            make_record_from(records.SeriesOverTime, each, operation=operation.name if operation else "all")
             for code, each in over_time.operations.items()
             if (operation := None if code is None else OPERATIONS.get(code)) or code is None
         ],
     )
 
 
-class Seconds(Sequence[records.Second]):
+class SecondRecords(Sequence[records.Second]):
     """The successes of each second; each is made when it is asked for, because there may be millions."""
 
     def __init__(self, statistics: RunStatistics) -> None:

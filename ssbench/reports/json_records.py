@@ -3,7 +3,7 @@
 A field that may be missing in a run, or in a stat file of an older version, is null then. Parts that are
 records of the statistics, of the scenario, of the verdict or of the stat file are these records themselves.
 A field without a value in :mod:`.json` is that of the same name in what its record is made of
-(:func:`ssbench.base.record.taken`). What is here is made for the report: with percentiles of the ranks that
+(:func:`ssbench.base.record.make_record_from`). What is here is made for the report: with percentiles of the ranks that
 were asked for, with names instead of codes. What was run is in :mod:`.json_run`.
 """
 
@@ -28,9 +28,9 @@ from ssbench.base.measures import (
     Seconds,
     Share,
 )
-from ssbench.base.record import Record
-from ssbench.document.figures import COUNTED
-from ssbench.reports.json_run import Run
+from ssbench.base.record import JsonRecord
+from ssbench.document.figures import COUNTED_FIGURES
+from ssbench.reports.json_run import RunRecord
 from ssbench.results.description import Gap, HostFacts, LoadSample, MasterFacts
 from ssbench.results.observation import Observation
 from ssbench.scenario.model import Stage
@@ -45,10 +45,10 @@ from ssbench.statistics.waits import Wait
 from ssbench.statistics.window_totals import WindowTotals
 
 #: The version of the format.
-VERSION = 1
+REPORT_FORMAT_VERSION = 1
 
 
-class Latency(Record, frozen=True, kw_only=True, rename={"minimum": "min", "maximum": "max"}):
+class Latency(JsonRecord, frozen=True, kw_only=True, rename={"minimum": "min", "maximum": "max"}):
     """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
 
     A percentile is null where fewer than ten latencies lie beyond it; ``supported`` is the highest rank of
@@ -64,10 +64,10 @@ class Latency(Record, frozen=True, kw_only=True, rename={"minimum": "min", "maxi
     percentiles: dict[str, Seconds | None]
     intervals: dict[str, Interval]
     supported: Percent | None
-    slowest: Slowest | None
+    slowest: SlowestRecord | None
 
 
-class SinceDue(Record, frozen=True, kw_only=True):
+class SinceDue(JsonRecord, frozen=True, kw_only=True):
     """Latencies since operations of an open loop were due, with those that never began.
 
     These are in ``count`` and ``percentiles`` with what they had waited by the end; the percentiles whose
@@ -80,10 +80,10 @@ class SinceDue(Record, frozen=True, kw_only=True):
     at_least: list[str]
 
 
-_SLOWEST = {"latency": "seconds", "completed": "ended", "worker": "worker_id"}
+_SLOWEST_NAMES = {"latency": "seconds", "completed": "ended", "worker": "worker_id"}
 
 
-class Slowest(Record, frozen=True, kw_only=True, rename=_SLOWEST):
+class SlowestRecord(JsonRecord, frozen=True, kw_only=True, rename=_SLOWEST_NAMES):
     """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
 
     In files of ssbench 0.x they are the names. ``group`` is the group of users that it is of, null without
@@ -102,21 +102,24 @@ class Slowest(Record, frozen=True, kw_only=True, rename=_SLOWEST):
 
 
 if TYPE_CHECKING:
-    _Counters = Record
+    _Counters = JsonRecord
 else:
     _Counters = defstruct(
         "_Counters",
-        [(each.key, Annotated[int, Meta(description=each.meaning, ge=0)]) for each in COUNTED.values()],
-        bases=(Record,),
+        [
+            (each.key, Annotated[int, Meta(description=each.meaning, ge=0)])
+            for each in COUNTED_FIGURES.values()
+        ],
+        bases=(JsonRecord,),
         frozen=True,
         kw_only=True,
     )
 
 
-_FIGURES = {"failed": "errors", "moved": "bytes", "window_totals": "window"}
+_FIGURE_NAMES = {"failed": "errors", "moved": "bytes", "window_totals": "window"}
 
 
-class Figures(_Counters, frozen=True, kw_only=True, rename=_FIGURES):
+class FiguresRecord(_Counters, frozen=True, kw_only=True, rename=_FIGURE_NAMES):
     """What is counted of some operations. ``window`` is what ended in the window of the run.
 
     ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
@@ -152,26 +155,26 @@ class Figures(_Counters, frozen=True, kw_only=True, rename=_FIGURES):
     entries_per_second: PerhapsPerSecond | None
 
 
-class ClassFigures(Record, frozen=True, kw_only=True):
+class ClassFigures(JsonRecord, frozen=True, kw_only=True):
     """The figures of a size class."""
 
     size_class: str
-    figures: Figures
+    figures: FiguresRecord
 
 
-class Operation(Record, frozen=True, kw_only=True):
+class OperationRecord(JsonRecord, frozen=True, kw_only=True):
     """The figures of an operation, or of ``all`` together.
 
     ``steps`` are the times of its steps by their names, in order, where it has some.
     """
 
     operation: str
-    figures: Figures
+    figures: FiguresRecord
     size_classes: list[ClassFigures]
     steps: dict[str, Latency]
 
 
-class Worker(Record, frozen=True, kw_only=True):
+class WorkerRecord(JsonRecord, frozen=True, kw_only=True):
     """A worker. ``worker_id`` is null for operations of which it is not known.
 
     ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
@@ -191,41 +194,41 @@ class Worker(Record, frozen=True, kw_only=True):
     clock_offset: Seconds | None
     clock_slope: Share | None
     wall_offset: Seconds | None
-    figures: Figures | None
+    figures: FiguresRecord | None
     label: str | None
     site: str | None
 
 
-class Site(Record, frozen=True, kw_only=True):
+class SiteRecord(JsonRecord, frozen=True, kw_only=True):
     """The figures of the workers at one site (``ssbench-worker --site``)."""
 
     site: str
     workers: Count
-    figures: Figures
+    figures: FiguresRecord
 
 
-class StorageUrl(Record, frozen=True, kw_only=True):
+class StorageUrl(JsonRecord, frozen=True, kw_only=True):
     """The figures of a storage URL; ``url`` is null where it is not known."""
 
     url: str | None
-    figures: Figures
+    figures: FiguresRecord
 
 
-class Member(Record, frozen=True, kw_only=True):
+class MemberRecord(JsonRecord, frozen=True, kw_only=True):
     """The figures of one of several accounts or addresses, and its errors by cause.
 
     ``name`` is null where it is not known.
     """
 
     name: str | None
-    figures: Figures
+    figures: FiguresRecord
     errors: dict[str, Count]
 
 
-class SlowOperation(Record, frozen=True, kw_only=True):
+class SlowOperationRecord(JsonRecord, frozen=True, kw_only=True):
     """A slow operation with what finds it in logs."""
 
-    slowest: Slowest
+    slowest: SlowestRecord
     first_byte: PerhapsSeconds
     started: PerhapsMoment
     bytes: Bytes | None
@@ -234,7 +237,7 @@ class SlowOperation(Record, frozen=True, kw_only=True):
     account: str | None
 
 
-class SeriesOverTime(Record, frozen=True, kw_only=True, rename={"moved": "bytes", "maximum": "max"}):
+class SeriesOverTime(JsonRecord, frozen=True, kw_only=True, rename={"moved": "bytes", "maximum": "max"}):
     """A number for each bin, of one operation or ``all``; percentiles are within 1.6 % of the exact ones.
 
     They are null where a bin has too few results for them.
@@ -249,7 +252,7 @@ class SeriesOverTime(Record, frozen=True, kw_only=True, rename={"moved": "bytes"
     maximum: list[PerhapsSeconds]
 
 
-class OverTime(Record, frozen=True, kw_only=True):
+class OverTimeRecord(JsonRecord, frozen=True, kw_only=True):
     """What ended in each bin: at most 1024, where they begin and how long they are."""
 
     starts: list[Offset]
@@ -257,15 +260,15 @@ class OverTime(Record, frozen=True, kw_only=True):
     operations: list[SeriesOverTime]
 
 
-class Side(Record, frozen=True, kw_only=True):
+class SideRecord(JsonRecord, frozen=True, kw_only=True):
     """The figures of one side of a run with two (--ab), all operations first."""
 
     side: str
-    operations: list[Operation]
+    operations: list[OperationRecord]
 
 
 class ErrorCause(
-    Record, frozen=True, kw_only=True, rename={"trans_id": "first_trans_id", "times": "time_to_fail"}
+    JsonRecord, frozen=True, kw_only=True, rename={"trans_id": "first_trans_id", "times": "time_to_fail"}
 ):
     """Failures with one cause, also by operation and by HTTP status ("none": there was no answer)."""
 
@@ -277,14 +280,14 @@ class ErrorCause(
     times: Latency
 
 
-class RetryCause(Record, frozen=True, kw_only=True):
+class RetryCause(JsonRecord, frozen=True, kw_only=True):
     """Retries with one cause."""
 
     cause: str
     count: Count
 
 
-class NotSendable(Record, frozen=True, kw_only=True):
+class NotSendable(JsonRecord, frozen=True, kw_only=True):
     """Operations that were drawn while no object existed for them."""
 
     operation: str
@@ -292,7 +295,7 @@ class NotSendable(Record, frozen=True, kw_only=True):
     count: Count
 
 
-class StageFigures(Record, frozen=True, kw_only=True):
+class StageFigures(JsonRecord, frozen=True, kw_only=True):
     """A stage by itself; ``begins``, ``ends`` and ``due`` are null where the run was killed."""
 
     name: str
@@ -302,11 +305,11 @@ class StageFigures(Record, frozen=True, kw_only=True):
     due: Count | None
     not_begun: Count | None
     warmed_up: Count
-    operations: list[Operation]
+    operations: list[OperationRecord]
     course: Course | None
 
 
-class GroupFigures(Record, frozen=True, kw_only=True):
+class GroupFigures(JsonRecord, frozen=True, kw_only=True):
     """A group of users by itself: its load, as it was asked for and as it was, and its figures.
 
     ``due`` and ``not_begun`` are null where its users made a closed loop.
@@ -318,12 +321,12 @@ class GroupFigures(Record, frozen=True, kw_only=True):
     due: Count | None
     not_begun: Count | None
     warmed_up: Count
-    operations: list[Operation]
+    operations: list[OperationRecord]
     stages: list[StageFigures]
     course: Course | None
 
 
-class Threshold(Record, frozen=True, kw_only=True):
+class Threshold(JsonRecord, frozen=True, kw_only=True):
     """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
 
     ``value`` is null where it was not measured, which fails too; with ``at_least`` it is a lower bound.
@@ -339,7 +342,7 @@ class Threshold(Record, frozen=True, kw_only=True):
     failed: bool
 
 
-class Verdict(Record, frozen=True, kw_only=True):
+class VerdictRecord(JsonRecord, frozen=True, kw_only=True):
     """The verdict on the run, its reasons, the worst first, and the exit code of ``run-scenario``.
 
     ``delivered`` has operations that ended, those of the warm-up and failed ones too.
@@ -352,7 +355,7 @@ class Verdict(Record, frozen=True, kw_only=True):
     delivered: Load
 
 
-class Second(Record, frozen=True, kw_only=True):
+class Second(JsonRecord, frozen=True, kw_only=True):
     """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null: unknown."""
 
     second: int
@@ -360,7 +363,7 @@ class Second(Record, frozen=True, kw_only=True):
     partial: bool | None
 
 
-class Report(Record, frozen=True, kw_only=True):
+class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst.
 
     ``warmed_up`` results were of the warm-up, of which ``warmed_up_failed`` failed; no other figure has them.
@@ -370,16 +373,18 @@ class Report(Record, frozen=True, kw_only=True):
     """
 
     format: Literal["ssbench report"] = "ssbench report"
-    version: Annotated[int, Meta(description="version of the format", ge=VERSION, le=VERSION)] = VERSION
+    version: Annotated[
+        int, Meta(description="version of the format", ge=REPORT_FORMAT_VERSION, le=REPORT_FORMAT_VERSION)
+    ] = REPORT_FORMAT_VERSION
     made_by: Annotated[str, Meta(description="version of ssbench that made this report")]
     current: bool
-    verdict: Verdict
-    run: Run
-    operations: list[Operation]
+    verdict: VerdictRecord
+    run: RunRecord
+    operations: list[OperationRecord]
     course: Course | None
     requests_by_second: Sequence[Second]
-    over_time: OverTime | None
-    slowest: list[SlowOperation]
+    over_time: OverTimeRecord | None
+    slowest: list[SlowOperationRecord]
     warmed_up: Count
     warmed_up_failed: Count
     due: Count | None
@@ -389,14 +394,14 @@ class Report(Record, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...]
     generator_load: tuple[LoadSample, ...]
     hosts: tuple[HostFacts, ...]
-    workers: list[Worker]
+    workers: list[WorkerRecord]
     worker_count: Count
     spread_over_workers: Spread
     storage_urls: list[StorageUrl]
-    accounts: list[Member]
-    addresses: list[Member]
-    sites: list[Site]
-    sides: list[Side]
+    accounts: list[MemberRecord]
+    addresses: list[MemberRecord]
+    sites: list[SiteRecord]
+    sides: list[SideRecord]
     groups: list[GroupFigures]
     errors: list[ErrorCause]
     retries: list[RetryCause]

@@ -11,15 +11,15 @@ from msgspec import structs
 
 from ssbench.base import record
 from ssbench.base.measures import Bytes, Count, Moment, PerSecond, Seconds
-from ssbench.base.record import Record
+from ssbench.base.record import JsonRecord
 from ssbench.scenario import model
-from ssbench.scenario.forecast import Forecast, forecast
-from ssbench.scenario.object_names import USUAL
-from ssbench.scenario.operation import without_secrets
+from ssbench.scenario.forecast import Forecast, forecast_scenario
+from ssbench.scenario.object_names import DEFAULT_TEMPLATE
+from ssbench.scenario.operation import remove_secrets
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-class SizeClass(Record, frozen=True, kw_only=True):
+class SizeClassRecord(JsonRecord, frozen=True, kw_only=True):
     """A size class of the scenario; ``weights`` are relative, by operation.
 
     ``size_mean`` is the mean of the distribution of sizes, which ``distribution`` has in words.
@@ -34,7 +34,7 @@ class SizeClass(Record, frozen=True, kw_only=True):
     weights: dict[str, float]
 
 
-class Scenario(Record, frozen=True, kw_only=True):
+class ScenarioRecord(JsonRecord, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
     ``containers`` are those in each of ``accounts``. ``popularity`` is how objects are chosen, ``reuse`` how
@@ -67,18 +67,18 @@ class Scenario(Record, frozen=True, kw_only=True):
     delete_after: Seconds | None
     delete_after_most: Seconds | None
     policy: str | None
-    size_classes: list[SizeClass]
-    groups: dict[str, Scenario]
+    size_classes: list[SizeClassRecord]
+    groups: dict[str, ScenarioRecord]
     file: dict[str, Any] | None
 
 
-class Run(Record, frozen=True, kw_only=True):
+class RunRecord(JsonRecord, frozen=True, kw_only=True):
     """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits.
 
     ``complete`` is false where a run was killed before its end.
     """
 
-    scenario: Scenario
+    scenario: ScenarioRecord
     ssbench_version: str
     run_id: str | None
     seed: int | None
@@ -95,13 +95,13 @@ class Run(Record, frozen=True, kw_only=True):
     stages: list[str]
 
 
-def run_of(statistics: RunStatistics) -> Run:
+def make_run_record(statistics: RunStatistics) -> RunRecord:
     """Return what was run."""
     run = statistics.run
-    return record.taken(
-        Run,
+    return record.make_record_from(
+        RunRecord,
         run,
-        scenario=scenario_of(run.scenario),
+        scenario=make_scenario_record(run.scenario),
         ssbench_version=run.version,
         run_id=None if run.run_id is None else str(run.run_id),
         host=run.host or None,
@@ -114,10 +114,10 @@ def run_of(statistics: RunStatistics) -> Run:
     )
 
 
-def scenario_of(scenario: model.Scenario) -> Scenario:
+def make_scenario_record(scenario: model.Scenario) -> ScenarioRecord:
     """Return what a scenario asks for."""
-    return record.taken(
-        Scenario,
+    return record.make_record_from(
+        ScenarioRecord,
         scenario,
         users=scenario.user_count,
         popularity=str(scenario.popularity or "rotate"),
@@ -126,10 +126,10 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         connections=str(scenario.connections or "kept"),
         reuse=None if scenario.reuse is None else str(scenario.reuse),
         containers=scenario.container_count,
-        object_names=scenario.object_names or USUAL,
+        object_names=scenario.object_names or DEFAULT_TEMPLATE,
         size_classes=[
-            record.taken(
-                SizeClass,
+            record.make_record_from(
+                SizeClassRecord,
                 each,
                 size_mean=each.mean_size,
                 distribution="uniform" if each.shape is None else str(each.shape),
@@ -138,25 +138,29 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
             for each in scenario.size_classes
         ],
         groups={
-            group.name: structs.replace(scenario_of(part), file=None)
+            group.name: structs.replace(make_scenario_record(part), file=None)
             for group, part in zip(scenario.groups, scenario.parts, strict=False)
         },
-        file=without_secrets(scenario.data),
+        file=remove_secrets(scenario.data),
     )
 
 
-class Outlook(record.Head, frozen=True, kw_only=True):
+class OutlookRecord(record.JsonHead, frozen=True, kw_only=True):
     """What a scenario asks for, and what it would do. ``fail_if`` are the conditions under which it fails."""
 
     format: Literal["ssbench scenario"] = "ssbench scenario"
     version: Literal[1] = 1
-    scenario: Scenario
+    scenario: ScenarioRecord
     forecast: Forecast
     fail_if: tuple[str, ...]
 
 
-def outlook(scenario: model.Scenario, *_: Any) -> str:
+def make_outlook_json(scenario: model.Scenario, *_: Any) -> str:
     """Return it as one JSON document."""
-    return record.text(
-        Outlook(scenario=scenario_of(scenario), forecast=forecast(scenario), fail_if=scenario.fail_if)
+    return record.format_json(
+        OutlookRecord(
+            scenario=make_scenario_record(scenario),
+            forecast=forecast_scenario(scenario),
+            fail_if=scenario.fail_if,
+        )
     )

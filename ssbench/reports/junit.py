@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.printable import printable
-from ssbench.reports.key_figures import utc
+from ssbench.base.printable import make_printable
+from ssbench.reports.key_figures import format_utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import judged, rates, verdict
+from ssbench.reports.verdict import format_section_rates, judge_for_reports, make_verdict_words
 from ssbench.statistics.reasons import Kind
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.verdict import Verdict
+from ssbench.statistics.verdict import RunVerdict
 
 #: What XML 1.0 cannot hold, besides control characters, which are replaced anyway.
-_NOT_XML = re.compile("[\ufffe\uffff]")
+_NOT_XML_CHARACTERS = re.compile("[\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JUnitCase:
     """A test case; ``failure`` is None where it passed, else (its kind, one line).
 
     ``skipped`` says in one line why it neither passed nor failed.
@@ -38,9 +38,9 @@ class Case:
     skipped: str = ""
 
 
-def report(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_run_junit(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report."""
-    found = judged(statistics, options)
+    found = judge_for_reports(statistics, options)
     cases = [
         _case("the run went on to its end", found, Kind.ENDING),
         _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
@@ -51,10 +51,10 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     ]
     facts = {}
     if statistics.start is not None:
-        facts["timestamp"] = utc(statistics.start).removesuffix(" UTC").replace(" ", "T")
+        facts["timestamp"] = format_utc(statistics.start).removesuffix(" UTC").replace(" ", "T")
     if statistics.run.host:
         facts["hostname"] = _text(statistics.run.host)
-    return document(
+    return make_junit_suite(
         statistics.run.scenario.name,
         cases,
         _words(statistics, options),
@@ -63,9 +63,9 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     )
 
 
-def document(
+def make_junit_suite(
     name: str,
-    cases: Sequence[Case],
+    cases: Sequence[JUnitCase],
     words: Iterable[str],
     *,
     seconds: float = 0.0,
@@ -103,19 +103,19 @@ def document(
 
 
 def _text(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", printable(text))
+    return _NOT_XML_CHARACTERS.sub("\ufffd", make_printable(text))
 
 
-def _case(name: str, found: Verdict, kind: Kind, output: str = "") -> Case:
+def _case(name: str, found: RunVerdict, kind: Kind, output: str = "") -> JUnitCase:
     """Return the case that the reasons of a kind decide."""
     reasons = [reason for reason in found.reasons if reason.kind is kind]
     failed = next((reason for reason in reasons if reason.exit_code is not ExitCode.OK), None)
     texts = "; ".join(reason.text for reason in reasons)
     # What was allowed, or is a warning only, is neither a failure nor simply well.
-    return Case(name, (kind.value, failed.text) if failed else None, output, "" if failed else texts)
+    return JUnitCase(name, (kind.value, failed.text) if failed else None, output, "" if failed else texts)
 
 
-def _has_retries(found: Verdict) -> bool:
+def _has_retries(found: RunVerdict) -> bool:
     return any(reason.kind is Kind.RETRIES for reason in found.reasons)
 
 
@@ -126,11 +126,11 @@ def _causes(statistics: RunStatistics) -> str:
     )
 
 
-def _thresholds(found: Verdict) -> Iterator[Case]:
+def _thresholds(found: RunVerdict) -> Iterator[JUnitCase]:
     codes = {reason.text: reason.exit_code for reason in found.reasons if reason.kind is Kind.CONDITION}
     for judgment in found.judgments:
         failed = codes.get(f"fail-if {judgment.text}") is ExitCode.THRESHOLD
-        yield Case(
+        yield JUnitCase(
             f"not {judgment.condition.text}",
             ("threshold", judgment.text) if failed else None,
             judgment.text,
@@ -139,8 +139,8 @@ def _thresholds(found: Verdict) -> Iterator[Case]:
 
 
 def _words(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
-    found = verdict(statistics, options)
+    found = make_verdict_words(statistics, options)
     yield found.title
-    yield f"{rates(statistics.total)}, ssbench {statistics.run.version}"
+    yield f"{format_section_rates(statistics.total)}, ssbench {statistics.run.version}"
     yield from found.sentences
     yield from (f"Warning: {warning}" for warning in statistics.warnings)

@@ -11,47 +11,47 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from ssbench.document.elements import Element, Item, Items, Note, Table, columns_of
-from ssbench.document.figures import COUNTED
+from ssbench.document.elements import Element, Item, Items, Note, Table, make_columns
+from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.document.units import (
     AT_LEAST,
-    count,
-    duration,
-    megabytes,
-    milliseconds,
-    number,
-    percent,
-    seconds,
+    format_count,
+    format_latency,
+    format_megabytes,
+    format_milliseconds,
+    format_number,
+    format_percent,
+    format_seconds,
 )
 from ssbench.results.description import Gap, HostFacts, RunDescription
-from ssbench.scenario.operation import On
+from ssbench.scenario.operation import RequestTarget
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.due import Censored, known
-from ssbench.statistics.generator import Generator
-from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.due import CensoredLatencies, make_uncensored
+from ssbench.statistics.generator import LoadGenerator
+from ssbench.statistics.latencies import Latencies, SlowResult
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import Line, Section
+from ssbench.statistics.sections import FiguresSection, SectionLine
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Course
 from ssbench.statistics.timeline import EachSecond
 
 #: The percentiles of each latency; 100 is the maximum.
-RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
+TABLE_RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
-_BUSY_ENOUGH = 0.95
+_BUSY_SHARE = 0.95
 
 #: More stalls than this are counted, and the longest are shown.
-_STALLS_SHOWN = 5
+_MAX_STALLS = 5
 
 #: An operation has a row for a part of its latencies that is at least this share of them.
-_MUCH = 0.01
+_MIN_PART_SHARE = 0.01
 
 #: Workers with a row of their own: those whose loops are latest.
-_MOST_WORKERS = 8
+_MAX_WORKER_ROWS = 8
 
 
-def utc(seconds: float | None) -> str:
+def format_utc(seconds: float | None) -> str:
     """Return seconds since 1970 as ``2013-06-07 17:23:16 UTC``; N/A for None and for no date."""
     if seconds is None:
         return "N/A"
@@ -61,30 +61,34 @@ def utc(seconds: float | None) -> str:
         return "N/A"
 
 
-def name_of(section: Section) -> str:
+def section_name(section: FiguresSection) -> str:
     """Return what reports call the operation of a section, or all of them."""
     return section.operation.name.upper() if section.operation else "ALL"
 
 
-def bounded(latencies: Censored, rank: float) -> str:
+def format_bounded_percentile(latencies: CensoredLatencies, rank: float) -> str:
     """Return a percentile in milliseconds, with ``>`` before a lower bound; a dash for none."""
     value = latencies.supported_percentile(rank)
     at_least = value is not None and latencies.most(rank) > value
-    return (AT_LEAST if at_least else "") + milliseconds(value)
+    return (AT_LEAST if at_least else "") + format_milliseconds(value)
 
 
-def object_path(run: RunDescription, slowest: Slowest) -> str:
+def format_object_path(run: RunDescription, slowest: SlowResult) -> str:
     """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``.
 
     The account is before them where there are several.
     """
     if 0 <= slowest.account < len(run.accounts):
         own = replace(slowest, account=-1)
-        return f"{run.accounts[slowest.account]}/{object_path(run, own)}"
+        return f"{run.accounts[slowest.account]}/{format_object_path(run, own)}"
     scenario, container, name = run.scenario, slowest.container, slowest.object
     operation = OPERATIONS.get(slowest.operation)
     if operation is not None and not operation.has_object and isinstance(container, int):
-        return "" if operation.on is On.ACCOUNT else run.container(container, slowest.group, slowest.master)
+        return (
+            ""
+            if operation.on is RequestTarget.ACCOUNT
+            else run.container(container, slowest.group, slowest.master)
+        )
     if isinstance(container, int):
         container = run.container(container, slowest.group, slowest.master)
     if isinstance(name, int):
@@ -96,44 +100,44 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     return f"{container or '?'}/{name or '?'}"
 
 
-def rank(percentile: float) -> str:
+def format_rank(percentile: float) -> str:
     """Return the rank of a percentile as people write it: 95, 99.9."""
     return f"{percentile:.10g}"
 
 
-def elements(statistics: RunStatistics) -> Iterator[Element]:
+def make_figure_elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the elements; none where no operation is known to have been sent."""
     course = statistics.course
     if course is None:
         return
     total = statistics.total
     yield from map(Note, _window(statistics, course))
-    yield _rates(statistics, course)
-    yield from _seconds(course)
-    yield from _stalls(course, statistics.generator.gaps)
+    yield _rate_table(statistics, course)
+    yield from _second_tables(course)
+    yield from _stall_elements(course, statistics.generator.gaps)
     if total.counted["resumed_connections"] or any(
         part.connections for part in statistics.run.scenario.parts
     ):
         yield Note(_connections(total.counted, total.count + total.failed))
-    for key, figure in COUNTED.items():
+    for key, figure in COUNTED_FIGURES.items():
         if figure.has_note and total.counted[key]:
             yield Note(f"{figure.meaning}: {figure.text(total.lines[0], statistics)}")
-    yield latency_table(statistics)
+    yield make_latency_table(statistics)
     if total.delayed.count:
-        median, most = (duration(total.delayed.supported_percentile(rank)) for rank in (50, 100))
+        median, most = (format_latency(total.delayed.supported_percentile(rank)) for rank in (50, 100))
         yield Note(
-            f"Left out, because a worker stalled: {count(total.delayed.count)} (median {median}, max {most})"
+            f"Left out, because a worker stalled: {format_count(total.delayed.count)} (median {median}, max {most})"
         )
-    yield _parts(statistics)
-    yield from load_generator(statistics.generator)
+    yield _latency_part_table(statistics)
+    yield from make_generator_elements(statistics.generator)
 
 
 def _connections(counted: Mapping[str, int], operations: int) -> str:
     made, resumed, new = (counted[key] for key in ("new_connections", "resumed_connections", "on_new"))
-    of_which = f", of which {count(resumed)} resumed a TLS session" if resumed else ""
+    of_which = f", of which {format_count(resumed)} resumed a TLS session" if resumed else ""
     return (
-        f"New connections: {count(made)} for {count(new)} operations{of_which};"
-        f" on kept ones: {count(operations - new)}"
+        f"New connections: {format_count(made)} for {format_count(new)} operations{of_which};"
+        f" on kept ones: {format_count(operations - new)}"
     )
 
 
@@ -141,54 +145,57 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
     total, window = statistics.total, course.window
     if window.whole:
         yield (
-            f"Window: {seconds(window.seconds)} s from the first send to the last completion:"
+            f"Window: {format_seconds(window.seconds)} s from the first send to the last completion:"
             " all was sent before anything ended"
         )
     else:
         done = total.count - total.window_totals.count
         failed = total.failed - total.window_totals.failed
-        yield f"Window: {seconds(window.seconds)} s from the first send to the last moment of sending"
-        yield f"Drain: {seconds(course.drain)} s after it (succeeded: {count(done)}, failed: {count(failed)})"
+        yield f"Window: {format_seconds(window.seconds)} s from the first send to the last moment of sending"
+        yield f"Drain: {format_seconds(course.drain)} s after it (succeeded: {format_count(done)}, failed: {format_count(failed)})"
     if statistics.warmed_up:
-        yield f"Warm-up: its results are left out ({count(statistics.warmed_up)})"
+        yield f"Warm-up: its results are left out ({format_count(statistics.warmed_up)})"
     if not course.busy > 0:  # a no-op run
         return
     scenario = statistics.run.scenario
     # In an open loop, and where users think, they are meant to be idle.
-    expected = course.busy + course.pausing >= _BUSY_ENOUGH or scenario.is_open or scenario.thinks
-    idle = "" if expected else f" (under {100 * _BUSY_ENOUGH:g} %: they were idle otherwise)"
+    expected = course.busy + course.pausing >= _BUSY_SHARE or scenario.is_open or scenario.thinks
+    idle = "" if expected else f" (under {100 * _BUSY_SHARE:g} %: they were idle otherwise)"
     most = "at most " if scenario.is_staged else ""
-    pauses = f", pausing between attempts {percent(course.pausing)} %" if course.pausing > 0 else ""
-    busy = f"busy {percent(course.busy)} % of the window"
-    yield f"Users: {most}{count(scenario.user_count)}, {busy}{pauses}{idle}"
+    pauses = f", pausing between attempts {format_percent(course.pausing)} %" if course.pausing > 0 else ""
+    busy = f"busy {format_percent(course.busy)} % of the window"
+    yield f"Users: {most}{format_count(scenario.user_count)}, {busy}{pauses}{idle}"
 
 
-def _rates(statistics: RunStatistics, course: Course) -> Table:
+def _rate_table(statistics: RunStatistics, course: Course) -> Table:
     rows = []
     for each in (*statistics.sections[1:], statistics.total):
         within, per_second = each.window_totals, course.window.per_second
         ended = within.count + within.failed
         rows.append(
             [
-                name_of(each),
-                count(within.count),
-                number(per_second(within.count)),
-                megabytes(per_second(within.moved)),
-                count(within.failed),
-                percent(within.failed / ended if ended else 0.0),
-                number(per_second(within.failed)),
+                section_name(each),
+                format_count(within.count),
+                format_number(per_second(within.count)),
+                format_megabytes(per_second(within.moved)),
+                format_count(within.failed),
+                format_percent(within.failed / ended if ended else 0.0),
+                format_number(per_second(within.failed)),
             ]
         )
     heads = ("Within the window", "ops", "ops/s", "MB/s", "failed", "in %", "failed/s")
-    return Table(columns_of(*heads), rows)
+    return Table(make_columns(*heads), rows)
 
 
-def _seconds(course: Course) -> Iterator[Table]:
+def _second_tables(course: Course) -> Iterator[Table]:
     if course.operations is None or course.moved is None:
         return
     heads = (f"Whole seconds: {int(course.window.seconds)}", "median", "slowest", "at s", "fastest", "at s")
-    rows = [_each_second("ops", course.operations, number), _each_second("MB", course.moved, megabytes)]
-    yield Table(columns_of(*heads), rows)
+    rows = [
+        _each_second("ops", course.operations, format_number),
+        _each_second("MB", course.moved, format_megabytes),
+    ]
+    yield Table(make_columns(*heads), rows)
 
 
 def _each_second(name: str, each: EachSecond, text: Callable[[float], str]) -> list[str]:
@@ -196,16 +203,16 @@ def _each_second(name: str, each: EachSecond, text: Callable[[float], str]) -> l
     return [name, median, slowest, str(each.slowest_at), fastest, str(each.fastest_at)]
 
 
-def _stalls(course: Course, gaps: Sequence[Gap]) -> Iterator[Element]:
+def _stall_elements(course: Course, gaps: Sequence[Gap]) -> Iterator[Element]:
     stalls = course.stalls
     if not stalls:
         return
-    longest = sorted(sorted(stalls, key=lambda stall: -stall.seconds)[:_STALLS_SHOWN], key=lambda s: s.start)
-    lasted = seconds(sum(stall.seconds for stall in stalls))
-    more = f"; the {_STALLS_SHOWN} longest:" if len(stalls) > _STALLS_SHOWN else ":"
+    longest = sorted(sorted(stalls, key=lambda stall: -stall.seconds)[:_MAX_STALLS], key=lambda s: s.start)
+    lasted = format_seconds(sum(stall.seconds for stall in stalls))
+    more = f"; the {_MAX_STALLS} longest:" if len(stalls) > _MAX_STALLS else ":"
     yield Note(f"Stalls: {len(stalls)}, {lasted} s without a completion{more}")
     texts = (
-        f"{seconds(stall.seconds)} s from {seconds(stall.start)} s on"
+        f"{format_seconds(stall.seconds)} s from {format_seconds(stall.start)} s on"
         f"{_who_stalled(stall, course.window.start, gaps)}"
         for stall in longest
     )
@@ -221,10 +228,10 @@ def _who_stalled(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
         if shared > 0:
             who = "the master" if gap.worker_id is None else f"worker {gap.worker_id}"
             parts[who] = parts.get(who, 0.0) + shared
-    return "".join(f"; {who} stalled for {seconds(lasted)} s of it" for who, lasted in parts.items())
+    return "".join(f"; {who} stalled for {format_seconds(lasted)} s of it" for who, lasted in parts.items())
 
 
-def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Table:
+def make_latency_table(statistics: RunStatistics, ranks: Sequence[float] = TABLE_RANKS) -> Table:
     """Return a table of percentiles of each latency; without rows where nothing was measured.
 
     Response times are those of operations that never began too, as lower bounds.
@@ -232,21 +239,25 @@ def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> 
     total = statistics.total
     rows = []
     for each in (*statistics.sections[1:], total):
-        for line in lines_of(each, total):
-            for which, latencies in times_of(line).items():
+        for line in lines_of_section(each, total):
+            for which, latencies in latencies_of_line(line).items():
                 if latencies.count:
-                    name = " ".join(filter(None, (name_of(each), which, line.size_class)))
-                    cells = (bounded(latencies, rank) for rank in ranks)
-                    rows.append([name, count(latencies.count), *cells])
-    return Table(columns_of("Latency in ms", "n", *heads(ranks)), rows)
+                    name = " ".join(filter(None, (section_name(each), which, line.size_class)))
+                    cells = (format_bounded_percentile(latencies, rank) for rank in ranks)
+                    rows.append([name, format_count(latencies.count), *cells])
+    return Table(make_columns("Latency in ms", "n", *percentile_heads(ranks)), rows)
 
 
-def times_of(line: Line) -> dict[str, Censored]:
+def latencies_of_line(line: SectionLine) -> dict[str, CensoredLatencies]:
     """Return the latencies of a line, by what tables call them; empty ones were not measured."""
-    return {"first": known(line.first_byte), "last": known(line.last_byte), "resp": line.due.since_due}
+    return {
+        "first": make_uncensored(line.first_byte),
+        "last": make_uncensored(line.last_byte),
+        "resp": line.due.since_due,
+    }
 
 
-def lines_of(section: Section, total: Section) -> Sequence[Line]:
+def lines_of_section(section: FiguresSection, total: FiguresSection) -> Sequence[SectionLine]:
     """Return the line of an operation and those of its size classes, where there are several.
 
     Operations together have no classes of interest.
@@ -254,17 +265,17 @@ def lines_of(section: Section, total: Section) -> Sequence[Line]:
     return section.lines[:1] if len(section.lines) == 2 or section is total else section.lines
 
 
-def heads(ranks: Sequence[float]) -> list[str]:
+def percentile_heads(ranks: Sequence[float]) -> list[str]:
     """Return the heads of columns of percentiles."""
     return ["max" if rank == 100 else f"p{rank:g}" for rank in ranks]
 
 
-def percentiles(latencies: Latencies, ranks: Sequence[float]) -> list[str]:
+def format_percentiles(latencies: Latencies, ranks: Sequence[float]) -> list[str]:
     """Return percentiles in milliseconds; - where too few latencies lie beyond."""
-    return [milliseconds(latencies.supported_percentile(rank)) for rank in ranks]
+    return [format_milliseconds(latencies.supported_percentile(rank)) for rank in ranks]
 
 
-def _parts(statistics: RunStatistics) -> Table:
+def _latency_part_table(statistics: RunStatistics) -> Table:
     """Return what latencies contain besides the last attempt: of all, and of operations with much of it."""
     total = statistics.total
     rows = []
@@ -272,21 +283,21 @@ def _parts(statistics: RunStatistics) -> Table:
         latencies = each.lines[0].last_byte
         whole = latencies.mean * latencies.count if latencies.count else math.inf
         for name, part in (("connecting", each.parts.connecting), ("pauses", each.parts.pausing)):
-            if part.count and (each is total or part.seconds >= _MUCH * whole):
+            if part.count and (each is total or part.seconds >= _MIN_PART_SHARE * whole):
                 rows.append(
                     [
-                        f"{name_of(each)} {name}",
-                        count(part.count),
-                        percent(part.count / max(1, latencies.count)),
-                        percent(part.seconds / whole),
-                        milliseconds(part.seconds / part.count),
-                        milliseconds(part.longest),
+                        f"{section_name(each)} {name}",
+                        format_count(part.count),
+                        format_percent(part.count / max(1, latencies.count)),
+                        format_percent(part.seconds / whole),
+                        format_milliseconds(part.seconds / part.count),
+                        format_milliseconds(part.longest),
                     ]
                 )
-    return Table(columns_of("Part of latencies", "n", "% of ops", "% of time", "mean ms", "max ms"), rows)
+    return Table(make_columns("Part of latencies", "n", "% of ops", "% of time", "mean ms", "max ms"), rows)
 
 
-def load_generator(own: Generator) -> Iterator[Element]:
+def make_generator_elements(own: LoadGenerator) -> Iterator[Element]:
     """Yield CPU and lag of the master and of the workers; nothing of runs in which they are not known."""
     workers = [worker for worker in own.workers if worker.cpu_share is not None or worker.lag_p99 is not None]
     rows = []
@@ -295,21 +306,23 @@ def load_generator(own: Generator) -> Iterator[Element]:
     for worker in sorted(workers, key=lambda each: -(each.lag_p99 or 0.0)):
         name = f"worker {worker.worker_id}{f' on {worker.host}' if worker.host else ''}"
         rows.append(_process(name, worker.cpu_share, worker.lag_p50, worker.lag_p99, worker.lag_max))
-    columns = columns_of("Load generator", "CPU %", "lag in ms: p50", "p99", "max")
-    yield Table(columns, rows, most=_MOST_WORKERS + (own.master is not None))
+    columns = make_columns("Load generator", "CPU %", "lag in ms: p50", "p99", "max")
+    yield Table(columns, rows, most=_MAX_WORKER_ROWS + (own.master is not None))
     heads = ("cores", "load", "at end", "CPU %: run", "others", "stolen", "waits %: any", "run")
-    yield Table(columns_of("Host", *heads), [_machine(each) for each in own.hosts], most=_MOST_WORKERS)
+    yield Table(make_columns("Host", *heads), [_machine(each) for each in own.hosts], most=_MAX_WORKER_ROWS)
     if own.master is not None and own.master.unread:
-        yield Note(f"Standard error was not read for {seconds(own.master.unread)} s; nothing waited for it")
+        yield Note(
+            f"Standard error was not read for {format_seconds(own.master.unread)} s; nothing waited for it"
+        )
 
 
 def _machine(host: HostFacts) -> list[str]:
     loads = ("-" if load is None else f"{load:.1f}" for load in (host.load_begin, host.load_end))
     shares = (host.own_cpu, host.other_cpu, host.stolen, host.pressed, host.denied)
-    return [host.host, count(host.cores), *loads, *map(percent, shares)]
+    return [host.host, format_count(host.cores), *loads, *map(format_percent, shares)]
 
 
 def _process(
     name: str, cpu: float | None, p50: float | None, p99: float | None, longest: float | None
 ) -> list[str]:
-    return [name, percent(cpu), *map(milliseconds, (p50, p99, longest))]
+    return [name, format_percent(cpu), *map(format_milliseconds, (p50, p99, longest))]

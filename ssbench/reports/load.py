@@ -7,29 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.document.columns import plural
-from ssbench.document.elements import Element, Note, Table, columns_of
-from ssbench.document.units import count, duration, milliseconds, percent, run_length, share
-from ssbench.reports.key_figures import RANKS, heads, percentiles
-from ssbench.scenario.model import Group, Scenario
+from ssbench.document.columns import format_plural
+from ssbench.document.elements import Element, Note, Table, make_columns
+from ssbench.document.units import (
+    format_count,
+    format_latency,
+    format_milliseconds,
+    format_percent,
+    format_run_length,
+    format_share,
+)
+from ssbench.reports.key_figures import TABLE_RANKS, format_percentiles, percentile_heads
+from ssbench.scenario.model import Scenario, UserGroup
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.asked import delivered_of, mix_of
-from ssbench.statistics.due import LATE
+from ssbench.statistics.asked import asked_mix, delivered_load
+from ssbench.statistics.due import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def asked(statistics: RunStatistics) -> Iterator[Note]:
+def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what was asked for: load, seed, capacity, and the mix beside what was done."""
     run = statistics.run
     if statistics.interrupted:
         yield Note(
-            f"Interrupted after {run_length(statistics.lasted)} s: figures are of what was done until then"
+            f"Interrupted after {format_run_length(statistics.lasted)} s: figures are of what was done until then"
         )
     kind = "open loop" if run.scenario.is_open else "closed loop"
     kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
     capacity = statistics.counters.get("capacity")
-    more = f"; the workers run {count(round(capacity))} operations at once" if capacity else ""
-    yield Note(f"Load: {kind}, {words(run.scenario)}{more}")
+    more = f"; the workers run {format_count(round(capacity))} operations at once" if capacity else ""
+    yield Note(f"Load: {kind}, {describe_load(run.scenario)}{more}")
     if run.seed is not None:
         yield Note(f"Seed: {run.seed}")
     yield from _requests(run.scenario)
@@ -44,23 +51,23 @@ def _requests(scenario: Scenario) -> Iterator[Note]:
         yield Note(f"Metadata of each upload: {scenario.metadata}")
     for group, part in zip(scenario.groups or ("",), scenario.parts, strict=True):
         if part.connections is not None:
-            of = f" of group {group.name}" if isinstance(group, Group) else ""
+            of = f" of group {group.name}" if isinstance(group, UserGroup) else ""
             yield Note(f"Connections{of}: {part.connections}")
 
 
 def _mix(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what share of the operations each was to be, and was; failures count as done."""
-    wanted, done = mix_of(statistics.run.scenario), delivered_of(statistics).mix
+    wanted, done = asked_mix(statistics.run.scenario), delivered_load(statistics).mix
     if done and not statistics.by_group:
         names = [each.name for each in OPERATIONS.drawn if wanted.get(each.name) or done.get(each.name)]
         shares = (
-            f"{name.upper()} {percent(wanted.get(name, 0.0))}/{percent(done.get(name, 0.0))}"
+            f"{name.upper()} {format_percent(wanted.get(name, 0.0))}/{format_percent(done.get(name, 0.0))}"
             for name in names
         )
         yield Note(f"Mix in %, asked for/done: {', '.join(shares)}")
 
 
-def elements(statistics: RunStatistics) -> Iterator[Element]:
+def make_load_elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield how the load was kept to; nothing of a closed loop without think time."""
     scenario, due = statistics.run.scenario, statistics.total.due
     if scenario.think_time:
@@ -69,47 +76,53 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         return
     began = due.lateness.count
     yield Note(
-        f"Open loop: {words(scenario)}" + (f"; due: {count(statistics.due)}" if statistics.due else "")
+        f"Open loop: {describe_load(scenario)}"
+        + (f"; due: {format_count(statistics.due)}" if statistics.due else "")
     )
-    most = f" ({share(due.late, began)}), at most {duration(due.lateness.maximum)}" if began else ""
-    yield Note(f"Began more than {LATE * 1000:g} ms late: {count(due.late)}{most}")
+    most = (
+        f" ({format_share(due.late, began)}), at most {format_latency(due.lateness.maximum)}" if began else ""
+    )
+    yield Note(f"Began more than {LATE_START_SECONDS * 1000:g} ms late: {format_count(due.late)}{most}")
     if statistics.not_begun:
         yield Note(
-            f"Due, but not begun by the end: {count(statistics.not_begun)} (in response times as at least)"
+            f"Due, but not begun by the end: {format_count(statistics.not_begun)} (in response times as at least)"
         )
-    rows = [["ALL", count(began), *percentiles(due.lateness, RANKS)]] if began else []
-    yield Table(columns_of("Lateness in ms", "n", *heads(RANKS)), rows)
+    rows = [["ALL", format_count(began), *format_percentiles(due.lateness, TABLE_RANKS)]] if began else []
+    yield Table(make_columns("Lateness in ms", "n", *percentile_heads(TABLE_RANKS)), rows)
 
 
-def words(scenario: Scenario) -> str:
+def describe_load(scenario: Scenario) -> str:
     """Return the load that a scenario asks for in a few words."""
     if scenario.groups:
         names = ", ".join(
-            f"{group.name} {words(part)}" for group, part in zip(scenario.groups, scenario.parts, strict=True)
+            f"{group.name} {describe_load(part)}"
+            for group, part in zip(scenario.groups, scenario.parts, strict=True)
         )
-        return f"{plural(len(scenario.groups), 'group')} of users: {names}"
+        return f"{format_plural(len(scenario.groups), 'group')} of users: {names}"
     if scenario.stages:
-        return f"{plural(len(scenario.stages), 'stage')}, at most {count(scenario.user_count)} in flight"
+        return f"{format_plural(len(scenario.stages), 'stage')}, at most {format_count(scenario.user_count)} in flight"
     if scenario.rate is None:
-        return plural(scenario.user_count, "user")
+        return format_plural(scenario.user_count, "user")
     how = {"even": "evenly", "poisson": "Poisson"}[scenario.arrivals]
-    return f"{scenario.rate:g} operations a second, {how}, at most {count(scenario.user_count)} in flight"
+    return (
+        f"{scenario.rate:g} operations a second, {how}, at most {format_count(scenario.user_count)} in flight"
+    )
 
 
-def brief(statistics: RunStatistics) -> Iterator[Note]:
+def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what the summary says of an open loop besides its table, which has response times."""
     due = statistics.total.due
     if not statistics.run.scenario.is_open or not due.lateness.count:
         return
     service = statistics.total.last_byte
     parts = [
-        f"p{rank:g} {milliseconds(seconds)}"
+        f"p{rank:g} {format_milliseconds(seconds)}"
         for rank in (50, 99)
         if (seconds := service.supported_percentile(rank)) is not None
     ]
     if service.count:
-        parts.append(f"max {duration(service.maximum)}")
-    late = f"{count(due.late)} began late (max {duration(due.lateness.maximum)})"
-    not_begun = f", {count(statistics.not_begun)} never" if statistics.not_begun else ""
+        parts.append(f"max {format_latency(service.maximum)}")
+    late = f"{format_count(due.late)} began late (max {format_latency(due.lateness.maximum)})"
+    not_begun = f", {format_count(statistics.not_begun)} never" if statistics.not_begun else ""
     sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
     yield Note(f"Latency counts from when operations were due.{sent} {late}{not_begun}")

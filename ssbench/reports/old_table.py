@@ -6,32 +6,32 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from ssbench.base.printable import printable
-from ssbench.reports.key_figures import rank, utc
+from ssbench.base.printable import make_printable
+from ssbench.reports.key_figures import format_rank, format_utc
 from ssbench.reports.options import ReportOptions
-from ssbench.scenario.model import CRUD, Scenario
+from ssbench.scenario.model import CRUD_OPERATIONS, Scenario
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import Section
+from ssbench.statistics.sections import FiguresSection
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
-def table(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_old_table(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table."""
-    return "".join(printable(line) + "\n" for line in _table(statistics, options))
+    return "".join(make_printable(line) + "\n" for line in _table_parts(statistics, options))
 
 
-def _table(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
-    yield from _head(statistics)
+def _table_parts(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+    yield from _table_head(statistics)
     scenario = statistics.run.scenario
     for part, group in zip_longest(scenario.parts, scenario.groups):
         if group:  # which ssbench 0.x did not have: one has other operations than the next
             yield f"Group of users: {group.name}"
-        yield from _scenario(part)
+        yield from _scenario_lines(part)
     for section in statistics.sections:
-        yield from _section(section, options.percentile)
+        yield from _section_lines(section, options.percentile)
     spread = statistics.workers
     yield (
         f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "
@@ -39,24 +39,24 @@ def _table(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     )
 
 
-def _head(statistics: RunStatistics) -> Iterator[str]:
+def _table_head(statistics: RunStatistics) -> Iterator[str]:
     run = statistics.run
     yield ""
     yield f"{run.scenario.name}  (generated with ssbench version {run.version})"
     yield (
         f"Worker count: {statistics.worker_count:3d}   Concurrency: {run.scenario.user_count:3d}  "
-        f"Ran {utc(statistics.start)} to {utc(statistics.end)} ({int(statistics.duration)}s)"
+        f"Ran {format_utc(statistics.start)} to {format_utc(statistics.end)} ({int(statistics.duration)}s)"
     )
     if run.scenario.delete_after:
         yield f"Object expiration (X-Delete-After): {run.scenario.expiry} (sec)"
     yield ""
 
 
-def _scenario(scenario: Scenario) -> Iterator[str]:
+def _scenario_lines(scenario: Scenario) -> Iterator[str]:
     """What the scenario asks for, which is not what happened."""
-    columns = {name: name[0].upper() for name in CRUD}
+    columns = {name: name[0].upper() for name in CRUD_OPERATIONS}
     for operation in OPERATIONS.drawn:  # those that only this scenario has get a column of their own
-        if operation.name not in CRUD and any(
+        if operation.name not in CRUD_OPERATIONS and any(
             each.weights.get(operation.name) for each in scenario.size_classes
         ):
             columns[operation.name] = operation.name.upper()
@@ -69,9 +69,9 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
         share = size_class.share / whole if whole else 0.0
         percents = _percents(size_class.weights, columns)
         average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
-        sizes = _size(size_class.size_min)
+        sizes = _format_size(size_class.size_min)
         if size_class.size_max != size_class.size_min:
-            sizes += f" - {_size(size_class.size_max)}"
+            sizes += f" - {_format_size(size_class.size_max)}"
         name = size_class.name if size_class.shape is None else f"{size_class.name} ({size_class.shape})"
         yield f"{100 * share:3.0f}%   % {_columns(percents, widths)}      {sizes:15s}  {name}"
     yield "-" * 69
@@ -89,37 +89,37 @@ def _columns(percents: list[float], widths: list[int]) -> str:
     return "  ".join(f"{percent:{width}.0f}" for percent, width in zip(percents, widths, strict=True))
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     """Return a number of bytes in the smallest decimal unit that takes three digits, halves rounded up."""
-    rounded = [(2 * size + 1000**power) // (2 * 1000**power) for power in range(len(_UNITS))]
-    power = next((power for power, number in enumerate(rounded) if number < 1000), len(_UNITS) - 1)
-    return f"{rounded[power]:3d} {_UNITS[power]:>2}"
+    rounded = [(2 * size + 1000**power) // (2 * 1000**power) for power in range(len(_SIZE_UNITS))]
+    power = next((power for power, number in enumerate(rounded) if number < 1000), len(_SIZE_UNITS) - 1)
+    return f"{rounded[power]:3d} {_SIZE_UNITS[power]:>2}"
 
 
-def _section(section: Section, percentile: float) -> Iterator[str]:
+def _section_lines(section: FiguresSection, percentile: float) -> Iterator[str]:
     yield section.operation.name.upper() if section.operation else "TOTAL"
     retries = section.counted["retries"]
     yield (
         f"       Count: {section.count:5d} ({section.failed:5d} error; {retries:5d} retries: "
         f"{section.retry_rate:5.2f}%)  Average requests per second: {section.requests_per_second:5.1f}"
     )
-    label = f"{rank(percentile)}%-ile"
+    label = f"{format_rank(percentile)}%-ile"
     yield f"{'':28}min       max      avg      std_dev  {label:<26}Worst latency TX ID"
     for line in section.lines:
         which = "all obj sizes" if line.size_class is None else f"{line.size_class:>8} objs"
-        yield f"       First-byte latency: {_latencies(line.first_byte, percentile, which)}"
-        yield f"       Last-byte  latency: {_latencies(line.last_byte, percentile, which)}"
+        yield f"       First-byte latency: {_latency_line(line.first_byte, percentile, which)}"
+        yield f"       Last-byte  latency: {_latency_line(line.last_byte, percentile, which)}"
     yield ""
 
 
-def _latencies(latencies: Latencies, percentile: float, which: str) -> str:
+def _latency_line(latencies: Latencies, percentile: float, which: str) -> str:
     slowest = latencies.slowest.trans_id if latencies.slowest else ""
     return (
-        f"{_seconds(latencies.minimum, 6)} - {_seconds(latencies.maximum, 7)}  "
-        f"{_seconds(latencies.mean, 7)}  ({_seconds(latencies.deviation, 7)})  "
-        f"{_seconds(latencies.percentile(percentile), 7)}  ({which})  {slowest}"
+        f"{_format_seconds(latencies.minimum, 6)} - {_format_seconds(latencies.maximum, 7)}  "
+        f"{_format_seconds(latencies.mean, 7)}  ({_format_seconds(latencies.deviation, 7)})  "
+        f"{_format_seconds(latencies.percentile(percentile), 7)}  ({which})  {slowest}"
     )
 
 
-def _seconds(seconds: float, width: int) -> str:
+def _format_seconds(seconds: float, width: int) -> str:
     return f"{'N/A  ':>{width}}" if math.isnan(seconds) else f"{seconds:{width}.3f}"

@@ -4,37 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ssbench.base.quantities import amount as _amount
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_bytes as _amount
+from ssbench.base.quantities import format_duration
 from ssbench.document import units
-from ssbench.document.columns import plural
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import Document, Item, Items, View
 from ssbench.scenario.bodies import Body
-from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, RunsOut, forecast
+from ssbench.scenario.forecast import (
+    BYTES_PER_SECOND,
+    SECONDS_PER_REQUEST,
+    Forecast,
+    RunsOut,
+    forecast_scenario,
+)
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import object_prefix, versioned_container
-from ssbench.scenario.object_names import name_of
-from ssbench.scenario.operation import shown_value
+from ssbench.scenario.object_names import format_object_name
+from ssbench.scenario.operation import hide_secret_value
 from ssbench.scenario.operation_table import OPERATIONS
 
 
-def document(scenario: Scenario, view: View) -> Document:
+def make_outlook_document(scenario: Scenario, view: View) -> Document:
     """Return what there is to say, in lines that fit 80 columns if names are short."""
     if scenario.groups:
-        return _of_groups(scenario, view)
+        return _make_groups_document(scenario, view)
     open_only = all(stage.rate for stage in scenario.plan)
-    title = f"{scenario.name}: {'at most ' * open_only}{plural(scenario.user_count, 'operation')} at once"
+    title = (
+        f"{scenario.name}: {'at most ' * open_only}{format_plural(scenario.user_count, 'operation')} at once"
+    )
     return Document(title, (Items((*_items(scenario),)),))
 
 
-def _of_groups(scenario: Scenario, view: View) -> Document:
+def _make_groups_document(scenario: Scenario, view: View) -> Document:
     """Return what each group of users does, one after the other."""
     count = len(scenario.groups)
     users = f"{scenario.user_count:,} users in all"
     title = f"{scenario.name}: {count} group{'s' * (count > 1)} of users at once, {users}"
     items = [Item(f"the run fails if {condition}") for condition in scenario.fail_if]
     for group, part in zip(scenario.groups, scenario.parts, strict=True):
-        own = document(part, view).title.removeprefix(part.name)
+        own = make_outlook_document(part, view).title.removeprefix(part.name)
         items.append(Item(f"{group.name}{own}", (*_items(part, group.name),)))
     return Document(title, (Items(items),))
 
@@ -42,7 +50,7 @@ def _of_groups(scenario: Scenario, view: View) -> Document:
 def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
     """Yield what there is to say of a scenario, or of a ``group`` of users of one."""
     everything = sum(each.share for each in scenario.size_classes)
-    found = forecast(scenario)
+    found = forecast_scenario(scenario)
     yield from _places(scenario, found, group)
     classes = []
     for each in scenario.size_classes:
@@ -54,23 +62,23 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         if each.share or each.initial_files:
             share = each.share / everything
             classes.append(
-                f"{each.name}: {each.initial_files:,} objects of {sizes}; {units.share(share)} of operations"
+                f"{each.name}: {each.initial_files:,} objects of {sizes}; {units.format_share(share)} of operations"
             )
     upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
-    yield _with(f"{upload}, where they are not there yet", classes)
+    yield _item_with(f"{upload}, where they are not there yet", classes)
     count = scenario.operation_count
     operations = [*_load(scenario)]
     for name, share in found.mix.items():
-        times = f"about {units.count(round(share * count))} x " if count else ""
-        operations.append(f"{times}{name} ({units.share(share)}){_settings(scenario, name)}")
-    yield _with(
+        times = f"about {units.format_count(round(share * count))} x " if count else ""
+        operations.append(f"{times}{name} ({units.format_share(share)}){_settings(scenario, name)}")
+    yield _item_with(
         f"then {count:,} operations:" if count else f"then operations for {scenario.run_seconds:g} s:",
         operations,
     )
     yield from _running_out(found.runs_out)
     yield from _objects(scenario)
     for name, value in scenario.container_put_headers:
-        yield Item(f"containers are made with the header {name}: {shown_value(name, value)}")
+        yield Item(f"containers are made with the header {name}: {hide_secret_value(name, value)}")
     if scenario.delete_after:
         most = f" to {scenario.delete_after_most:,}" if scenario.delete_after_most else ""
         yield Item(f"objects expire {scenario.delete_after:,}{most} s after they were written")
@@ -78,23 +86,27 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         yield Item(f"the run fails if {condition}")
     sent, received = _amount(found.sent_bytes or 0.0), _amount(found.received_bytes or 0.0)
     yield Item(f"an operation sends {sent} and receives {received} on average")
-    first, then = (duration(max(each, 1.0)) for each in (found.upload_seconds, found.operation_seconds))
-    yield _with(
+    first, then = (
+        format_duration(max(each, 1.0)) for each in (found.upload_seconds, found.operation_seconds)
+    )
+    yield _item_with(
         f"time, at a guess: {first} for the uploads, {then} for the operations",
-        [f"(with {1000 * SECONDS_A_REQUEST:g} ms a request, and {_amount(BYTES_A_SECOND)} a second in all)"],
+        [
+            f"(with {1000 * SECONDS_PER_REQUEST:g} ms a request, and {_amount(BYTES_PER_SECOND)} a second in all)"
+        ],
     )
 
 
 def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     """Yield where the objects are, and how they are called."""
-    beside = [f"initial objects in each: {_each(found.uploads, scenario.container_numbers)}"]
+    beside = [f"initial objects in each: {_format_each(found.uploads, scenario.container_numbers)}"]
     if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
         beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
-    yield _with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
+    yield _item_with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
     if scenario.object_names is not None:
         first = object_prefix(group, scenario.size_classes[0].name)
-        example = name_of(scenario.object_names, first, 1)
-        yield _with(f"objects are named {scenario.object_names}", [f"the first one: {example}"])
+        example = format_object_name(scenario.object_names, first, 1)
+        yield _item_with(f"objects are named {scenario.object_names}", [f"the first one: {example}"])
 
 
 def _objects(scenario: Scenario) -> Iterator[Item]:
@@ -111,7 +123,7 @@ def _objects(scenario: Scenario) -> Iterator[Item]:
         yield Item(f"connections: {scenario.connections}")
 
 
-def _each(objects: int, containers: int) -> str:
+def _format_each(objects: int, containers: int) -> str:
     least, more = divmod(objects, containers)
     return f"{least:,} or {least + 1:,}" if more else f"{least:,}"
 
@@ -122,10 +134,10 @@ def _bodies(body: Body) -> str:
         return f"the bytes of {body.files}{others}"
     if body.zeros in {0, 1}:
         return "zeros" if body.zeros else "random bytes"
-    return f"random bytes and zeros, of which a compressor saves about {units.share(body.zeros)}"
+    return f"random bytes and zeros, of which a compressor saves about {units.format_share(body.zeros)}"
 
 
-def _with(text: str, more: Iterable[str]) -> Item:
+def _item_with(text: str, more: Iterable[str]) -> Item:
     return Item(text, tuple(map(Item, more)))
 
 
@@ -151,10 +163,12 @@ def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
     for number, each in enumerate(found, 1):
         when = f"after about {each.operations:,} operations" if each.operations else "at times"
         left = "no object is left" if each.certain else "no object may be left"
-        more = [f"{units.share(each.deleted)} of its operations delete, {units.share(each.created)} create"]
+        more = [
+            f"{units.format_share(each.deleted)} of its operations delete, {units.format_share(each.created)} create"
+        ]
         if number == len(found):
             more.append("operations that need an object of such a class are then not sent")
-        yield _with(f"! {each.size_class}: {left} {when}:", more)
+        yield _item_with(f"! {each.size_class}: {left} {when}:", more)
 
 
 def _settings(scenario: Scenario, name: str) -> str:

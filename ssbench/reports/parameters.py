@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from ssbench.document.elements import Element, Lines, Table, columns_of
-from ssbench.document.units import count, given
+from ssbench.document.elements import Element, Lines, Table, make_columns
+from ssbench.document.units import format_count, format_given_number
 from ssbench.reports import load
-from ssbench.reports.key_figures import utc
-from ssbench.results.description import EXISTING, OBJECT_TAG, STORE_CLOCK
+from ssbench.reports.key_figures import format_utc
+from ssbench.results.description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
-_MOST_TEXT = 20_000
+_MAX_FILE_CHARACTERS = 20_000
 
 #: Options that are kept by another name than that of the command line, or need a unit: words, unit.
-_OPTIONS: Mapping[str, tuple[str, str]] = {
+_OPTION_NAMES: Mapping[str, tuple[str, str]] = {
     "block_size": ("--block-size", "bytes"),
     "connect_timeout": ("--connect-timeout", "s"),
     "network_timeout": ("--network-timeout", "s"),
@@ -29,13 +29,13 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seed_of_parts": ("--seed", ""),
     "undecided": ("undecided conditions (--undecided)", ""),
     "trans_id_extra": ("end of transaction ids in Swift's logs", ""),
-    OBJECT_TAG: ("mark in the names of objects", ""),
-    EXISTING: ("containers that existed (--existing)", ""),
-    STORE_CLOCK: ("clock here against that of Swift: at least, at most", "s"),
+    OBJECT_TAG_OPTION: ("mark in the names of objects", ""),
+    EXISTING_OPTION: ("containers that existed (--existing)", ""),
+    STORE_CLOCK_OPTION: ("clock here against that of Swift: at least, at most", "s"),
 }
 
 #: What the master counts. Those that are 0 are left out.
-_COUNTERS = {
+_COUNTER_TEXTS = {
     "drawn": "operations that the scenario drew",
     "capacity": "operations that the workers can run at once",
     "waited": "operations that waited for a free object",
@@ -57,14 +57,14 @@ _COUNTERS = {
 }
 
 
-def elements(statistics: RunStatistics) -> Iterator[Element]:
+def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the load, the options, the counts, the size classes and the scenario file."""
     run, scenario = statistics.run, statistics.run.scenario
     known: list[tuple[str, object]] = [
         ("scenario", scenario.name),
-        ("load", load.words(scenario)),
+        ("load", load.describe_load(scenario)),
         ("run time (s)", None if scenario.run_seconds is None else f"{scenario.run_seconds:g}"),
-        ("operations", None if scenario.operation_count is None else count(scenario.operation_count)),
+        ("operations", None if scenario.operation_count is None else format_count(scenario.operation_count)),
         ("arrivals", scenario.arrivals if scenario.is_open else None),
         ("warm-up (s)", scenario.warmup or None),
         ("think time (s)", scenario.think_time or None),
@@ -74,59 +74,61 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         ("contents of objects", scenario.body),
         ("metadata", scenario.metadata),
         ("connections", scenario.connections),
-        ("containers", count(scenario.container_count)),
-        ("accounts", count(scenario.accounts) if scenario.accounts > 1 else None),
+        ("containers", format_count(scenario.container_count)),
+        ("accounts", format_count(scenario.accounts) if scenario.accounts > 1 else None),
         ("names of containers begin with", scenario.container_base),
         ("names of objects", scenario.object_names),
         ("storage policy", scenario.policy),
         ("objects expire after (s)", scenario.expiry),
         ("storage URLs", ", ".join(run.storage_urls)),
-        ("first request", utc(statistics.start)),
-        ("last completion", utc(statistics.end)),
+        ("first request", format_utc(statistics.start)),
+        ("last completion", format_utc(statistics.end)),
         ("seed", run.seed),
         ("id of the run", run.run_id),
         ("host of the master", run.host),
         ("version of ssbench", run.version),
     ]
-    yield _table("parameter", {name: str(value) for name, value in known if value not in {None, ""}})
-    options = (_option(name, value) for name, value in run.options.items())
-    yield _table("option", dict(each for each in options if each is not None))
+    yield _parameter_table(
+        "parameter", {name: str(value) for name, value in known if value not in {None, ""}}
+    )
+    options = (_option_row(name, value) for name, value in run.options.items())
+    yield _parameter_table("option", dict(each for each in options if each is not None))
     counts = {
-        _COUNTERS.get(name, name.replace("_", " ")): given(value)
+        _COUNTER_TEXTS.get(name, name.replace("_", " ")): format_given_number(value)
         for name, value in statistics.counters.items()
         if value
     }
-    yield _table("counted", counts, "number", texts=1)
+    yield _parameter_table("counted", counts, "number", texts=1)
     classes = [
         [
             each.name if each.shape is None else f"{each.name} ({each.shape})",
-            count(each.size_min),
-            count(each.size_max),
-            count(each.initial_files),
+            format_count(each.size_min),
+            format_count(each.size_max),
+            format_count(each.initial_files),
             ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
         ]
         for each in scenario.size_classes
     ]
     heads = ("size class", "smallest (bytes)", "largest (bytes)", "initial objects", "weights")
-    yield Table(columns_of(*heads), classes)
+    yield Table(make_columns(*heads), classes)
     if scenario.data:
-        yield _file(scenario.data)
+        yield _file_lines(scenario.data)
 
 
-def _table(name: str, rows: Mapping[str, str], value: str = "value", *, texts: int = 2) -> Table:
-    return Table(columns_of(name, value, texts=texts), [*rows.items()])
+def _parameter_table(name: str, rows: Mapping[str, str], value: str = "value", *, texts: int = 2) -> Table:
+    return Table(make_columns(name, value, texts=texts), [*rows.items()])
 
 
-def _option(name: str, value: object) -> tuple[str, str] | None:
+def _option_row(name: str, value: object) -> tuple[str, str] | None:
     """Return an option in the words of the command line; None where it has no value."""
-    words, unit = _OPTIONS.get(name, (f"--{name.replace('_', '-')}", ""))
+    words, unit = _OPTION_NAMES.get(name, (f"--{name.replace('_', '-')}", ""))
     match value:
         case None | "" | False:
             return None
         case True:
             return words, "yes"
         case float() | int():
-            text = given(value)
+            text = format_given_number(value)
         case list() | tuple():
             text = ", ".join(map(str, value))
         case _:
@@ -134,8 +136,8 @@ def _option(name: str, value: object) -> tuple[str, str] | None:
     return words, f"{text} {unit}" if unit else text
 
 
-def _file(data: object) -> Lines:
+def _file_lines(data: object) -> Lines:
     text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
-    if len(text) > _MOST_TEXT:
-        text = text[:_MOST_TEXT] + "\n..."
+    if len(text) > _MAX_FILE_CHARACTERS:
+        text = text[:_MAX_FILE_CHARACTERS] + "\n..."
     return Lines(text.split("\n"), "The scenario file")

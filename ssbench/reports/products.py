@@ -41,59 +41,59 @@ class Product(Enum):
 
 
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
-GROUPS = ("worker", "storage_url")
+PAGE_GROUPS = ("worker", "storage_url")
 
 #: What makes the document of each product, given the product and a view: module and function.
-_DOCUMENTS = {
-    Product.RUN: "ssbench.comparison.run:document",
-    Product.COMPARISON: "ssbench.comparison.document:document",
-    Product.REPEATED: "ssbench.comparison.group:document",
-    Product.CONFIGURATIONS: "ssbench.comparison.listing:document",
-    Product.CAPACITY: "ssbench.comparison.capacity_report:document",
-    Product.LIST: "ssbench.comparison.runs_list:document",
-    Product.TREND: "ssbench.comparison.trend:document",
-    Product.OUTLOOK: "ssbench.reports.outlook:document",
-    Product.CHANGES: "ssbench.cluster.changes_report:document",
-    Product.ATTRIBUTION: "ssbench.cluster.attribution_report:document",
+_DOCUMENT_MAKERS = {
+    Product.RUN: "ssbench.comparison.run:make_sided_run_document",
+    Product.COMPARISON: "ssbench.comparison.document:make_comparison_document",
+    Product.REPEATED: "ssbench.comparison.group:make_repeated_document",
+    Product.CONFIGURATIONS: "ssbench.comparison.listing:make_configurations_document",
+    Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
+    Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
+    Product.TREND: "ssbench.comparison.trend:make_trend_document",
+    Product.OUTLOOK: "ssbench.reports.outlook:make_outlook_document",
+    Product.CHANGES: "ssbench.cluster.changes_report:make_changes_document",
+    Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
 }
 
 #: Where the modules are that write any document, each the format of its name.
-_RENDERERS = Path(__file__).parents[1] / "document" / "renderers"
+_RENDERER_FOLDER = Path(__file__).parents[1] / "document" / "renderers"
 
 #: Other names of renderers, as options have them.
-_ALSO = {"summary_md": "markdown"}
+_OTHER_FORMAT_NAMES = {"summary_md": "markdown"}
 
 #: Formats of one product each, which are written without a document.
-_OWN: dict[Product, dict[str, str]] = {
+_OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.RUN: {
-        "both": "ssbench.reports.text:both",
-        "full": "ssbench.reports.text:full",
-        "table": "ssbench.reports.text:table",
-        "summary": "ssbench.reports.text:summary",
-        "csv": "ssbench.reports.csv:report",
-        "json": "ssbench.reports.json:report",
-        "junit": "ssbench.reports.junit:report",
-        "requests_per_second": "ssbench.reports.csv:requests_per_second",
+        "both": "ssbench.reports.text:make_table_and_summary",
+        "full": "ssbench.reports.text:make_full_report",
+        "table": "ssbench.reports.text:make_table_report",
+        "summary": "ssbench.reports.text:make_summary_report",
+        "csv": "ssbench.reports.csv:make_run_csv",
+        "json": "ssbench.reports.json:make_run_json",
+        "junit": "ssbench.reports.junit:make_run_junit",
+        "requests_per_second": "ssbench.reports.csv:make_requests_per_second_csv",
     },
     Product.COMPARISON: {
-        "csv": "ssbench.comparison.formats:as_csv",
-        "json": "ssbench.comparison.formats:report",
-        "junit": "ssbench.comparison.formats:junit",
+        "csv": "ssbench.comparison.formats:make_comparison_csv",
+        "json": "ssbench.comparison.formats:make_comparison_report",
+        "junit": "ssbench.comparison.formats:make_comparison_junit",
     },
-    Product.CONFIGURATIONS: {"json": "ssbench.comparison.formats:table"},
-    Product.LIST: {"json": "ssbench.comparison.runs_list:runs"},
-    Product.TREND: {"json": "ssbench.comparison.runs_list:trend"},
-    Product.OUTLOOK: {"json": "ssbench.reports.json_run:outlook"},
-    Product.CHANGES: {"json": "ssbench.cluster.changes_report:as_json"},
-    Product.ATTRIBUTION: {"json": "ssbench.cluster.json_record:report"},
+    Product.CONFIGURATIONS: {"json": "ssbench.comparison.formats:make_figures_table"},
+    Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
+    Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
+    Product.OUTLOOK: {"json": "ssbench.reports.json_run:make_outlook_json"},
+    Product.CHANGES: {"json": "ssbench.cluster.changes_report:make_changes_json"},
+    Product.ATTRIBUTION: {"json": "ssbench.cluster.json_record:make_attribution_json"},
     Product.CAPACITY: {
-        "csv": "ssbench.comparison.capacity_report:as_csv",
-        "json": "ssbench.comparison.conclusion:report",
+        "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
+        "json": "ssbench.comparison.conclusion:make_capacity_report",
     },
 }
 
 #: The formats that have an option with a file of their own, and what the help says of them.
-FILES: dict[str, str] = {
+FORMAT_FILES: dict[str, str] = {
     "json": "file for every number as JSON (doc/json-report.rst)",
     "html": "file for the report as a page with charts that opens offline",
     "junit": "file for JUnit XML, as for CI: a test case for each condition of --fail-if",
@@ -101,24 +101,24 @@ FILES: dict[str, str] = {
 }
 
 
-def option(name: str) -> str:
+def format_option(name: str) -> str:
     """Return the option of a format that has a file: ``--summary-md``."""
     return f"--{name.replace('_', '-')}"
 
 
-def names(product: Product) -> tuple[str, ...]:
+def format_names(product: Product) -> tuple[str, ...]:
     """Return the names of the formats of a product."""
-    return (*(_renderers() if product in _DOCUMENTS else ()), *_OWN.get(product, ()))
+    return (*(_renderer_names() if product in _DOCUMENT_MAKERS else ()), *_OWN_FORMATS.get(product, ()))
 
 
-def _renderers() -> tuple[str, ...]:
+def _renderer_names() -> tuple[str, ...]:
     """Return the formats in which any document can be written; no module is imported for that."""
-    return tuple(sorted(each.stem for each in _RENDERERS.glob("[!_]*.py")))
+    return tuple(sorted(each.stem for each in _RENDERER_FOLDER.glob("[!_]*.py")))
 
 
-def find(product: Product, name: str) -> Callable[..., str]:
-    """Return what writes a product, given a view besides, loaded; raises KeyError, see :func:`check`."""
-    return partial(_joined, _format(product, name))
+def find_writer(product: Product, name: str) -> Callable[..., str]:
+    """Return what writes a product, given a view besides, loaded; raises KeyError, see :func:`check_format`."""
+    return partial(_joined, _find_format(product, name))
 
 
 def _joined(write: _Format, *arguments: object) -> str:
@@ -126,21 +126,21 @@ def _joined(write: _Format, *arguments: object) -> str:
     return made if isinstance(made, str) else "".join(made)
 
 
-def parts(product: Product, name: str, *arguments: object) -> Iterable[str]:
-    """Return the parts of the text of a product in a format; raises KeyError, see :func:`check`."""
-    made = _format(product, name)(*arguments)
+def make_product_parts(product: Product, name: str, *arguments: object) -> Iterable[str]:
+    """Return the parts of the text of a product in a format; raises KeyError, see :func:`check_format`."""
+    made = _find_format(product, name)(*arguments)
     return (made,) if isinstance(made, str) else made
 
 
-def _format(product: Product, name: str) -> _Format:
-    own = _OWN.get(product, {}).get(name)
+def _find_format(product: Product, name: str) -> _Format:
+    own = _OWN_FORMATS.get(product, {}).get(name)
     if own is not None:
-        return _function(own)
-    name = _ALSO.get(name, name)
-    if name not in names(product):
+        return _load_function(own)
+    name = _OTHER_FORMAT_NAMES.get(name, name)
+    if name not in format_names(product):
         raise KeyError(name)
-    render = _function(f"ssbench.document.renderers.{name}:render")
-    return partial(_rendered, _function(_DOCUMENTS[product]), render)
+    render = _load_function(f"ssbench.document.renderers.{name}:render")
+    return partial(_rendered, _load_function(_DOCUMENT_MAKERS[product]), render)
 
 
 def _rendered(
@@ -153,25 +153,25 @@ def _rendered(
     return render(make(product, view), view)
 
 
-def _function(path: str) -> _Format:
+def _load_function(path: str) -> _Format:
     module, _, function = path.partition(":")
     found: _Format = getattr(import_module(module), function)
     return found
 
 
-def has(product: Product, name: str) -> bool:
+def has_format(product: Product, name: str) -> bool:
     """Whether a product can be written in a format."""
-    return _ALSO.get(name, name) in names(product) or name in names(product)
+    return _OTHER_FORMAT_NAMES.get(name, name) in format_names(product) or name in format_names(product)
 
 
-def check(product: Product, wanted: Iterable[str], command: str) -> None:
+def check_format(product: Product, wanted: Iterable[str], command: str) -> None:
     """Raise UsageError for a format with a file that a product does not have.
 
     It is to be called before anything is run: a sweep takes hours. ``command`` is what to leave it out with.
     """
     for name in wanted:
-        if not has(product, name):
-            others = [each.value for each in Product if has(each, name)]
+        if not has_format(product, name):
+            others = [each.value for each in Product if has_format(each, name)]
             raise UsageError(
-                f"{option(name)} is for {' or '.join(others) or 'nothing'}; leave it out with {command}"
+                f"{format_option(name)} is for {' or '.join(others) or 'nothing'}; leave it out with {command}"
             )

@@ -15,21 +15,21 @@ from ssbench.document.elements import (
     Tone,
     Verdict,
     Warnings,
-    section_of,
+    make_section,
 )
 from ssbench.document.figures import FIGURES
-from ssbench.document.limits import BUSY_CPU
-from ssbench.document.units import number, percent, seconds
+from ssbench.document.limits import BUSY_CPU_SHARE
+from ssbench.document.units import format_number, format_percent, format_seconds
 from ssbench.reports import load, members, parameters, run_charts, run_facts, run_tables, time_line
-from ssbench.reports.beside import cluster_report
+from ssbench.reports.beside import find_cluster_report
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import verdict
+from ssbench.reports.verdict import make_verdict_words
 from ssbench.statistics import waits
-from ssbench.statistics.asked import asked_of, delivered_of
+from ssbench.statistics.asked import asked_load, delivered_load
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def document(
+def make_run_report_document(
     statistics: RunStatistics,
     options: ReportOptions,
     first: Sequence[Element] = (),
@@ -39,56 +39,56 @@ def document(
 
     ``first`` come before what every run has, ``above`` comes before the verdict on the run.
     """
-    found = verdict(statistics, options)
+    found = make_verdict_words(statistics, options)
     if above is not None:
         sentences = (*above.sentences, f"The run: {found.title}.", *found.sentences)
         found = Verdict(max(above.tone, found.tone, key=[*Tone].index), above.title, sentences)
     page = Detail.PAGE
     elements = [
-        *section_of("", [tiles(statistics)], page),
+        *make_section("", [make_run_tiles(statistics)], page),
         *first,
-        *section_of("Over time", time_line.charts(statistics), page),
-        *section_of("Operations", _operations(statistics)),
-        *section_of("Latency", run_charts.latencies(statistics), page),
-        *section_of("Load", _load(statistics), page),
-        *run_tables.part_sections(statistics),
-        *section_of("Accounts", members.accounts(statistics)),
-        *section_of("Addresses", members.addresses(statistics)),
-        *section_of(waits.TITLE, run_facts.waits_of(statistics)),
-        *section_of("Errors", run_facts.errors(statistics)),
+        *make_section("Over time", time_line.make_time_line_charts(statistics), page),
+        *make_section("Operations", _operations(statistics)),
+        *make_section("Latency", run_charts.make_latency_charts(statistics), page),
+        *make_section("Load", _load(statistics), page),
+        *run_tables.make_breakdown_sections(statistics),
+        *make_section("Accounts", members.make_account_elements(statistics)),
+        *make_section("Addresses", members.make_address_elements(statistics)),
+        *make_section(waits.WAITS_TITLE, run_facts.make_wait_items(statistics)),
+        *make_section("Errors", run_facts.make_error_elements(statistics)),
         Warnings(statistics.warnings),
-        *section_of("Slowest operations", [run_facts.slowest(statistics)], page),
-        *section_of("Workers", run_tables.workers(statistics), Detail.VERBOSE),
-        *section_of("Sites", run_tables.sites(statistics), Detail.VERBOSE),
-        *section_of("Storage URLs", run_tables.storage_urls(statistics), Detail.VERBOSE),
-        *section_of("Cluster", cluster_report().elements(statistics), page),
-        *section_of("Parameters", parameters.elements(statistics), page),
+        *make_section("Slowest operations", [run_facts.make_slowest_table(statistics)], page),
+        *make_section("Workers", run_tables.make_worker_tables(statistics), Detail.VERBOSE),
+        *make_section("Sites", run_tables.make_site_tables(statistics), Detail.VERBOSE),
+        *make_section("Storage URLs", run_tables.make_storage_url_tables(statistics), Detail.VERBOSE),
+        *make_section("Cluster", find_cluster_report().elements(statistics), page),
+        *make_section("Parameters", parameters.make_parameter_elements(statistics), page),
     ]
-    return Document(statistics.run.scenario.name, elements, found, run_facts.facts(statistics))
+    return Document(statistics.run.scenario.name, elements, found, run_facts.make_run_facts(statistics))
 
 
 def _operations(statistics: RunStatistics) -> Iterator[Element]:
-    yield run_tables.operations(statistics)
-    yield run_tables.by_size(statistics)
-    yield run_tables.note(statistics)
-    yield members.steps(statistics)
-    yield run_tables.last_attempts(statistics)
-    yield run_tables.parts(statistics)
+    yield run_tables.make_operation_table(statistics)
+    yield run_tables.make_size_class_table(statistics)
+    yield run_tables.make_latency_note(statistics)
+    yield members.make_step_table(statistics)
+    yield run_tables.make_last_attempt_table(statistics)
+    yield run_tables.make_latency_part_table(statistics)
 
 
 def _load(statistics: RunStatistics) -> Iterator[Element]:
-    yield from run_charts.load(statistics)
-    yield from load.elements(statistics)
+    yield from run_charts.make_response_time_charts(statistics)
+    yield from load.make_load_elements(statistics)
 
 
-def tiles(statistics: RunStatistics) -> Tiles:
+def make_run_tiles(statistics: RunStatistics) -> Tiles:
     """Return them; none of a run without results."""
-    return Tiles([] if statistics.start is None else [*_tiles(statistics)])
+    return Tiles([] if statistics.start is None else [*_result_tiles(statistics)])
 
 
-def _tiles(statistics: RunStatistics) -> Iterator[Tile]:
+def _result_tiles(statistics: RunStatistics) -> Iterator[Tile]:
     total, over_time = statistics.total, statistics.over_time
-    asked, delivered = asked_of(statistics), delivered_of(statistics)
+    asked, delivered = asked_load(statistics), delivered_load(statistics)
     everything = over_time.operations[None] if over_time else None
     lasted = np.maximum(over_time.seconds, 1e-9) if over_time else np.empty(0)
     courses: dict[str, Sequence[float]] = {}
@@ -102,8 +102,10 @@ def _tiles(statistics: RunStatistics) -> Iterator[Tile]:
             "users": over_time.under_way.tolist(),
         }
     notes = {
-        "rate": f"of {number(asked.rate)} asked for" if asked.rate else "",
-        "errors": f"{percent(FIGURES['errors'].share(total, statistics))} % of all" if total.failed else "",
+        "rate": f"of {format_number(asked.rate)} asked for" if asked.rate else "",
+        "errors": f"{format_percent(FIGURES['errors'].share(total, statistics))} % of all"
+        if total.failed
+        else "",
     }
     for key in ("rate", "mb_per_s", "p50", "p99", "errors"):
         figure = FIGURES[key]
@@ -118,7 +120,7 @@ def _tiles(statistics: RunStatistics) -> Iterator[Tile]:
     if delivered.users is not None:
         yield Tile(
             "users busy",
-            number(delivered.users),
+            format_number(delivered.users),
             f"of {asked.users:g}" if asked.users else "",
             values=courses.get("users", ()),
         )
@@ -135,10 +137,10 @@ def _generator_tiles(statistics: RunStatistics) -> Iterator[Tile]:
         return
     share, who = max(known)
     stalled = sum(gap.seconds for gap in own.gaps)
-    note = f"stalled for {seconds(stalled)} s" if stalled else f"of a core: {who}"
+    note = f"stalled for {format_seconds(stalled)} s" if stalled else f"of a core: {who}"
     yield Tile(
         "generator CPU",
-        percent(share),
+        format_percent(share),
         "%",
         note,
         _tone(share, limited=bool(own.limits or stalled)),
@@ -146,4 +148,4 @@ def _generator_tiles(statistics: RunStatistics) -> Iterator[Tile]:
 
 
 def _tone(share: float, *, limited: bool) -> Tone | None:
-    return Tone.DOUBTFUL if limited or share > BUSY_CPU else None
+    return Tone.DOUBTFUL if limited or share > BUSY_CPU_SHARE else None

@@ -9,21 +9,27 @@ from msgspec.structs import replace
 
 from ssbench.document.colours import GREY
 from ssbench.document.elements import Chart, Curve
-from ssbench.document.figures import MIN_BEYOND
-from ssbench.reports.curves import DASHES, by_percentile, colour_of, latency_unit, name_of
+from ssbench.document.figures import MIN_RESULTS_BEYOND
+from ssbench.reports.curves import (
+    CURVE_DASHES,
+    curve_colour,
+    curve_name,
+    latency_axis_unit,
+    make_percentile_curve,
+)
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics
 
-_MILLISECOND = 1e-3
+_CHART_MILLISECOND = 1e-3
 
 #: (latencies of the most frequent operation, buckets an octave of a histogram, what such a bucket is called).
-_FINENESS = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
+_BUCKET_SIZES = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
 
 #: With fewer buckets than this a histogram is drawn as points too.
-_FEW_BUCKETS = 8
+_MIN_LINE_BUCKETS = 8
 
 
-def latencies(statistics: RunStatistics) -> Iterator[Chart]:
+def make_latency_charts(statistics: RunStatistics) -> Iterator[Chart]:
     """Yield latencies by percentile, their histogram, and those of size classes."""
     found = {
         section.operation.code: section.lines[0].last_byte
@@ -34,22 +40,25 @@ def latencies(statistics: RunStatistics) -> Iterator[Chart]:
         return
     yield from _by_percentile(
         "Latency by percentile",
-        (by_percentile(name_of(code), each, colour_of(code)) for code, each in found.items()),
-        f"Curves end where fewer than {MIN_BEYOND} latencies lie beyond.",
-        latency_unit(statistics),
+        (make_percentile_curve(curve_name(code), each, curve_colour(code)) for code, each in found.items()),
+        f"Curves end where fewer than {MIN_RESULTS_BEYOND} latencies lie beyond.",
+        latency_axis_unit(statistics),
     )
     what = f"% of an operation in each {_fineness(found)[1]} of an octave"
-    yield Chart("Histogram of latencies", what, _histogram(found), axis=latency_unit(statistics), digits=2)
+    yield Chart(
+        "Histogram of latencies", what, _histogram(found), axis=latency_axis_unit(statistics), digits=2
+    )
     for section in statistics.sections[1:]:
         if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count:
-            colour = colour_of(section.operation.code)
+            colour = curve_colour(section.operation.code)
             curves = [
-                replace(curve, dash=DASHES[place % len(DASHES)], width=2.4 - 1.2 * place / 12)
+                replace(curve, dash=CURVE_DASHES[place % len(CURVE_DASHES)], width=2.4 - 1.2 * place / 12)
                 for place, line in enumerate(section.lines[1:13])
-                if line.size_class and (curve := by_percentile(line.size_class, line.last_byte, colour))
+                if line.size_class
+                and (curve := make_percentile_curve(line.size_class, line.last_byte, colour))
             ]
             title = f"{section.operation.name.upper()} by size class"
-            yield from _by_percentile(title, curves, unit=latency_unit(statistics))
+            yield from _by_percentile(title, curves, unit=latency_axis_unit(statistics))
 
 
 def _by_percentile(
@@ -60,19 +69,21 @@ def _by_percentile(
         yield Chart(title, unit, known, axis="percentile", log=True, digits=2, note=note)
 
 
-def load(statistics: RunStatistics) -> Iterator[Chart]:
+def make_response_time_charts(statistics: RunStatistics) -> Iterator[Chart]:
     """Yield the response times of operations that were due; none of a closed loop."""
     due = statistics.total.due
     if not (due.response.count and due.lateness.count):
         return
     curves = [
-        by_percentile(name_of(each.operation.code), each.due.response, colour_of(each.operation.code))
+        make_percentile_curve(
+            curve_name(each.operation.code), each.due.response, curve_colour(each.operation.code)
+        )
         for each in statistics.sections[1:]
         if each.operation and each.due.response.count
     ]
     if len(curves) != 1:
-        curves.append(by_percentile(name_of(None), due.response, colour_of(None)))
-    if late := by_percentile("lateness of all sends", due.lateness, GREY):
+        curves.append(make_percentile_curve(curve_name(None), due.response, curve_colour(None)))
+    if late := make_percentile_curve("lateness of all sends", due.lateness, GREY):
         curves.append(replace(late, dash="dotted"))
     yield from _by_percentile(
         "Response time by percentile",
@@ -84,7 +95,7 @@ def load(statistics: RunStatistics) -> Iterator[Chart]:
 def _fineness(latencies: Mapping[int, Latencies]) -> tuple[int, str]:
     """Return how many buckets an octave has, so that chance does not decide what is in them, and a word."""
     most = max(each.count for each in latencies.values())
-    return next((number, word) for least, number, word in _FINENESS if most >= least)
+    return next((number, word) for least, number, word in _BUCKET_SIZES if most >= least)
 
 
 def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
@@ -92,7 +103,7 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
     per_octave, _ = _fineness(latencies)
     found = {code: each.histogram(per_octave) for code, each in latencies.items()}
     edges = np.unique(np.concatenate([each[0] for each in found.values()]))
-    middle = np.sqrt(edges[:-1] * edges[1:]) / _MILLISECOND
+    middle = np.sqrt(edges[:-1] * edges[1:]) / _CHART_MILLISECOND
     # Buckets are equal parts of an octave, which on the logarithmic axis are not of equal width.
     parts = per_octave * np.log2(edges[1:] / edges[:-1])
     curves = []
@@ -102,12 +113,12 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
         shares[place : place + len(counts)] = 100 * counts / max(counts.sum(), 1)
         curves.append(
             Curve(
-                name_of(code),
+                curve_name(code),
                 middle,
                 shares / parts,
-                colour_of(code),
+                curve_colour(code),
                 width=1.8,
-                pointed=len(middle) < _FEW_BUCKETS,
+                pointed=len(middle) < _MIN_LINE_BUCKETS,
             )
         )
     return curves

@@ -5,7 +5,7 @@ The summary comes last, so that it is what remains on the screen.
 
 from __future__ import annotations
 
-from ssbench.base.printable import shown
+from ssbench.base.printable import make_printable_lines
 from ssbench.document.renderers import text
 from ssbench.reports import old_table
 from ssbench.reports import sections as of_sections
@@ -14,36 +14,36 @@ from ssbench.reports.options import ReportOptions
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def table(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_table_report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table of ssbench 0.3.9, and further percentiles after it."""
-    return _after(
-        shown(old_table.table(statistics, options)),
-        text.render(of_sections.further(statistics, options), options),
+    return _join_texts(
+        make_printable_lines(old_table.make_old_table(statistics, options)),
+        text.render(of_sections.make_percentiles_document(statistics, options), options),
     )
 
 
-def sections(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_sections_report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table and all sections after it."""
-    return _after(
-        shown(old_table.table(statistics, options)),
-        text.render(of_sections.document(statistics, options), options),
+    return _join_texts(
+        make_printable_lines(old_table.make_old_table(statistics, options)),
+        text.render(of_sections.make_sections_document(statistics, options), options),
     )
 
 
-def summary(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_summary_report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the summary."""
-    return text.render(of_summary.document(statistics, options), options)
+    return text.render(of_summary.make_summary_document(statistics, options), options)
 
 
-def both(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_table_and_summary(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table and the summary."""
-    return _after(table(statistics, options), summary(statistics, options))
+    return _join_texts(make_table_report(statistics, options), make_summary_report(statistics, options))
 
 
-def full(statistics: RunStatistics, options: ReportOptions) -> str:
+def make_full_report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table with all sections, and the summary."""
-    return _after(sections(statistics, options), summary(statistics, options))
+    return _join_texts(make_sections_report(statistics, options), make_summary_report(statistics, options))
 
 
-def _after(above: str, below: str) -> str:
+def _join_texts(above: str, below: str) -> str:
     return f"{above}\n{below}" if below else above

@@ -12,14 +12,14 @@ from ssbench.reports.products import Product
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-def report(name: str, statistics: RunStatistics, options: ReportOptions) -> str:
+def make_run_report(name: str, statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report of that name; raises KeyError where no report has it."""
-    return "".join(parts(name, statistics, options))
+    return "".join(make_run_report_parts(name, statistics, options))
 
 
-def parts(name: str, statistics: RunStatistics, options: ReportOptions) -> Iterable[str]:
+def make_run_report_parts(name: str, statistics: RunStatistics, options: ReportOptions) -> Iterable[str]:
     """Return the parts of the report of that name; raises KeyError where no report has it."""
-    return products.parts(Product.RUN, name, statistics, options)
+    return products.make_product_parts(Product.RUN, name, statistics, options)
 
 
 def groups_for(options: ReportOptions) -> tuple[str, ...]:
@@ -33,6 +33,6 @@ def write_report(name: str, statistics: RunStatistics, options: ReportOptions, o
     Raises KeyError where no report has the name.
     """
     encoding = out.encoding or "utf-8"
-    for text in parts(name, statistics, replace(options, encoding=encoding)):
+    for text in make_run_report_parts(name, statistics, replace(options, encoding=encoding)):
         out.write(text.encode(encoding, "replace").decode(encoding))
     out.flush()

@@ -10,23 +10,23 @@ from typing import Any, NamedTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.schema import FIELDS, Field, Kind
+from ssbench.results.schema import FIELDS, FieldKind, ResultField
 
 #: The cause of an operation whose worker vanished before it answered.
-LOST = "lost worker"
+LOST_CAUSE = "lost worker"
 
 #: The cause of an operation whose result had figures that cannot be.
-INVALID = "invalid result"
+INVALID_CAUSE = "invalid result"
 
 #: The cause of an operation that had not come back when the run stopped waiting for it.
-UNFINISHED = "not finished"
+UNFINISHED_CAUSE = "not finished"
 
 
 class Failure(NamedTuple):
     """Why an operation failed, or what went wrong on its way to success.
 
     ``cause`` is a short label that is counted ("HTTP 503", "connect timeout", "short body",
-    :data:`LOST`), None when the operation succeeded after retries; ``detail`` one line for
+    :data:`LOST_CAUSE`), None when the operation succeeded after retries; ``detail`` one line for
     people; ``retried`` maps the cause of each retry to how often it happened.
     """
 
@@ -204,7 +204,7 @@ class ResultBlock:
     def select(self, rows: npt.NDArray[np.intp]) -> ResultBlock:
         """Return the results of these rows, in ascending order."""
         columns = {
-            name: column[rows] if isinstance(column, np.ndarray) else _chosen(column, rows)
+            name: column[rows] if isinstance(column, np.ndarray) else _choose_rows(column, rows)
             for name, column in self._columns.items()
         }
         places = {int(row): place for place, row in enumerate(rows)}
@@ -212,40 +212,40 @@ class ResultBlock:
         packed = None if self._packed is None else self._packed[rows]
         return ResultBlock(len(rows), columns, failures, packed)
 
-    def _default(self, field: Field) -> Any:
-        if field.kind is Kind.TEXT:
+    def _default(self, field: ResultField) -> Any:
+        if field.kind is FieldKind.TEXT:
             return NoTexts(self._count)
         if field.default is None and field.derive is not None:
             return field.derive(self)
         if field.name not in self._constants:
             value = 0 if field.default is None else field.default
-            self._constants[field.name] = constant(value, self._count)
+            self._constants[field.name] = make_constant_column(value, self._count)
         return self._constants[field.name]
 
 
-def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:
+def _choose_rows(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:
     if isinstance(column, TextColumn):
         return column.select(rows)
     return [column[row] for row in rows.tolist()]
 
 
-def constant(value: float, count: int) -> npt.NDArray[Any]:
+def make_constant_column(value: float, count: int) -> npt.NDArray[Any]:
     """Return a column of one value, which takes the memory of one."""
     return np.broadcast_to(np.asarray(value), count)
 
 
-def is_constant(column: npt.NDArray[Any]) -> bool:
-    """Whether a column was made by :func:`constant`; others may have one value too."""
+def is_constant_column(column: npt.NDArray[Any]) -> bool:
+    """Whether a column was made by :func:`make_constant_column`; others may have one value too."""
     return column.strides == (0,)
 
 
-def join(blocks: Sequence[ResultBlock]) -> ResultBlock:
+def join_blocks(blocks: Sequence[ResultBlock]) -> ResultBlock:
     """Return the results of several blocks as one block."""
     if len(blocks) == 1:
         return blocks[0]
     packed = _join_packed(blocks)
     given = {name for block in blocks for name in (block.given if packed is None else block._columns)}
-    columns = {name: _joined(name, blocks) for name in FIELDS if name in given}
+    columns = {name: _join_column(name, blocks) for name in FIELDS if name in given}
     starts = accumulate(map(len, blocks), initial=0)
     failures = {
         start + row: failure
@@ -263,12 +263,12 @@ def _join_packed(blocks: Sequence[ResultBlock]) -> npt.NDArray[np.void] | None:
     return np.frombuffer(b"".join([np.ascontiguousarray(part).data for part in parts]), parts[0].dtype)
 
 
-def _joined(name: str, blocks: Sequence[ResultBlock]) -> Any:
+def _join_column(name: str, blocks: Sequence[ResultBlock]) -> Any:
     parts = [getattr(block, name) for block in blocks]
     if not isinstance(parts[0], np.ndarray):
         if all(isinstance(part, TextColumn) for part in parts):
             return TextColumn.joined(parts)
         return list(chain.from_iterable(parts))
-    if all(map(is_constant, parts)) and len({part[:1].tobytes() for part in parts}) == 1:
-        return constant(parts[0][0], sum(map(len, parts)))
+    if all(map(is_constant_column, parts)) and len({part[:1].tobytes() for part in parts}) == 1:
+        return make_constant_column(parts[0][0], sum(map(len, parts)))
     return np.concatenate(parts)

@@ -15,82 +15,84 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import Failure, ResultBlock, TextColumn, constant, is_constant
+from ssbench.results.block import Failure, ResultBlock, TextColumn, is_constant_column, make_constant_column
 from ssbench.results.reading import DamageError
-from ssbench.results.schema import FIELDS, Field, Kind
-from ssbench.scenario.operation import FIRST_DEFINED, MAX_CODE, Operation
+from ssbench.results.schema import FIELDS, FieldKind, ResultField
+from ssbench.scenario.operation import FIRST_DEFINED_CODE, MAX_OPERATION_CODE, OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: A writer begins a new block at this many results.
-MAX_ROWS = 65536
+MAX_BLOCK_ROWS = 65536
 
 _ROWS_HEADER = struct.Struct("<Iq")
 _COLUMN_HEADER = struct.Struct("<BB")
-_BASE = struct.Struct("<q")
+_BASE_FORMAT = struct.Struct("<q")
 _TEXT_HEADER = struct.Struct("<I")
-_TEXT_WIDTH = 255
+_TEXT_WIDTH_CODE = 255
 #: Added to the width of a column whose numbers are counted from a base that precedes them.
-_HAS_BASE = 16
+_HAS_BASE_FLAG = 16
 _WIDTHS = (0, 1, 2, 4, 8)
 
 _Numbers = npt.NDArray[np.int64]
 
 _NO_CODES: Mapping[int, int] = {}
 
-_json = msgspec.json.Encoder()
+_failures_encoder = msgspec.json.Encoder()
 _failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
 
 
-def encode(block: ResultBlock) -> bytes:
-    """Return the payload of a ROWS record of 1 to :data:`MAX_ROWS` results."""
+def encode_rows(block: ResultBlock) -> bytes:
+    """Return the payload of a ROWS record of 1 to :data:`MAX_BLOCK_ROWS` results."""
     given = block.given
     parts = [_ROWS_HEADER.pack(len(block), int(_nanoseconds(block.completed[:1])[0]))]
     for field in FIELDS.values():
-        if field.kind is Kind.FAILURES:
+        if field.kind is FieldKind.FAILURES:
             if block.failures:
                 failures = [(row, *failure) for row, failure in block.failures.items()]
-                parts.append(_text(field.number, _json.encode(failures)))
+                parts.append(_encode_text(field.number, _failures_encoder.encode(failures)))
         elif field.name in given:
             parts.extend(_encode_column(field, block))
     return b"".join(parts)
 
 
-def _encode_column(field: Field, block: ResultBlock) -> Iterator[bytes]:
+def _encode_column(field: ResultField, block: ResultBlock) -> Iterator[bytes]:
     column = getattr(block, field.name)
     match field.kind:
-        case Kind.NUMBER if field.derive and field.default is not None and (column == field.default).all():
+        case FieldKind.NUMBER if (
+            field.derive and field.default is not None and (column == field.default).all()
+        ):
             return  # as if it had not been given
-        case Kind.NUMBER if field.derive:
-            yield _numbers(field.number, column.astype(np.int64) - field.derive(block))
-        case Kind.NUMBER:
-            yield _numbers(field.number, column)
-        case Kind.SECONDS:
+        case FieldKind.NUMBER if field.derive:
+            yield _encode_numbers(field.number, column.astype(np.int64) - field.derive(block))
+        case FieldKind.NUMBER:
+            yield _encode_numbers(field.number, column)
+        case FieldKind.SECONDS:
             # fmax prefers the number to NaN, so what was not measured becomes -1 nanosecond, written as 0.
-            yield _numbers(field.number, _nanoseconds(np.fmax(column, -1e-9)) + 1)
-        case Kind.COMPLETION:
+            yield _encode_numbers(field.number, _nanoseconds(np.fmax(column, -1e-9)) + 1)
+        case FieldKind.COMPLETION:
             moments = _nanoseconds(column)
-            yield _numbers(field.number, _zigzag(np.diff(moments, prepend=moments[:1])))
-        case Kind.MOMENT:
-            yield _numbers(field.number, _moments(field, block, column))
-        case Kind.TEXT:
-            lengths, text = _joined(column)
-            yield _numbers(field.number, lengths)
-            yield _text(field.text_number, text)
+            yield _encode_numbers(field.number, _zigzag(np.diff(moments, prepend=moments[:1])))
+        case FieldKind.MOMENT:
+            yield _encode_numbers(field.number, _encode_moments(field, block, column))
+        case FieldKind.TEXT:
+            lengths, text = _join_texts(column)
+            yield _encode_numbers(field.number, lengths)
+            yield _encode_text(field.text_number, text)
 
 
-def _moments(field: Field, block: ResultBlock, column: npt.NDArray[np.float64]) -> _Numbers:
+def _encode_moments(field: ResultField, block: ResultBlock, column: npt.NDArray[np.float64]) -> _Numbers:
     """Return how far moments are from what they are relative to: zigzag + 1, 0 where not known."""
-    steps = _nanoseconds(np.nan_to_num(column)) - _reference(field, block)
+    steps = _nanoseconds(np.nan_to_num(column)) - _reference_moments(field, block)
     return np.where(np.isnan(column), 0, _zigzag(steps) + 1)
 
 
-def _reference(field: Field, block: ResultBlock) -> _Numbers:
+def _reference_moments(field: ResultField, block: ResultBlock) -> _Numbers:
     """Return what moments are relative to: what is derived, the completion where that is not known."""
     derived = field.derive(block) if field.derive else block.completed
     return _nanoseconds(np.where(np.isnan(derived), block.completed, derived))
 
 
-def _joined(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
+def _join_texts(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
     """Return the length of each text + 1, 0 for None, and all texts in one."""
     data = "".join([text for text in texts if text]).encode("utf-8", "replace")
     lengths = [0 if text is None else len(text) + 1 for text in texts]
@@ -99,23 +101,23 @@ def _joined(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
     return np.array(lengths, np.int64), data
 
 
-def _numbers(number: int, values: npt.NDArray[Any]) -> bytes:
+def _encode_numbers(number: int, values: npt.NDArray[Any]) -> bytes:
     """Encode a column of numbers in the fewest of 0, 1, 2, 4 or 8 bytes each, all first bytes first.
 
     They are counted from the least one where that takes fewer bytes; equal numbers take none. Bytes
     of the same weight stand together, so that they compress, at a tenth of the cost of compressing
     them.
     """
-    if is_constant(values):
+    if is_constant_column(values):
         lowest = highest = int(values[0])
     else:
         values = np.ascontiguousarray(values)  # of packed rows; all that follows is faster so
         lowest, highest = int(values.min()), int(values.max())
-    width = _width(highest - lowest)
-    if lowest >= 0 and _width(highest) == width:
+    width = _choose_width(highest - lowest)
+    if lowest >= 0 and _choose_width(highest) == width:
         header = _COLUMN_HEADER.pack(number, width)
     else:
-        header = _COLUMN_HEADER.pack(number, width | _HAS_BASE) + _BASE.pack(lowest)
+        header = _COLUMN_HEADER.pack(number, width | _HAS_BASE_FLAG) + _BASE_FORMAT.pack(lowest)
         if width:
             values = values.astype(np.uint64) - np.array(lowest).astype(np.uint64)  # modulo 2**64
     if width == 0:
@@ -124,33 +126,33 @@ def _numbers(number: int, values: npt.NDArray[Any]) -> bytes:
     return header + narrow.view(np.uint8).reshape(len(values), width).T.tobytes()
 
 
-def _width(largest: int) -> int:
+def _choose_width(largest: int) -> int:
     return next(width for width in _WIDTHS if largest < 1 << 8 * width)
 
 
-def _text(number: int, data: bytes) -> bytes:
-    return _COLUMN_HEADER.pack(number, _TEXT_WIDTH) + _TEXT_HEADER.pack(len(data)) + data
+def _encode_text(number: int, data: bytes) -> bytes:
+    return _COLUMN_HEADER.pack(number, _TEXT_WIDTH_CODE) + _TEXT_HEADER.pack(len(data)) + data
 
 
-def decode(payload: bytes, size_classes: int, codes: Mapping[int, int] = _NO_CODES) -> ResultBlock:
+def decode_rows(payload: bytes, size_classes: int, codes: Mapping[int, int] = _NO_CODES) -> ResultBlock:
     """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError.
 
     ``codes`` are those that operations have here, by those that they have in the file, where they differ.
     """
     try:
         with np.errstate(invalid="ignore"):  # numbers that no writer makes
-            return _decode(payload, size_classes, codes)
+            return _decode_fields(payload, size_classes, codes)
     except DamageError:
         raise
     except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise DamageError(f"a block of results: {error}") from None
 
 
-def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> ResultBlock:
+def _decode_fields(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> ResultBlock:
     count, base = _ROWS_HEADER.unpack_from(payload)
-    if not 0 < count <= MAX_ROWS:
+    if not 0 < count <= MAX_BLOCK_ROWS:
         raise DamageError(f"a block of {count:,} results")
-    numbers, spans, texts = _split(payload, count)
+    numbers, spans, texts = _split_columns(payload, count)
     failures = {}
     for row, cause, detail, retried in _failures_decoder.decode(texts.get(FIELDS["failures"].number, b"[]")):
         if not 0 <= row < count:
@@ -161,9 +163,9 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     for field in FIELDS.values():
         if field.number in numbers:
             column = _decode_column(field, numbers[field.number], texts, base, block)
-            columns[field.name] = _checked(field, column, spans[field.number])
+            columns[field.name] = _check_column(field, column, spans[field.number])
     if codes:
-        columns["operation"] = _translated(block.operation, codes)
+        columns["operation"] = _translate_codes(block.operation, codes)
     known = _is_known(OPERATIONS.drawn)
     for name, values in (("operation", len(known)), ("size_class", size_classes)):
         column = getattr(block, name)
@@ -176,14 +178,14 @@ def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> Resu
     return block
 
 
-def _checked(field: Field, column: Any, span: tuple[int, int]) -> Any:
+def _check_column(field: ResultField, column: Any, span: tuple[int, int]) -> Any:
     """Return a column; raises DamageError where a number in it cannot be one of the field.
 
     ``span`` is from which number to which its bytes can be. Most columns are of so few bytes that none of
     their numbers needs a look.
     """
-    if field.kind is Kind.NUMBER:
-        least, most = _range(field)
+    if field.kind is FieldKind.NUMBER:
+        least, most = _allowed_range(field)
         if not field.derive and least <= span[0] and span[1] <= most:
             return column
         if column.min() < least or column.max() > most:
@@ -192,7 +194,7 @@ def _checked(field: Field, column: Any, span: tuple[int, int]) -> Any:
 
 
 @cache
-def _range(field: Field) -> tuple[int, int]:
+def _allowed_range(field: ResultField) -> tuple[int, int]:
     """Return the least and the largest number that a field can have.
 
     They are those of its type, and for sizes what a float holds exactly; ids of workers may be any.
@@ -203,20 +205,20 @@ def _range(field: Field) -> tuple[int, int]:
     return (0, 2**bits - 1) if field.packed.isupper() else (-(2 ** min(bits - 1, 53)), 2 ** min(bits - 1, 53))
 
 
-def _translated(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:
+def _translate_codes(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:
     """Return codes of operations as they are here; those of a file that no operation here has become -1."""
-    known = np.arange(MAX_CODE + 1)
-    known[FIRST_DEFINED:] = -1
+    known = np.arange(MAX_OPERATION_CODE + 1)
+    known[FIRST_DEFINED_CODE:] = -1
     for there, here in codes.items():
-        if FIRST_DEFINED <= there <= MAX_CODE:
+        if FIRST_DEFINED_CODE <= there <= MAX_OPERATION_CODE:
             known[there] = here
-    return np.asarray(known[np.clip(operations, 0, MAX_CODE)])
+    return np.asarray(known[np.clip(operations, 0, MAX_OPERATION_CODE)])
 
 
 @cache
-def _is_known(operations: tuple[Operation, ...]) -> npt.NDArray[np.bool_]:
+def _is_known(operations: tuple[OperationKind, ...]) -> npt.NDArray[np.bool_]:
     """Return for each code whether one of the operations has it."""
-    known = np.zeros(MAX_CODE + 1, np.bool_)
+    known = np.zeros(MAX_OPERATION_CODE + 1, np.bool_)
     known[[operation.code for operation in operations]] = True
     return known
 
@@ -240,21 +242,21 @@ class _Column(NamedTuple):
         return _unshuffle(payload[self.data : self.end], count, self.width, self.base)
 
 
-def _walk(payload: bytes, count: int) -> Iterator[_Column]:
+def _walk_columns(payload: bytes, count: int) -> Iterator[_Column]:
     """Yield the columns of a payload."""
     position = _ROWS_HEADER.size
     while position < len(payload):
         start, base = position, 0
         number, width = _COLUMN_HEADER.unpack_from(payload, position)
         position += _COLUMN_HEADER.size
-        if width == _TEXT_WIDTH:
+        if width == _TEXT_WIDTH_CODE:
             (size,) = _TEXT_HEADER.unpack_from(payload, position)
             position += _TEXT_HEADER.size
-        elif width & ~_HAS_BASE in _WIDTHS:
-            if width & _HAS_BASE:
-                (base,) = _BASE.unpack_from(payload, position)
-                position += _BASE.size
-                width &= ~_HAS_BASE
+        elif width & ~_HAS_BASE_FLAG in _WIDTHS:
+            if width & _HAS_BASE_FLAG:
+                (base,) = _BASE_FORMAT.unpack_from(payload, position)
+                position += _BASE_FORMAT.size
+                width &= ~_HAS_BASE_FLAG
             size = count * width
         else:
             raise DamageError(f"a column of width {width}")
@@ -264,15 +266,15 @@ def _walk(payload: bytes, count: int) -> Iterator[_Column]:
         yield _Column(number, width, base, start, data, position)
 
 
-def _split(
+def _split_columns(
     payload: bytes, count: int
 ) -> tuple[dict[int, _Numbers], dict[int, tuple[int, int]], dict[int, bytes]]:
     """Return the columns of numbers, from which number to which each can be, and the columns of text."""
     numbers: dict[int, _Numbers] = {}
     spans: dict[int, tuple[int, int]] = {}
     texts: dict[int, bytes] = {}
-    for column in _walk(payload, count):
-        if column.width == _TEXT_WIDTH:
+    for column in _walk_columns(payload, count):
+        if column.width == _TEXT_WIDTH_CODE:
             texts[column.number] = payload[column.data : column.end]
         else:
             numbers[column.number] = column.numbers(payload, count)
@@ -280,17 +282,17 @@ def _split(
     return numbers, spans, texts
 
 
-def began(payload: bytes) -> int:
+def read_first_moment(payload: bytes) -> int:
     """Return when the first result of a payload ended, in nanoseconds since 1970; raises DamageError."""
-    return _head(payload)[1]
+    return _read_head(payload)[1]
 
 
-def count(payload: bytes) -> int:
+def count_rows(payload: bytes) -> int:
     """Return how many results a payload claims to have; raises DamageError."""
-    return _head(payload)[0]
+    return _read_head(payload)[0]
 
 
-def _head(payload: bytes) -> tuple[int, int]:
+def _read_head(payload: bytes) -> tuple[int, int]:
     if len(payload) < _ROWS_HEADER.size:
         raise DamageError("a block of results without a beginning")
     count, base = _ROWS_HEADER.unpack_from(payload)
@@ -298,42 +300,44 @@ def _head(payload: bytes) -> tuple[int, int]:
 
 
 #: What makes other numbers of those of a column.
-Change = Callable[[_Numbers], _Numbers]
+ChangeNumbers = Callable[[_Numbers], _Numbers]
 
 
-def changed(payload: bytes, changes: Mapping[str, Change]) -> bytes:
+def change_columns(payload: bytes, changes: Mapping[str, ChangeNumbers]) -> bytes:
     """Return a payload with other numbers in the columns of these fields; all others are copied.
 
     Fields must be numbers that are not derived from others. Raises DamageError.
     """
-    count, _ = _head(payload)
-    if not 0 < count <= MAX_ROWS:
+    count, _ = _read_head(payload)
+    if not 0 < count <= MAX_BLOCK_ROWS:
         raise DamageError(f"a block of {count:,} results")
     left = {FIELDS[name].number: (FIELDS[name], change) for name, change in changes.items()}
     parts = [payload[: _ROWS_HEADER.size]]
-    for column in _walk(payload, count):
+    for column in _walk_columns(payload, count):
         _, change = left.pop(column.number, (None, None))
         if change is None:
             parts.append(payload[column.start : column.end])
         else:
-            parts.append(_numbers(column.number, change(column.numbers(payload, count))))
+            parts.append(_encode_numbers(column.number, change(column.numbers(payload, count))))
     for field, change in left.values():
-        parts.append(_numbers(field.number, change(constant(int(field.default or 0), count))))
+        parts.append(
+            _encode_numbers(field.number, change(make_constant_column(int(field.default or 0), count)))
+        )
     return b"".join(parts)
 
 
 def _decode_column(
-    field: Field, numbers: _Numbers, texts: dict[int, bytes], base: int, block: ResultBlock
+    field: ResultField, numbers: _Numbers, texts: dict[int, bytes], base: int, block: ResultBlock
 ) -> Any:
     match field.kind:
-        case Kind.SECONDS:
+        case FieldKind.SECONDS:
             return _seconds(numbers)
-        case Kind.COMPLETION:
+        case FieldKind.COMPLETION:
             return (base + np.cumsum(_unzigzag(numbers))) / 1e9
-        case Kind.MOMENT:
-            moments = _reference(field, block) + _unzigzag(numbers - 1)
+        case FieldKind.MOMENT:
+            moments = _reference_moments(field, block) + _unzigzag(numbers - 1)
             return np.where(numbers <= 0, np.nan, moments / 1e9)
-        case Kind.TEXT:
+        case FieldKind.TEXT:
             data = texts.get(field.text_number, b"")
             lengths = numbers - 1
             if lengths.min() < -1 or np.maximum(lengths, 0).sum(dtype=np.float64) != len(data):
@@ -343,9 +347,9 @@ def _decode_column(
 
 
 def _unshuffle(data: bytes, count: int, width: int, base: int) -> _Numbers:
-    """Undo :func:`_numbers`. Numbers beyond 2**63 come out negative: no writer makes them."""
+    """Undo :func:`_encode_numbers`. Numbers beyond 2**63 come out negative: no writer makes them."""
     if width == 0:
-        return constant(base, count)
+        return make_constant_column(base, count)
     if len(data) != count * width:
         raise DamageError("a column that is longer than its block")
     planes = np.frombuffer(data, np.uint8).reshape(width, count)

@@ -18,7 +18,7 @@ from ssbench.results.block import ResultBlock
 
 _Rows = npt.NDArray[np.intp]
 
-_NOT_FOUND = 404
+_NOT_FOUND_STATUS = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ COUNTERS = {
     ),
     "vanished": _Counter(
         frozenset({"status"}),
-        lambda block, rows: block.status[rows] == _NOT_FOUND,
+        lambda block, rows: block.status[rows] == _NOT_FOUND_STATUS,
         of_successes=True,
     ),
     "unsent": _Counter(

@@ -16,26 +16,26 @@ from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.observation import Observation
 from ssbench.results.reading import DamageError, Format, RunResults
 from ssbench.results.records import (
-    CLUSTER,
-    END,
-    MAGIC,
+    CLUSTER_KIND,
+    END_KIND,
+    FILE_PREAMBLE,
     MAX_RECORD_BYTES,
-    PREAMBLE,
     RECORD_HEADER,
-    ROWS,
-    RUN,
-    VERSION,
-    Closing,
+    ROWS_KIND,
+    RUN_KIND,
+    STAT_FILE_MAGIC,
+    STAT_FILE_VERSION,
+    ClosingRecord,
     decode_closing,
     decode_cluster,
     decode_run,
 )
 from ssbench.scenario.operation_table import OPERATIONS
 
-_ANOTHER = "another stat file follows in this file, as after 'cat A B'"
+_ANOTHER_FILE_TEXT = "another stat file follows in this file, as after 'cat A B'"
 
-_GZIP = 31  # zlib's window of 15 bits, in the gzip format
-_CHUNK = 4 * 1024 * 1024
+_GZIP_WINDOW_BITS = 31  # zlib's window of 15 bits, in the gzip format
+_CHUNK_BYTES = 4 * 1024 * 1024
 #: isal's stubs call the class an instance.
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
@@ -50,44 +50,44 @@ class CurrentResults(RunResults):
     followed = False
 
     def _read_run(self) -> RunDescription:
-        head = self._stream.peek(len(MAGIC) + 8)
-        version, line_feed, _ = head[len(MAGIC) :].partition(b"\n")
+        head = self._stream.peek(len(STAT_FILE_MAGIC) + 8)
+        version, line_feed, _ = head[len(STAT_FILE_MAGIC) :].partition(b"\n")
         if not line_feed or not version.isdigit():
             raise DamageError("a stat file of ssbench that is damaged at its beginning")
-        if int(version) > VERSION:
+        if int(version) > STAT_FILE_VERSION:
             raise DamageError(
-                f"written in format {int(version)} by a newer ssbench; this one reads up to format {VERSION}"
+                f"written in format {int(version)} by a newer ssbench; this one reads up to format {STAT_FILE_VERSION}"
             )
-        self._stream.read(len(MAGIC) + len(version) + 1)
+        self._stream.read(len(STAT_FILE_MAGIC) + len(version) + 1)
         kind, payload = self._record() or (b"", b"")
-        if kind != RUN:
+        if kind != RUN_KIND:
             raise DamageError("a stat file of ssbench without the description of its run")
         return decode_run(payload)
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
-        size_classes, codes = len(self.size_classes), codes_of_defined(self.run)
+        size_classes, codes = len(self.size_classes), map_defined_codes(self.run)
         for payload in self.payloads():
-            yield columns.decode(payload, size_classes, codes)
+            yield columns.decode_rows(payload, size_classes, codes)
 
     def payloads(self) -> Iterator[bytes]:
         """Yield the payload of each record of results, then read the summary; raises DamageError."""
         cluster, count = None, 0
         while (record := self._record()) is not None:
             kind, payload = record
-            if kind == ROWS:
-                count += columns.count(payload)
+            if kind == ROWS_KIND:
+                count += columns.count_rows(payload)
                 yield payload
-            elif kind == CLUSTER:
+            elif kind == CLUSTER_KIND:
                 cluster = decode_cluster(payload)
                 if cluster is None:
                     self.warnings.append(
                         "what was seen of the cluster cannot be read by this version of ssbench"
                     )
-            elif kind == END:
+            elif kind == END_KIND:
                 closing = decode_closing(payload)
                 self.summary = replace(closing.summary, cluster=cluster)
                 self.results_lost = closing.results_lost
-                self.warnings.extend(warnings_of(closing, self.run, self.results_read))
+                self.warnings.extend(list_file_warnings(closing, self.run, self.results_read))
                 self._warn_of_what_follows()
                 if count != closing.results:
                     raise DamageError(f"its end says {closing.results:,} results")
@@ -98,12 +98,12 @@ class CurrentResults(RunResults):
 
     def _warn_of_what_follows(self) -> None:
         """Warn of what stands after the end of the run: another run, where files were put together."""
-        rest = self._stream.peek(len(MAGIC))
+        rest = self._stream.peek(len(STAT_FILE_MAGIC))
         self.followed = bool(rest)
-        if rest == MAGIC:
+        if rest == STAT_FILE_MAGIC:
             self.warnings.insert(
                 0,
-                f"{_ANOTHER}: this is about the first of them only; report on each by itself, or on all with"
+                f"{_ANOTHER_FILE_TEXT}: this is about the first of them only; report on each by itself, or on all with"
                 " 'report-scenario -s A B'",
             )
         elif rest:
@@ -116,8 +116,8 @@ class CurrentResults(RunResults):
             if self._stream.damage:
                 raise DamageError(self._stream.damage)
             return None
-        if MAGIC.startswith(header):
-            raise DamageError(f"{_ANOTHER}, and the first has no end")
+        if STAT_FILE_MAGIC.startswith(header):
+            raise DamageError(f"{_ANOTHER_FILE_TEXT}, and the first has no end")
         if len(header) < RECORD_HEADER.size:
             raise DamageError("the file is cut off")
         kind, size, checksum = RECORD_HEADER.unpack(header)
@@ -131,7 +131,7 @@ class CurrentResults(RunResults):
         return kind, payload
 
 
-def warnings_of(closing: Closing, run: RunDescription, results: int) -> Iterator[str]:
+def list_file_warnings(closing: ClosingRecord, run: RunDescription, results: int) -> Iterator[str]:
     """Yield the warnings of a run that has ended, of which so many results were read."""
     if closing.summary.interrupted:
         scenario = run.scenario
@@ -144,7 +144,7 @@ def warnings_of(closing: Closing, run: RunDescription, results: int) -> Iterator
         yield f"results that could not be written to the stat file: {closing.results_lost:,}"
 
 
-def codes_of_defined(run: RunDescription) -> dict[int, int]:
+def map_defined_codes(run: RunDescription) -> dict[int, int]:
     """Return the codes here of the operations that the scenario of a run defines, by those in its file."""
     try:
         return {
@@ -156,10 +156,10 @@ def codes_of_defined(run: RunDescription) -> dict[int, int]:
         raise DamageError(f"the operations of the run: {error}") from None
 
 
-FORMAT = Format("ssbench 1", lambda head: head.startswith(MAGIC), CurrentResults)
+FORMAT = Format("ssbench 1", lambda head: head.startswith(STAT_FILE_MAGIC), CurrentResults)
 
 
-class Following:
+class ResultsFollower:
     """Reads on in a stat file of this version of ssbench, which its master is writing.
 
     ``run`` is None until it is there, ``summary`` until the run has ended; ``results`` is how many were read.
@@ -197,13 +197,13 @@ class Following:
         """Decompress what is new; return whether there was something."""
         if self.path.stat().st_size < self._read:
             raise DamageError("the end of the file was taken back")
-        data = self._file.read(_CHUNK)
+        data = self._file.read(_CHUNK_BYTES)
         self._read += len(data)
         found = bool(data)
         try:
             while data:
                 if self._member is None:
-                    self._member = isal_zlib.decompressobj(_GZIP)
+                    self._member = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
                 self._data += self._member.decompress(data)
                 data = self._member.unused_data
                 if self._member.eof:
@@ -215,11 +215,11 @@ class Following:
     def _record(self) -> tuple[bytes, bytes] | None:
         """Return kind and payload of the next record; None where it is not whole yet."""
         if not self._begun:
-            if len(self._data) < len(PREAMBLE):
+            if len(self._data) < len(FILE_PREAMBLE):
                 return None
-            if not self._data.startswith(PREAMBLE):
+            if not self._data.startswith(FILE_PREAMBLE):
                 raise DamageError("not a stat file of this version of ssbench")
-            del self._data[: len(PREAMBLE)]
+            del self._data[: len(FILE_PREAMBLE)]
             self._begun = True
         if len(self._data) < RECORD_HEADER.size:
             return None
@@ -236,18 +236,18 @@ class Following:
         return kind, payload
 
     def _take(self, kind: bytes, payload: bytes) -> Iterator[ResultBlock]:
-        if kind == RUN:
+        if kind == RUN_KIND:
             self.run = decode_run(payload)
-            self._codes = codes_of_defined(self.run)
-        elif kind == ROWS and self.run is not None:
-            block = columns.decode(payload, len(self.run.scenario.size_classes), self._codes)
+            self._codes = map_defined_codes(self.run)
+        elif kind == ROWS_KIND and self.run is not None:
+            block = columns.decode_rows(payload, len(self.run.scenario.size_classes), self._codes)
             self.results += len(block)
             yield block
-        elif kind == CLUSTER:
+        elif kind == CLUSTER_KIND:
             self._cluster = decode_cluster(payload)
-        elif kind == END and self.run is not None:
+        elif kind == END_KIND and self.run is not None:
             closing = decode_closing(payload)
             if closing.results != self.results:
                 raise DamageError("results were taken back")
             self.summary = replace(closing.summary, cluster=self._cluster)
-            self.warnings += warnings_of(closing, self.run, self.results)
+            self.warnings += list_file_warnings(closing, self.run, self.results)

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from ssbench.base.measures import Count, Moment, Seconds, Share
 from ssbench.results.observation import Observation
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import container_name, object_prefix, tagged
-from ssbench.scenario.object_names import name_of
+from ssbench.scenario.names import container_name, object_prefix, tagged_object_stem
+from ssbench.scenario.object_names import format_object_name
 
 #: The option of a run under which the tag of its objects' names is kept.
-OBJECT_TAG = "object_tag"
+OBJECT_TAG_OPTION = "object_tag"
 
 #: That of the names of the containers whose objects existed before the run, in the order of their numbers.
-EXISTING = "existing"
+EXISTING_OPTION = "existing"
 
 #: That under which a master keeps which part of a run it carried out (``1/4``).
-PART = "part"
+PART_OPTION = "part"
 
 #: That of how far its clock is from the store's, at least and at most, in seconds.
-STORE_CLOCK = "store_clock"
+STORE_CLOCK_OPTION = "store_clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class RunDescription:
         """Return the name of a container of the users of a group, or of a side, in the run of a master."""
         if 0 <= master < len(self.masters):
             return self.masters[master].container(number, group)
-        if isinstance(found := self.options.get(EXISTING), list):
+        if isinstance(found := self.options.get(EXISTING_OPTION), list):
             return str(found[number]) if 0 <= number < len(found) else f"container number {number}"
         parts, policies = self.scenario.parts, self.side_policies
         part = parts[group] if 0 <= group < len(parts) else self.scenario
@@ -214,13 +214,13 @@ class RunDescription:
         """
         if 0 <= master < len(self.masters):
             return self.masters[master].name_object(size_class, number, group)
-        if self.options.get(EXISTING):
+        if self.options.get(EXISTING_OPTION):
             return f"{size_class} number {number}"  # in the order of the listing
-        tag = self.options.get(OBJECT_TAG)
+        tag = self.options.get(OBJECT_TAG_OPTION)
         prefixes = self.side_prefixes or [each.name for each in self.scenario.groups]
         prefix = object_prefix(prefixes[group] if 0 <= group < len(prefixes) else self.group, size_class)
-        prefix = tagged(prefix, tag) if isinstance(tag, str) else prefix
-        return name_of(self.scenario.object_names, prefix, number)
+        prefix = tagged_object_stem(prefix, tag) if isinstance(tag, str) else prefix
+        return format_object_name(self.scenario.object_names, prefix, number)
 
 
 @dataclass(frozen=True, slots=True)

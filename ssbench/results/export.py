@@ -16,19 +16,19 @@ import msgspec
 import numpy as np
 
 from ssbench.base.errors import UsageError
-from ssbench.base.printable import cell, in_json
+from ssbench.base.printable import escape_csv_cell, escape_in_json
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
-from ssbench.results.schema import FIELDS, NO_WORKER, Field, Kind
+from ssbench.results.schema import FIELDS, NO_WORKER, FieldKind, ResultField
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: The type of a field's values.
-_TYPES: dict[Kind, type] = {
-    Kind.NUMBER: int,
-    Kind.SECONDS: float,
-    Kind.COMPLETION: float,
-    Kind.MOMENT: float,
-    Kind.TEXT: str,
+_FIELD_TYPES: dict[FieldKind, type] = {
+    FieldKind.NUMBER: int,
+    FieldKind.SECONDS: float,
+    FieldKind.COMPLETION: float,
+    FieldKind.MOMENT: float,
+    FieldKind.TEXT: str,
 }
 
 
@@ -73,7 +73,7 @@ def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
     ]
 
 
-def _named(field: str, list_: str) -> Callable[[RunResults, ResultBlock], list[str | None]]:
+def _make_namer(field: str, list_: str) -> Callable[[RunResults, ResultBlock], list[str | None]]:
     """Return a function that gives the names that a field's numbers stand for, in a list of the run."""
 
     def names(results: RunResults, block: ResultBlock) -> list[str | None]:
@@ -84,24 +84,28 @@ def _named(field: str, list_: str) -> Callable[[RunResults, ResultBlock], list[s
 
 
 #: Fields whose numbers stand for names.
-_NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
+_NAMED_FIELDS: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
     "operation": _operations,
     "size_class": _size_classes,
     "worker": _workers,
     "container": _containers,
     "object": _objects,
-    "storage_url": _named("storage_url", "storage_urls"),
-    "stage": _named("stage", "stages"),
-    "group": _named("group", "group_names"),
-    "account": _named("account", "accounts"),
+    "storage_url": _make_namer("storage_url", "storage_urls"),
+    "stage": _make_namer("stage", "stages"),
+    "group": _make_namer("group", "group_names"),
+    "account": _make_namer("account", "accounts"),
 }
 
 
-def header() -> dict[str, type]:
+def list_export_columns() -> dict[str, type]:
     """Return the names of the columns, and the type of each."""
     columns: dict[str, type] = {}
     for field in FIELDS.values():
-        kind = str if field.kind is Kind.FAILURES or field.name in _NAMES else _TYPES[field.kind]
+        kind = (
+            str
+            if field.kind is FieldKind.FAILURES or field.name in _NAMED_FIELDS
+            else _FIELD_TYPES[field.kind]
+        )
         columns.update(dict.fromkeys(filter(None, field.export.split(", ")), kind))
     return columns
 
@@ -110,21 +114,21 @@ def _columns(results: RunResults, block: ResultBlock) -> list[Sequence[Any]]:
     """Return the columns of a block in the order of the header, None where there is nothing."""
     columns: list[Sequence[Any]] = []
     for field in FIELDS.values():
-        if field.kind is Kind.FAILURES:
+        if field.kind is FieldKind.FAILURES:
             columns.extend(_failures(block))
-        elif field.name in _NAMES:
-            columns.append(_NAMES[field.name](results, block))
+        elif field.name in _NAMED_FIELDS:
+            columns.append(_NAMED_FIELDS[field.name](results, block))
         elif field.export:
-            columns.append(_values(field, block))
+            columns.append(_field_values(field, block))
     return columns
 
 
-def _values(field: Field, block: ResultBlock) -> Sequence[Any]:
+def _field_values(field: ResultField, block: ResultBlock) -> Sequence[Any]:
     column = getattr(block, field.name)
     if not isinstance(column, np.ndarray):
         return list(column)
     values = column.tolist()
-    if _TYPES[field.kind] is float:
+    if _FIELD_TYPES[field.kind] is float:
         return [value if value == value else None for value in values]  # noqa: PLR0124  (NaN is not itself)
     return [value if value >= 0 else None for value in values]
 
@@ -143,12 +147,12 @@ def _failures(block: ResultBlock) -> list[list[str | None]]:
 
 def write_csv(results: RunResults, out: BinaryIO) -> None:
     """Write a header and a line for each result."""
-    out.write((",".join(header()) + "\n").encode())
+    out.write((",".join(list_export_columns()) + "\n").encode())
     for block in results.blocks():
         text = io.StringIO()
         columns = [
-            [value and cell(value) for value in column] if kind is str else column
-            for kind, column in zip(header().values(), _columns(results, block), strict=True)
+            [value and escape_csv_cell(value) for value in column] if kind is str else column
+            for kind, column in zip(list_export_columns().values(), _columns(results, block), strict=True)
         ]
         csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8", "replace"))
@@ -156,11 +160,11 @@ def write_csv(results: RunResults, out: BinaryIO) -> None:
 
 def write_json_lines(results: RunResults, out: BinaryIO) -> None:
     """Write one JSON object a line for each result."""
-    encoder, names = msgspec.json.Encoder(), list(header())
+    encoder, names = msgspec.json.Encoder(), list(list_export_columns())
     for block in results.blocks():
         rows = zip(*_columns(results, block), strict=True)
         lines = encoder.encode_lines([dict(zip(names, row, strict=True)) for row in rows])
-        out.write(lines if lines.isascii() else in_json(lines.decode()).encode())
+        out.write(lines if lines.isascii() else escape_in_json(lines.decode()).encode())
 
 
 def write_parquet(results: RunResults, out: BinaryIO) -> None:
@@ -173,14 +177,14 @@ def write_parquet(results: RunResults, out: BinaryIO) -> None:
             "Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)"
         ) from None
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    schema = pa.schema([(name, types[kind]) for name, kind in header().items()])
+    schema = pa.schema([(name, types[kind]) for name, kind in list_export_columns().items()])
     with parquet.ParquetWriter(out, schema) as writer:
         for block in results.blocks():
             writer.write_table(pa.table([list(column) for column in _columns(results, block)], schema=schema))
 
 
 #: The formats by name.
-WRITERS: dict[str, Callable[[RunResults, BinaryIO], None]] = {
+EXPORT_WRITERS: dict[str, Callable[[RunResults, BinaryIO], None]] = {
     "csv": write_csv,
     "jsonl": write_json_lines,
     "parquet": write_parquet,

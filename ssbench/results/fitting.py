@@ -11,15 +11,21 @@ from itertools import combinations
 from pathlib import Path
 
 from ssbench.base.errors import UsageError
-from ssbench.document.units import moment, seconds
-from ssbench.results.description import OBJECT_TAG, PART, STORE_CLOCK, RunDescription, RunSummary
+from ssbench.document.units import format_moment, format_seconds
+from ssbench.results.description import (
+    OBJECT_TAG_OPTION,
+    PART_OPTION,
+    STORE_CLOCK_OPTION,
+    RunDescription,
+    RunSummary,
+)
 from ssbench.scenario import portions
 
 #: Options that may be others with each master: they name a run, or say how its master was started.
 OWN_OPTIONS = {
-    OBJECT_TAG,
-    PART,
-    STORE_CLOCK,
+    OBJECT_TAG_OPTION,
+    PART_OPTION,
+    STORE_CLOCK_OPTION,
     "label",
     "local_swift",
     "local_workers",
@@ -31,11 +37,11 @@ OWN_OPTIONS = {
 
 #: Runs of which all sent for less than this share of the time in which one of them did are no run together,
 #: and those of less than that are remarkable.
-_TOGETHER = 0.5
-_NEARLY = 0.95
+_MIN_COMMON_SHARE = 0.5
+_GOOD_COMMON_SHARE = 0.95
 
 #: Clocks that are further apart (seconds) put results into wrong seconds, and stalls where there were none.
-_CLOCKS = 0.5
+_MAX_CLOCK_DIFFERENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class MasterRun:
     @property
     def name(self) -> str:
         """What warnings call its master."""
-        part = self.run.options.get(PART)
+        part = self.run.options.get(PART_OPTION)
         return f"{self.run.host or self.path.name}{f' (part {part})' if part else ''}"
 
     @property
@@ -63,22 +69,22 @@ class MasterRun:
         return begins, summary.sent_until or summary.ended
 
 
-def check(masters: Sequence[MasterRun]) -> list[str]:
+def check_masters(masters: Sequence[MasterRun]) -> list[str]:
     """Return warnings; raises UsageError, which says what does not fit."""
     first = masters[0]
     for one, other in combinations(masters, 2):
         if set(one.run.run_ids) & set(other.run.run_ids) or _same_file(one.path, other.path):
             raise UsageError(f"{one.path} and {other.path} are of the same run")
     for other in masters[1:]:
-        if found := portions.difference(first.run.scenario, other.run.scenario):
-            raise UsageError(f"{_both(first, other)}: their scenarios differ in {found}")
+        if found := portions.find_scenario_difference(first.run.scenario, other.run.scenario):
+            raise UsageError(f"{_name_both(first, other)}: their scenarios differ in {found}")
         for name in ("sides", "side_policies"):
             if getattr(first.run, name) != getattr(other.run, name):
-                raise UsageError(f"{_both(first, other)}: their sides differ")
+                raise UsageError(f"{_name_both(first, other)}: their sides differ")
         if first.run.accounts != other.run.accounts:
-            raise UsageError(f"{_both(first, other)}: their accounts differ")
+            raise UsageError(f"{_name_both(first, other)}: their accounts differ")
         _check_options(first, other)
-    warnings = [*_parts(masters), *_clocks(masters), *_windows(masters)]
+    warnings = [*_check_parts(masters), *_check_clocks(masters), *_check_windows(masters)]
     versions = sorted({each.run.version for each in masters})
     if len(versions) > 1:
         warnings.append(f"the masters are of different versions of ssbench: {', '.join(versions)}")
@@ -87,7 +93,7 @@ def check(masters: Sequence[MasterRun]) -> list[str]:
     return warnings
 
 
-def _both(one: MasterRun, other: MasterRun) -> str:
+def _name_both(one: MasterRun, other: MasterRun) -> str:
     return f"{one.path} and {other.path} do not make one run"
 
 
@@ -103,14 +109,14 @@ def _check_options(first: MasterRun, other: MasterRun) -> None:
     for name in dict.fromkeys((*ours, *theirs)):
         if name not in OWN_OPTIONS and ours.get(name) != theirs.get(name):
             raise UsageError(
-                f"{_both(first, other)}: {name} is {ours.get(name)!r} in one and {theirs.get(name)!r}"
+                f"{_name_both(first, other)}: {name} is {ours.get(name)!r} in one and {theirs.get(name)!r}"
                 " in the other"
             )
 
 
-def _parts(masters: Sequence[MasterRun]) -> Iterator[str]:
+def _check_parts(masters: Sequence[MasterRun]) -> Iterator[str]:
     """Check that parts (``--part 1/4``) are of the same number and differ; yield which are missing."""
-    given = [(own, part) for own in masters for part in _parts_of(own.run)]
+    given = [(own, part) for own in masters for part in _read_part(own.run)]
     found: dict[object, MasterRun] = {}
     for own, part in given:
         if part is None:
@@ -122,9 +128,11 @@ def _parts(masters: Sequence[MasterRun]) -> Iterator[str]:
         return
     if len(found) < len(given):
         lacking = next(own for own, part in given if part is None)
-        raise UsageError(f"{_both(next(iter(found.values())), lacking)}: only one of them is a part (--part)")
+        raise UsageError(
+            f"{_name_both(next(iter(found.values())), lacking)}: only one of them is a part (--part)"
+        )
     try:
-        known = [portions.parse(str(part)) for part in found]
+        known = [portions.parse_master_share(str(part)) for part in found]
     except ValueError as error:
         raise UsageError(f"{masters[0].path}: {error}") from None
     numbers = {each.of for each in known}
@@ -136,11 +144,11 @@ def _parts(masters: Sequence[MasterRun]) -> Iterator[str]:
         yield f"not all parts are there: {listed} {'is' if len(missing) == 1 else 'are'} missing"
 
 
-def _parts_of(run: RunDescription) -> list[object]:
-    return [each.options.get(PART) for each in run.masters or (run,)]
+def _read_part(run: RunDescription) -> list[object]:
+    return [each.options.get(PART_OPTION) for each in run.masters or (run,)]
 
 
-def _clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
+def _check_clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
     """Check that the masters' clocks agree, by that of the store or because they are one.
 
     Yields what is not known.
@@ -154,10 +162,10 @@ def _clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
             unknown.append(f"{one.name} and {other.name}")
             continue
         apart = max(ours[0] - theirs[1], theirs[0] - ours[1], 0.0)
-        if apart > _CLOCKS:
+        if apart > _MAX_CLOCK_DIFFERENCE:
             raise UsageError(
-                f"{_both(one, other)}: the clocks of {one.name} and {other.name} are at least"
-                f" {moment(apart)} s apart, by the time that the store told both; check NTP"
+                f"{_name_both(one, other)}: the clocks of {one.name} and {other.name} are at least"
+                f" {format_moment(apart)} s apart, by the time that the store told both; check NTP"
             )
     if unknown:
         more = f", and {len(unknown) - 1} more pair{'s' * (len(unknown) > 2)}" if len(unknown) > 1 else ""
@@ -169,24 +177,24 @@ def _clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
 
 def _store_clock(run: RunDescription) -> tuple[float, float] | None:
     """Return from how much to how much is to be added to the master's clock to have that of the store."""
-    match run.options.get(STORE_CLOCK):
+    match run.options.get(STORE_CLOCK_OPTION):
         case [int() | float() as least, int() | float() as most]:
             return float(least), float(most)
     return None
 
 
-def _windows(masters: Sequence[MasterRun]) -> Iterator[str]:
+def _check_windows(masters: Sequence[MasterRun]) -> Iterator[str]:
     """Check that the masters sent operations at the same time; yield where they nearly did."""
     begins, ends = zip(*(each.window for each in masters), strict=True)
     whole, shared = max(ends) - min(begins), min(ends) - max(begins)
     together = shared / whole if whole > 0 else 1.0
-    written = moment if whole >= 1 else seconds  # tenths would be "0 of 0 s"
+    written = format_moment if whole >= 1 else format_seconds  # tenths would be "0 of 0 s"
     times = f"{written(max(0.0, shared))} of {written(whole)} s"
-    if together < _TOGETHER:
+    if together < _MIN_COMMON_SHARE:
         late, early = begins.index(max(begins)), ends.index(min(ends))
         raise UsageError(
-            f"{_both(masters[late], masters[early])}: they sent operations at the same time for only"
+            f"{_name_both(masters[late], masters[early])}: they sent operations at the same time for only"
             f" {times} (--start-at lets them begin together)"
         )
-    if together < _NEARLY:
+    if together < _GOOD_COMMON_SHARE:
         yield f"the masters sent operations at the same time for only {times}"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from ssbench.base.errors import StatFileError
 from ssbench.results.reading import Format, RunResults
-from ssbench.results.stream import Progress, Stream
+from ssbench.results.stream import Progress, StatFileStream
 
 #: The modules of every format that can be read; the first that recognises a file reads it.
 _MODULES = ("current", "legacy.msgpack_stream", "legacy.python2_pickle")
 
-_HEAD_BYTES = 64
+_HEAD_LENGTH = 64
 
 
 def open_results(path: Path, progress: Progress | None = None) -> RunResults:
@@ -26,9 +26,9 @@ def open_results(path: Path, progress: Progress | None = None) -> RunResults:
     ``progress`` is called now and then with the bytes read and those that there are. Raises
     StatFileError when it is no stat file, or damaged before its first result.
     """
-    stream = Stream(path, progress)
+    stream = StatFileStream(path, progress)
     try:
-        head = stream.peek(_HEAD_BYTES)
+        head = stream.peek(_HEAD_LENGTH)
         for format_ in _formats():
             if format_.recognises(head):
                 return format_.reader(stream)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
-from ssbench.results.columns import Change
+from ssbench.results.columns import ChangeNumbers
 from ssbench.results.description import (
     GroupFacts,
     LoadSample,
@@ -24,7 +24,7 @@ from ssbench.results.description import (
     WorkerFacts,
 )
 from ssbench.results.fitting import OWN_OPTIONS, MasterRun
-from ssbench.results.schema import NO_WORKER, UNKNOWN
+from ssbench.results.schema import NO_WORKER, UNKNOWN_NUMBER
 from ssbench.scenario import portions
 
 _Numbers = npt.NDArray[np.int64]
@@ -43,15 +43,15 @@ class Renumbering:
     storage_urls: tuple[int, ...]
     addresses: tuple[int, ...] = ()
 
-    def changes(self) -> Mapping[str, Change]:
+    def changes(self) -> Mapping[str, ChangeNumbers]:
         """Return what changes the columns of its results."""
-        found: dict[str, Change] = {"master": lambda numbers: numbers + self.masters}
+        found: dict[str, ChangeNumbers] = {"master": lambda numbers: numbers + self.masters}
         if self.workers:
             found["worker"] = self._workers
         for name in ("storage_url", "address"):
             own: tuple[int, ...] = self.addresses if name == "address" else self.storage_urls
             if own != tuple(range(len(own))):
-                found[name] = partial(_at, np.array([*own, UNKNOWN]))
+                found[name] = partial(_look_up_places, np.array([*own, UNKNOWN_NUMBER]))
         return found
 
     def _workers(self, numbers: _Numbers) -> _Numbers:
@@ -62,12 +62,12 @@ class Renumbering:
         return replace(facts, worker_id=facts.worker_id + self.workers)
 
 
-def _at(places: _Numbers, numbers: _Numbers) -> _Numbers:
+def _look_up_places(places: _Numbers, numbers: _Numbers) -> _Numbers:
     """Return other places for places; the last one is that of what is not known."""
     return np.asarray(places[np.clip(numbers, -1, len(places) - 1)])
 
 
-def renumberings(masters: Sequence[MasterRun]) -> list[Renumbering]:
+def plan_renumberings(masters: Sequence[MasterRun]) -> list[Renumbering]:
     """Return how the results of each file are renumbered; raises UsageError where there is no room."""
     ids = [{worker.worker_id for worker in (*each.summary.workers, *each.run.workers)} for each in masters]
     distinct = len(set().union(*ids)) == sum(map(len, ids))
@@ -92,10 +92,10 @@ def _storage_urls(masters: Sequence[MasterRun]) -> list[str]:
     return [*dict.fromkeys(url for each in masters for url in each.run.storage_urls)]
 
 
-def describe(masters: Sequence[MasterRun], numbers: Sequence[Renumbering]) -> RunDescription:
+def merge_descriptions(masters: Sequence[MasterRun], numbers: Sequence[Renumbering]) -> RunDescription:
     """Return the description of the run that they make together."""
     runs = [each.run for each in masters]
-    scenario = portions.together([run.scenario for run in runs])
+    scenario = portions.combine_scenarios([run.scenario for run in runs])
     seeds = {run.options.get("seed_of_parts", run.seed) for run in runs}
     seed = seeds.pop() if len(seeds) == 1 else None
     options = {name: value for name, value in runs[0].options.items() if name not in OWN_OPTIONS}
@@ -107,7 +107,7 @@ def describe(masters: Sequence[MasterRun], numbers: Sequence[Renumbering]) -> Ru
         scenario=scenario,
         version=", ".join(dict.fromkeys(run.version for run in runs)),
         seed=seed if isinstance(seed, int) else None,
-        options=options | {"label": _common([run.options.get("label") for run in runs])},
+        options=options | {"label": _common_value([run.options.get("label") for run in runs])},
         host=", ".join(dict.fromkeys(run.host for run in runs if run.host)),
         run_id=int.from_bytes(digest) >> 2,
         started=min(started, default=None),
@@ -120,12 +120,12 @@ def describe(masters: Sequence[MasterRun], numbers: Sequence[Renumbering]) -> Ru
     )
 
 
-def _common(values: Sequence[object]) -> object:
+def _common_value(values: Sequence[object]) -> object:
     """Return what all have in common; None where they differ."""
     return values[0] if all(value == values[0] for value in values) else None
 
 
-def summarize(
+def merge_summaries(
     masters: Sequence[MasterRun], numbers: Sequence[Renumbering], warnings: Sequence[str]
 ) -> RunSummary:
     """Return the summary of the run that they make together; ``warnings`` are of how they fit."""
@@ -141,9 +141,9 @@ def summarize(
     sent = [each.sent_until for each in summaries if each.sent_until is not None]
     return RunSummary(
         ended=max(each.ended for each in summaries),
-        not_sendable=_counted([each.not_sendable for each in summaries]),
+        not_sendable=_sum_counts([each.not_sendable for each in summaries]),
         lost_jobs=sum(each.lost_jobs for each in summaries),
-        warnings=(*warnings, *_warnings(masters)),
+        warnings=(*warnings, *_merge_warnings(masters)),
         interrupted=any(each.interrupted for each in summaries),
         workers=tuple(
             own.worker(worker)
@@ -152,11 +152,11 @@ def summarize(
         ),
         counters=dict(counters),
         sent_until=max(sent, default=None),
-        master=_busiest([each.master for each in summaries]),
+        master=_merge_loads([each.master for each in summaries]),
         gaps=tuple(sorted(gaps, key=lambda gap: gap.start)),
         cluster=next((each.cluster for each in summaries if each.cluster is not None), None),
-        generator_load=tuple(_busiest_over_time([each.generator_load for each in summaries])),
-        stages=_stages([each.stages for each in summaries]),
+        generator_load=tuple(_merge_load_samples([each.generator_load for each in summaries])),
+        stages=_merge_stages([each.stages for each in summaries]),
         ended_early=next((each.ended_early for each in summaries if each.ended_early), None),
         error_code=next((each.error_code for each in summaries if each.ended_early), 0),
         trouble=any(each.trouble for each in summaries),
@@ -164,8 +164,8 @@ def summarize(
         hosts=tuple(host for each in summaries for host in each.hosts),
         groups=tuple(
             GroupFacts(
-                _stages([own.stages for own in same]),
-                _counted([own.not_sendable for own in same]),
+                _merge_stages([own.stages for own in same]),
+                _sum_counts([own.not_sendable for own in same]),
                 sum(own.drawn for own in same),
                 sum(own.waited for own in same),
             )
@@ -174,7 +174,7 @@ def summarize(
     )
 
 
-def _counted(several: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[tuple[int, int, int], ...]:
+def _sum_counts(several: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[tuple[int, int, int], ...]:
     counts: Counter[tuple[int, int]] = Counter()
     for each in several:
         for code, size_class, times in each:
@@ -182,7 +182,7 @@ def _counted(several: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[tuple[i
     return tuple((*key, times) for key, times in sorted(counts.items()))
 
 
-def _stages(several: Sequence[Sequence[StageFacts]]) -> tuple[StageFacts, ...]:
+def _merge_stages(several: Sequence[Sequence[StageFacts]]) -> tuple[StageFacts, ...]:
     """Return stages from when the first master began them until the last one ended them."""
     found = []
     for same in zip_longest(*several):
@@ -198,19 +198,19 @@ def _stages(several: Sequence[Sequence[StageFacts]]) -> tuple[StageFacts, ...]:
     return tuple(found)
 
 
-def _busiest(several: Sequence[MasterFacts | None]) -> MasterFacts | None:
+def _merge_loads(several: Sequence[MasterFacts | None]) -> MasterFacts | None:
     """Return the most that any of the masters used and was late."""
     known = [each for each in several if each is not None]
     if not known:
         return None
     return MasterFacts(
-        _most(each.cpu_share for each in known),
-        _most(each.lag_max for each in known),
+        _largest_value(each.cpu_share for each in known),
+        _largest_value(each.lag_max for each in known),
         max(each.unread for each in known),
     )
 
 
-def _busiest_over_time(several: Sequence[Sequence[LoadSample]]) -> Iterator[LoadSample]:
+def _merge_load_samples(several: Sequence[Sequence[LoadSample]]) -> Iterator[LoadSample]:
     """Yield the samples of the one who has most of them, each with the most that anyone had in that time."""
     for sample in max(several, key=len, default=()):
         begun = sample.until - sample.seconds
@@ -218,18 +218,18 @@ def _busiest_over_time(several: Sequence[Sequence[LoadSample]]) -> Iterator[Load
         yield LoadSample(
             sample.until,
             sample.seconds,
-            _most(each.worker_cpu for each in same),
-            _most(each.worker_lag for each in same),
-            _most(each.master_cpu for each in same),
-            _most(each.master_lag for each in same),
+            _largest_value(each.worker_cpu for each in same),
+            _largest_value(each.worker_lag for each in same),
+            _largest_value(each.master_cpu for each in same),
+            _largest_value(each.master_lag for each in same),
         )
 
 
-def _most(values: Iterable[float | None]) -> float | None:
+def _largest_value(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _warnings(masters: Sequence[MasterRun]) -> list[str]:
+def _merge_warnings(masters: Sequence[MasterRun]) -> list[str]:
     """Return the warnings of all, with the name of the master where not all have it."""
     counts = Counter(text for each in masters for text in dict.fromkeys(each.summary.warnings))
     found = [

@@ -14,15 +14,15 @@ import msgspec
 #: Devices in all samples of all servers, each sample counted as one more, that are kept; and numbers in the
 #: intervals of all metrics. Beyond that every second sample is dropped and pairs of intervals are merged,
 #: and from then on half as many are made.
-MAX_SAMPLED = 100_000
-MAX_NUMBERS = 500_000
+MAX_SAMPLED_DEVICES = 100_000
+MAX_METRIC_NUMBERS = 500_000
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class ObservationRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A frozen record; what has its default takes no room."""
 
 
-class Disk(Record, frozen=True):
+class Disk(ObservationRecord, frozen=True):
     """A device of a server. ``size`` and ``used`` are 0 where it is not mounted."""
 
     device: str
@@ -36,7 +36,7 @@ class Disk(Record, frozen=True):
         return self.used / self.size if self.size > 0 else 0.0
 
 
-class State(Record, frozen=True):
+class State(ObservationRecord, frozen=True):
     """What a server said of itself at one moment; None where it did not say.
 
     ``load`` is that of the last minute. ``async_pending`` was counted by swift-recon-cron at
@@ -65,7 +65,7 @@ class State(Record, frozen=True):
     unsound: tuple[str, ...] = ()
 
 
-class Server(Record, frozen=True):
+class Server(ObservationRecord, frozen=True):
     """A server that was asked, ``kind`` being ``object``, ``container``, ``account`` or empty.
 
     ``asked`` counts rounds of questions, ``unanswered`` those in which one had no answer, ``failure`` is the
@@ -97,7 +97,7 @@ class Server(Record, frozen=True):
         return self.after or self.before
 
 
-class Proxy(Record, frozen=True):
+class Proxy(ObservationRecord, frozen=True):
     """What a proxy's ``/info`` says; ``failure`` is why nothing is known. The first policy is the default.
 
     ``constraints`` are the numbers of its section ``swift``; ``features`` the names of the other sections.
@@ -111,7 +111,7 @@ class Proxy(Record, frozen=True):
     failure: str | None = None
 
 
-class Interval(Record, frozen=True):
+class MetricInterval(ObservationRecord, frozen=True):
     """What came of one metric in an interval that began at ``at``.
 
     For timers ``count`` values with the sum ``total``, in ms, and how many fell into each bucket
@@ -125,15 +125,15 @@ class Interval(Record, frozen=True):
     buckets: dict[int, float] = {}
 
 
-class Metric(Record, frozen=True):
+class Metric(ObservationRecord, frozen=True):
     """A metric of statsd by its name; ``timer`` distinguishes timers from counters."""
 
     name: str
     timer: bool = False
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[MetricInterval, ...] = ()
 
 
-class Statsd(Record, frozen=True):
+class Statsd(ObservationRecord, frozen=True):
     """What was received at the statsd port. ``seconds`` is the length of an interval.
 
     ``lines`` were understood and kept; ``strange`` were not understood, ``nameless`` had a name beyond the
@@ -149,7 +149,7 @@ class Statsd(Record, frozen=True):
     metrics: tuple[Metric, ...] = ()
 
 
-class Observation(Record, frozen=True):
+class Observation(ObservationRecord, frozen=True):
     """All of it. ``began`` is seconds since 1970, ``interval`` seconds from one sample to the next.
 
     ``failure`` is why there is not more.

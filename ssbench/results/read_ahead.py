@@ -11,20 +11,20 @@ from typing import TypeVar
 _Item = TypeVar("_Item")
 
 
-class _End:
+class _LastItem:
     """Stands behind the last item; ``error`` is what ended them early."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
-def ahead(items: Iterator[_Item], most: int) -> Generator[_Item]:
+def iterate_ahead(items: Iterator[_Item], most: int) -> Generator[_Item]:
     """Yield items of an iterator that a thread goes through, at most so many ahead.
 
     Raises what the iterator raises, in its place. The thread ends with this generator, closed or at its end.
     It gains time where the iterator lets other threads run, as decompression does.
     """
-    ready = queue.Queue[_Item | _End](most)
+    ready = queue.Queue[_Item | _LastItem](most)
     closed = False
 
     def go_through() -> None:
@@ -34,14 +34,14 @@ def ahead(items: Iterator[_Item], most: int) -> Generator[_Item]:
                 if closed:
                     return
         except BaseException as error:  # noqa: BLE001 - it is raised where the items are used
-            ready.put(_End(error))
+            ready.put(_LastItem(error))
         else:
-            ready.put(_End())
+            ready.put(_LastItem())
 
     thread = Thread(target=go_through, name="read ahead", daemon=True)
     thread.start()
     try:
-        while not isinstance(item := ready.get(), _End):
+        while not isinstance(item := ready.get(), _LastItem):
             yield item
         if item.error is not None:
             raise item.error

@@ -17,9 +17,9 @@ from ssbench.base.errors import StatFileError
 from ssbench.base.untrusted import TooMuchError, check_memory
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.stream import Stream
+from ssbench.results.stream import StatFileStream
 
-_CHUNK = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 #: Size classes and workers of a run; each takes a millisecond or so of a report.
 MAX_SIZE_CLASSES = 2_000
@@ -44,7 +44,7 @@ class RunResults(ABC):
     #: False for the formats of ssbench 0.x, of which only the old table is printed.
     current: ClassVar[bool] = False
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: StatFileStream) -> None:
         self.path = stream.path
         self.summary: RunSummary | None = None
         self.warnings: list[str] = []
@@ -64,7 +64,7 @@ class RunResults(ABC):
 
     def again(self) -> Self:
         """Open the file once more, from its beginning; raises StatFileError."""
-        return type(self)(Stream(self.path))
+        return type(self)(StatFileStream(self.path))
 
     def close(self) -> None:
         """Close the file; :meth:`blocks` does so too at its end."""
@@ -82,9 +82,9 @@ class RunResults(ABC):
                 self._check(block)
                 self.results_read += len(block)
                 yield block
-                interruption.check()
-                within_memory(self.path, self.results_read)
-            while self._stream.read_some(_CHUNK):
+                interruption.raise_if_interrupted()
+                limit_memory(self.path, self.results_read)
+            while self._stream.read_some(_CHUNK_BYTES):
                 pass  # to the end, where the checksum of compressed data is
         except DamageError as error:
             damage = self._stream.damage or str(error)
@@ -116,7 +116,7 @@ class RunResults(ABC):
         """Read the rest of the stream; raises DamageError."""
 
 
-def within_memory(path: Path, results: int) -> None:
+def limit_memory(path: Path, results: int) -> None:
     """Raise StatFileError where what was made of so many results takes more memory than reading may."""
     try:
         check_memory()

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ssbench.results.block import Failure, ResultBlock, constant
-from ssbench.results.schema import FIELDS, Field, row_fields
+from ssbench.results.block import Failure, ResultBlock, make_constant_column
+from ssbench.results.schema import FIELDS, ResultField, row_fields
 
 #: The values of :func:`~ssbench.results.schema.row_fields`, in their order.
 ResultRow = tuple[float, ...]
@@ -22,7 +22,7 @@ ResultRow = tuple[float, ...]
 _PLACES = {name: place for place, name in enumerate(FIELDS)}
 
 
-class Rows:
+class RowCollector:
     """Collects results until they are taken as a block.
 
     ``also`` names the fields that rows have after the usual ones. Fields are added to by whoever
@@ -34,8 +34,8 @@ class Rows:
     def __init__(self, also: Sequence[str] = ()) -> None:
         fields = row_fields(tuple(also))
         usual = len(fields) - len(also)
-        self.pack, self.pack_also = _packer(fields[:usual]), _packer(fields[usual:])
-        self._dtype = np.dtype([(field.name, _dtype(field)) for field in fields])
+        self.pack, self.pack_also = _make_packer(fields[:usual]), _make_packer(fields[usual:])
+        self._dtype = np.dtype([(field.name, _numpy_type(field)) for field in fields])
         self.common: dict[str, float] = {}
         self._begin()
 
@@ -58,7 +58,9 @@ class Rows:
         self._begin()
         count = len(rows)
         packed = np.frombuffer(b"".join(rows), self._dtype)
-        columns: dict[str, Any] = {name: constant(value, count) for name, value in self.common.items()}
+        columns: dict[str, Any] = {
+            name: make_constant_column(value, count) for name, value in self.common.items()
+        }
         if trans_ids.count(None) < len(trans_ids):
             columns["trans_id"] = trans_ids
         # In the order of the fields, for the later ones may be derived from those before.
@@ -66,19 +68,19 @@ class Rows:
             field, values = FIELDS[name], rare[name]
             if field.default is None or name in columns:
                 block = ResultBlock(count, columns, packed=packed)
-                column = np.array(getattr(block, name), _dtype(field))
+                column = np.array(getattr(block, name), _numpy_type(field))
             else:
-                column = np.full(count, field.default, _dtype(field))
+                column = np.full(count, field.default, _numpy_type(field))
             column[list(values)] = list(values.values())
             columns[name] = column
         return ResultBlock(count, columns, failures, packed)
 
 
-def _packer(fields: Sequence[Field]) -> Callable[..., bytes]:
+def _make_packer(fields: Sequence[ResultField]) -> Callable[..., bytes]:
     return struct.Struct("<" + "".join(field.packed for field in fields)).pack
 
 
-def _dtype(field: Field) -> str:
+def _numpy_type(field: ResultField) -> str:
     """Return the numpy type of a packed value: b is i1 there, q is i8."""
     size = struct.calcsize("<" + field.packed)
     kind = "f" if field.packed == "d" else "i" if field.packed.islower() else "u"

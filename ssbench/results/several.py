@@ -17,25 +17,25 @@ from isal import isal_zlib
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.results import columns, fitting, merging
 from ssbench.results.block import ResultBlock
-from ssbench.results.current import CurrentResults, codes_of_defined, warnings_of
+from ssbench.results.current import CurrentResults, list_file_warnings, map_defined_codes
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.fitting import MasterRun
 from ssbench.results.formats import open_results
-from ssbench.results.reading import DamageError, within_memory
+from ssbench.results.reading import DamageError, limit_memory
 from ssbench.results.records import (
-    PREAMBLE,
-    ROWS,
-    Closing,
-    closing_record,
-    cluster_record,
-    record,
-    run_record,
+    FILE_PREAMBLE,
+    ROWS_KIND,
+    ClosingRecord,
+    encode_closing,
+    encode_cluster,
+    encode_record,
+    encode_run,
 )
-from ssbench.results.writer import GZIP, LEVEL
+from ssbench.results.writer import COMPRESSION_LEVEL, GZIP_WINDOW_BITS
 
 
-class SeveralResults:
-    """The results of several masters; what :class:`~ssbench.statistics.facts.Results` asks for.
+class MergedResults:
+    """The results of several masters; what :class:`~ssbench.statistics.facts.ReadableResults` asks for.
 
     All files are read once when it is made, for what stands at their ends. Raises StatFileError where one
     cannot be read to its end, and UsageError where they do not make one run.
@@ -50,26 +50,26 @@ class SeveralResults:
             raise UsageError("two stat files or more are expected")
         self._paths = paths
         masters = [self._known(path) for path in paths]
-        fits = fitting.check(masters)
-        self._numbers = merging.renumberings(masters)
-        self.run: RunDescription = merging.describe(masters, self._numbers)
-        self.summary: RunSummary | None = merging.summarize(masters, self._numbers, fits)
+        fits = fitting.check_masters(masters)
+        self._numbers = merging.plan_renumberings(masters)
+        self.run: RunDescription = merging.merge_descriptions(masters, self._numbers)
+        self.summary: RunSummary | None = merging.merge_summaries(masters, self._numbers, fits)
         self.size_classes = [each.name for each in self.run.scenario.size_classes]
         self.results_lost = sum(each.results_lost for each in masters)
         self.results = sum(each.results for each in masters)
-        whole = Closing(self.results, self.results_lost, self.summary)
-        self.warnings = [*warnings_of(whole, self.run, self.results)]
+        whole = ClosingRecord(self.results, self.results_lost, self.summary)
+        self.warnings = [*list_file_warnings(whole, self.run, self.results)]
 
     @staticmethod
     def _known(path: Path) -> MasterRun:
         """Read a file to its end."""
-        with closing(_open(path)) as results:
+        with closing(_open_member(path)) as results:
             count, size_classes = 0, len(results.size_classes)
             try:
-                codes = codes_of_defined(results.run)
+                codes = map_defined_codes(results.run)
                 # Decoded, because a copy must not hold what no report can show.
                 for payload in results.payloads():
-                    count += len(columns.decode(payload, size_classes, codes))
+                    count += len(columns.decode_rows(payload, size_classes, codes))
             except DamageError as error:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None
             if results.summary is None:
@@ -83,39 +83,39 @@ class SeveralResults:
                 )
             return MasterRun(path, results.run, results.summary, count, results.results_lost)
 
-    def again(self) -> SeveralResults:
+    def again(self) -> MergedResults:
         """Return the same results, to be read from their beginning once more."""
-        return SeveralResults(self._paths)
+        return MergedResults(self._paths)
 
     def close(self) -> None:
         """Do nothing: files are open only while they are read."""
 
     def blocks(self) -> Iterator[ResultBlock]:
         """Yield the results of all."""
-        files = [_open(path) for path in self._paths]
-        codes = [codes_of_defined(results.run) for results in files]
+        files = [_open_member(path) for path in self._paths]
+        codes = [map_defined_codes(results.run) for results in files]
         size_classes, count = len(self.size_classes), 0
         for place, payload in self._payloads(files):
-            block = columns.decode(payload, size_classes, codes[place])
+            block = columns.decode_rows(payload, size_classes, codes[place])
             count += len(block)
             yield block
-            within_memory(self._paths[place], count)
+            limit_memory(self._paths[place], count)
 
     def copy_to(self, out: BinaryIO) -> None:
         """Write a stat file of all; raises UsageError where the operations that they define differ."""
-        files = [_open(path) for path in self._paths]
+        files = [_open_member(path) for path in self._paths]
         first = files[0].run.scenario.operations
         if any(each.run.scenario.operations != first for each in files):
             raise UsageError("the masters number the operations that the scenario defines differently")
-        out.write(_member(PREAMBLE + run_record(self.run)))
+        out.write(_member(FILE_PREAMBLE + encode_run(self.run)))
         for _, payload in self._payloads(files):
-            out.write(_member(record(ROWS, payload)))
+            out.write(_member(encode_record(ROWS_KIND, payload)))
         summary = self.summary
         if summary is None:
             raise RuntimeError("a merged run has a summary")
         if summary.cluster is not None:
-            out.write(_member(cluster_record(summary.cluster)))
-        out.write(_member(closing_record(Closing(self.results, self.results_lost, summary))))
+            out.write(_member(encode_cluster(summary.cluster)))
+        out.write(_member(encode_closing(ClosingRecord(self.results, self.results_lost, summary))))
 
     def _payloads(self, files: Sequence[CurrentResults]) -> Iterator[tuple[int, bytes]]:
         """Yield (place of its file, payload with the numbers of the whole run), in order."""
@@ -132,10 +132,10 @@ class SeveralResults:
     def _stream(self, place: int, results: CurrentResults) -> Iterator[tuple[int, int, bytes]]:
         changes = self._numbers[place].changes()
         for payload in results.payloads():
-            yield columns.began(payload), place, columns.changed(payload, changes)
+            yield columns.read_first_moment(payload), place, columns.change_columns(payload, changes)
 
 
-def _open(path: Path) -> CurrentResults:
+def _open_member(path: Path) -> CurrentResults:
     results = open_results(path)
     if not isinstance(results, CurrentResults):
         results.close()
@@ -144,4 +144,4 @@ def _open(path: Path) -> CurrentResults:
 
 
 def _member(data: bytes) -> bytes:
-    return bytes(isal_zlib.compress(data, LEVEL, GZIP))
+    return bytes(isal_zlib.compress(data, COMPRESSION_LEVEL, GZIP_WINDOW_BITS))

@@ -10,7 +10,7 @@ from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
 
 #: Returns what is known of the run in progress: its stat file, and what is in no stat file before its end.
-SoFar = Callable[[], tuple[Path, RunSummary] | None]
+ReadSoFar = Callable[[], tuple[Path, RunSummary] | None]
 
 
 class Sink(Protocol):

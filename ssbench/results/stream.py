@@ -13,15 +13,15 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError
-from ssbench.results.read_ahead import ahead
+from ssbench.results.read_ahead import iterate_ahead
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib's window of 15 bits, in the gzip format
-_CHUNK = 64 * 1024
-_MAX_OUTPUT = 1024 * 1024
+_GZIP_WINDOW_BITS = 31  # zlib's window of 15 bits, in the gzip format
+_CHUNK_BYTES = 64 * 1024
+_MAX_PIECE_BYTES = 1024 * 1024
 #: So many pieces are decompressed ahead, of a megabyte each at most, in files of so many bytes or more.
-_AHEAD = 32
-_LARGE = 1024 * 1024
+_MAX_PIECES_AHEAD = 32
+_LARGE_FILE_BYTES = 1024 * 1024
 #: isal's stubs call the class an instance.
 _INFLATE_ERRORS = (cast("type[Exception]", isal_zlib.error), EOFError)
 
@@ -42,7 +42,7 @@ class _Piece(NamedTuple):
 _Pieces = Generator[_Piece]
 
 
-class Stream:
+class StatFileStream:
     """Reads a stat file from its beginning; gzip (of any number of members) is recognized by content.
 
     Raises StatFileError when the file cannot be opened or read. ``damage`` says, once everything
@@ -67,20 +67,20 @@ class Stream:
         #: Bytes of the file, as it is on the disk.
         self.size = os.fstat(self._file.fileno()).st_size
         compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
-        self._pieces = _Gunzip(self._file).pieces() if compressed else _plain(self._file)
-        if compressed and self.size >= _LARGE:
-            self._pieces = ahead(self._pieces, _AHEAD)
+        self._pieces = _Gunzip(self._file).pieces() if compressed else _read_plain(self._file)
+        if compressed and self.size >= _LARGE_FILE_BYTES:
+            self._pieces = iterate_ahead(self._pieces, _MAX_PIECES_AHEAD)
         self._ready = deque[bytes | memoryview]()
         self._held = 0  # bytes that are ready
         self._done = False
 
-    def first_pass(self) -> Stream:
+    def first_pass(self) -> StatFileStream:
         """Open the file once more, to be read before the rest of this one; progress counts both."""
         progress = self._progress
         if progress is None:
-            return Stream(self.path)
+            return StatFileStream(self.path)
         self._progress = lambda done, total: progress(total + done, 2 * total)
-        return Stream(self.path, lambda done, total: progress(done, 2 * total))
+        return StatFileStream(self.path, lambda done, total: progress(done, 2 * total))
 
     def close(self) -> None:
         """Close the file; reading is over."""
@@ -136,8 +136,8 @@ class Stream:
                     self._progress(piece.position, self.size)
 
 
-def _plain(file: BinaryIO) -> _Pieces:
-    while piece := file.read(_CHUNK):
+def _read_plain(file: BinaryIO) -> _Pieces:
+    while piece := file.read(_CHUNK_BYTES):
         yield _Piece(piece, file.tell())
 
 
@@ -147,13 +147,13 @@ class _Gunzip:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._damage: str | None = None
-        self._member = isal_zlib.decompressobj(_GZIP)
+        self._member = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
         self._member_start = 0
         self._fed = 0  # bytes of the file given to the present member
 
     def pieces(self) -> _Pieces:
         """Yield what it holds, up to damage; raises OSError."""
-        while given := self._file.read(_CHUNK):
+        while given := self._file.read(_CHUNK_BYTES):
             position = self._file.tell()
             while given:
                 data, given = self._inflate(given)
@@ -172,14 +172,14 @@ class _Gunzip:
             if not given:
                 return b"", b""
         try:
-            more = self._member.decompress(given, _MAX_OUTPUT)
+            more = self._member.decompress(given, _MAX_PIECE_BYTES)
         except _INFLATE_ERRORS:
             return self._salvaged(given), b""
         if self._member.eof:
             left = self._member.unused_data
             self._member_start += self._fed + len(given) - len(left)
             self._fed = 0
-            self._member = isal_zlib.decompressobj(_GZIP)
+            self._member = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
         else:
             left = self._member.unconsumed_tail
             self._fed += len(given) - len(left)
@@ -193,15 +193,15 @@ class _Gunzip:
         """
         saved = bytearray()
         position = 0
-        member = isal_zlib.decompressobj(_GZIP)
+        member = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
         self._file.seek(self._member_start)
         left = self._fed
         with suppress(*_INFLATE_ERRORS):
             while left:
-                member_input = self._file.read(min(left, _CHUNK))
+                member_input = self._file.read(min(left, _CHUNK_BYTES))
                 left -= len(member_input)
                 while member_input:
-                    member.decompress(member_input, _MAX_OUTPUT)
+                    member.decompress(member_input, _MAX_PIECE_BYTES)
                     member_input = member.unconsumed_tail
             for position in range(len(given)):
                 saved += member.decompress(given[position : position + 1])

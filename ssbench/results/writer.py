@@ -20,17 +20,17 @@ from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError
 from ssbench.results import columns
-from ssbench.results.block import ResultBlock, join
-from ssbench.results.columns import MAX_ROWS
+from ssbench.results.block import ResultBlock, join_blocks
+from ssbench.results.columns import MAX_BLOCK_ROWS
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.records import (
-    PREAMBLE,
-    ROWS,
-    Closing,
-    closing_record,
-    cluster_record,
-    record,
-    run_record,
+    FILE_PREAMBLE,
+    ROWS_KIND,
+    ClosingRecord,
+    encode_closing,
+    encode_cluster,
+    encode_record,
+    encode_run,
 )
 
 _log = logging.getLogger(__name__)
@@ -42,9 +42,11 @@ MAX_WAITING_ROWS = 4_000_000
 #: How long :meth:`RunResultsWriter.end` waits for a disk that does not keep up, in seconds.
 FINISH_SECONDS = 60.0
 
-GZIP = 31  # zlib's window of 15 bits, in the gzip format
-_CLUSTER_LOST = "what was seen of the cluster could not be written to the stat file"
-LEVEL = 1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to nothing on these columns
+GZIP_WINDOW_BITS = 31  # zlib's window of 15 bits, in the gzip format
+_CLUSTER_LOST_TEXT = "what was seen of the cluster could not be written to the stat file"
+COMPRESSION_LEVEL = (
+    1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to nothing on these columns
+)
 
 
 class RunResultsWriter:
@@ -67,7 +69,7 @@ class RunResultsWriter:
         self._size = 0
         self._results = 0
         self._broken = False
-        self._append(PREAMBLE + run_record(run))
+        self._append(FILE_PREAMBLE + encode_run(run))
         if self.failure:
             self._file.close()
             raise StatFileError(f"{path}: cannot be written: {self.failure.strerror}")
@@ -91,7 +93,7 @@ class RunResultsWriter:
             self._pending.append(block)
             self._pending_rows += rows
             self._waiting += rows
-            if self._pending_rows >= MAX_ROWS:
+            if self._pending_rows >= MAX_BLOCK_ROWS:
                 self._changed.notify()
 
     def tick(self, now: float) -> None:
@@ -125,11 +127,11 @@ class RunResultsWriter:
         while summary is None:
             with self._changed:
                 self._changed.wait_for(
-                    lambda: self._pending_rows >= MAX_ROWS or self._summary is not None, FLUSH_SECONDS
+                    lambda: self._pending_rows >= MAX_BLOCK_ROWS or self._summary is not None, FLUSH_SECONDS
                 )
                 pending, self._pending, self._pending_rows = self._pending, [], 0
                 summary = self._summary
-            for block in _of_full_size(pending):
+            for block in _fill_blocks(pending):
                 self._write_block(block)
         self._write_end(summary)
 
@@ -137,10 +139,10 @@ class RunResultsWriter:
         """Write what was seen of the cluster and the summary, which matters more than anything before it."""
         size = self._size
         if summary.cluster is not None:
-            if self._append(cluster_record(summary.cluster)) and self._append_closing(summary):
+            if self._append(encode_cluster(summary.cluster)) and self._append_closing(summary):
                 return
             self._take_back(size)
-            summary = replace(summary, warnings=(*summary.warnings, _CLUSTER_LOST))
+            summary = replace(summary, warnings=(*summary.warnings, _CLUSTER_LOST_TEXT))
         if not self._append_closing(summary):
             # No room for the summary, not even after a block that had none either: the last one makes some.
             rows, size = self._last_block
@@ -150,7 +152,7 @@ class RunResultsWriter:
             self._append_closing(summary)
 
     def _append_closing(self, summary: RunSummary) -> bool:
-        return self._append(closing_record(Closing(self._results, self.results_lost, summary)))
+        return self._append(encode_closing(ClosingRecord(self._results, self.results_lost, summary)))
 
     def _take_back(self, size: int) -> bool:
         """Remove what was written beyond ``size``; False where that cannot be."""
@@ -164,7 +166,7 @@ class RunResultsWriter:
 
     def _write_block(self, block: ResultBlock) -> None:
         rows, size = len(block), self._size
-        written = not self._broken and self._append(record(ROWS, columns.encode(block)))
+        written = not self._broken and self._append(encode_record(ROWS_KIND, columns.encode_rows(block)))
         if written:
             self._last_block = rows, size
         with self._changed:
@@ -176,7 +178,7 @@ class RunResultsWriter:
 
     def _append(self, data: bytes) -> bool:
         """Write a gzip member, whole or not at all; False and ``failure`` when it cannot be."""
-        member = isal_zlib.compress(data, LEVEL, GZIP)
+        member = isal_zlib.compress(data, COMPRESSION_LEVEL, GZIP_WINDOW_BITS)
         try:
             written = 0
             while written < len(member):
@@ -198,17 +200,17 @@ class RunResultsWriter:
             self.failure = reason
 
 
-def _of_full_size(blocks: Iterable[ResultBlock]) -> Iterator[ResultBlock]:
-    """Yield the same results in as few blocks of at most :data:`MAX_ROWS` as their order allows."""
+def _fill_blocks(blocks: Iterable[ResultBlock]) -> Iterator[ResultBlock]:
+    """Yield the same results in as few blocks of at most :data:`MAX_BLOCK_ROWS` as their order allows."""
     gathered: list[ResultBlock] = []
     rows = 0
     for block in blocks:
-        for start in range(0, len(block), MAX_ROWS):
-            part = block if len(block) <= MAX_ROWS else block.part(start, start + MAX_ROWS)
-            if rows + len(part) > MAX_ROWS:
-                yield join(gathered)
+        for start in range(0, len(block), MAX_BLOCK_ROWS):
+            part = block if len(block) <= MAX_BLOCK_ROWS else block.part(start, start + MAX_BLOCK_ROWS)
+            if rows + len(part) > MAX_BLOCK_ROWS:
+                yield join_blocks(gathered)
                 gathered, rows = [], 0
             gathered.append(part)
             rows += len(part)
     if gathered:
-        yield join(gathered)
+        yield join_blocks(gathered)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ssbench.base.quantities import amount, duration
-from ssbench.document.units import number
+from ssbench.base.quantities import format_bytes, format_duration
+from ssbench.document.units import format_number
 from ssbench.run import terminal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _READING_SECONDS = 1.0
 
 def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
     """Draw a bar; return None where there is no terminal, or the user wants no progress."""
-    if terminal.passes() or not (terminal.shows_progress() and sys.stderr.isatty()):
+    if terminal.messages_disappear() or not (terminal.shows_progress() and sys.stderr.isatty()):
         return None  # rich's bar would move up by a line what is to remain
     from ssbench.run.rich_bars import RichBar  # noqa: PLC0415 - see there
 
@@ -41,7 +41,7 @@ def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
 
 
 @dataclass(slots=True)
-class Amount:
+class TransferAmount:
     """How many ``bytes_`` are to be moved; ``request`` is how many more one object counts as."""
 
     bytes_: float
@@ -55,17 +55,17 @@ class Amount:
 
     def text(self, seconds: float) -> str:
         """Return what was moved in so many seconds."""
-        return f"{amount(self.moved)}, {amount(self.moved / seconds if seconds else 0.0)}/s"
+        return f"{format_bytes(self.moved)}, {format_bytes(self.moved / seconds if seconds else 0.0)}/s"
 
 
-class Bar:
+class ProgressBar:
     """Progress of something countable: a bar on a terminal, else a line every few seconds.
 
     A context manager; ``total`` may be None where it is not known. With an amount, :meth:`move` and
     :meth:`spare` count bytes.
     """
 
-    def __init__(self, what: str, total: int | None, moves: Amount | None = None) -> None:
+    def __init__(self, what: str, total: int | None, moves: TransferAmount | None = None) -> None:
         self._what = what
         self._total = total
         self._moves = moves
@@ -81,17 +81,17 @@ class Bar:
             more = "" if self._moves is None else f" ({self._moves.text(now - self._began)})"
             self._drawn.show(self._done, self._what + more)
             return
-        if now - self._logged_at >= (_DRAW_SECONDS if terminal.passes() else _LINE_SECONDS):
+        if now - self._logged_at >= (_DRAW_SECONDS if terminal.messages_disappear() else _LINE_SECONDS):
             self._logged_at = now
             rate = self._done / (now - self._began)
             text = f"{self._what}: {self._done}"
             if self._total is not None:
                 text += f" of {self._total}"
-            text += f", {number(rate)}/s"
+            text += f", {format_number(rate)}/s"
             if self._moves is not None:
                 text += f", {self._moves.text(now - self._began)}"
             if self._total is not None and rate > 0:
-                text += f", {duration(round(self._left(now)))} left"
+                text += f", {format_duration(round(self._left(now)))} left"
             _log.info("%s", text)
 
     def _left(self, now: float) -> float:
@@ -117,7 +117,7 @@ class Bar:
             if self._drawn is not None:
                 self._drawn.expect(total)
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         self._drawn = _draw(self._what, self._total, counts=True)
         return self
 

@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING, Any, Protocol
 import zmq
 
 from ssbench.base.errors import KeyFileError, UsageError
-from ssbench.base.memory import refuse_too_little
+from ssbench.base.memory import check_memory_available
 from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.results.description import RunSummary
 from ssbench.results.sink import Goal, Sink
-from ssbench.run.existing import find
+from ssbench.run.existing import find_existing_objects
 from ssbench.run.folders import socket_folder
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.live_frame import WorkerView
-from ssbench.run.local_workers import LocalWorkers, leave, note_ended
-from ssbench.run.moment import refuse_past
+from ssbench.run.local_workers import LocalWorkers, mark_worker_left, note_ended_workers
+from ssbench.run.moment import refuse_past_moment
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
-from ssbench.run.prepared import only_uploads
-from ssbench.run.run import Run
-from ssbench.run.sides import evened, refuse
-from ssbench.run.stats_path import reserve
+from ssbench.run.prepared import make_upload_scenario
+from ssbench.run.run import BenchmarkRun
+from ssbench.run.sides import make_users_even, refuse_sides
+from ssbench.run.stats_path import reserve_stats_path
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import account_names
-from ssbench.scenario.portions import portion_of
+from ssbench.scenario.names import make_account_names
+from ssbench.scenario.portions import take_master_share
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: Job ids of at most this many users are in flight; a larger number is taken for a mistake.
-_MOST_USERS = 10_000_000
+_MAX_USERS = 10_000_000
 
 #: So many keys are named.
-_NAMED = 10
+_MAX_NAMED_KEYS = 10
 
 #: The module that has the store of ``local_swift``.
-_LOCAL_SWIFT = "ssbench.local_swift"
+_LOCAL_SWIFT_MODULE = "ssbench.local_swift"
 
 
 class TrialStore(AbstractContextManager[object], Protocol):
@@ -93,7 +93,7 @@ class Bench:
         self._tokens: TokenSource | None = None
         #: The names of the accounts for which one token is.
         self._accounts: list[str] = []
-        self._run: Run | None = None
+        self._run: BenchmarkRun | None = None
 
     def __enter__(self) -> Bench:
         with ExitStack() as stack:
@@ -113,8 +113,8 @@ class Bench:
     def _begin(self, stack: ExitStack) -> None:
         """Bind the sockets; what is to be ended later goes to ``stack``."""
         self._address = self._choose_address(stack)
-        fleet_key = key.read(self.options.key_file) if self.options.key_file else None
-        refuse_too_little()
+        fleet_key = key.read_fleet_key(self.options.key_file) if self.options.key_file else None
+        check_memory_available()
         sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
         if fleet_key is not None:
             self._interrupts.reload = lambda: _read_keys_again(sockets)
@@ -152,10 +152,10 @@ class Bench:
         options = options or RunOptions()
         scenario = self._check(scenario, options)
         if options.sides:
-            scenario = evened(scenario)
+            scenario = make_users_even(scenario)
         with (
             self._interrupts.busy(),
-            reserve(options.stats_file, scenario, time.time(), force=options.force) as path,
+            reserve_stats_path(options.stats_file, scenario, time.time(), force=options.force) as path,
         ):
             run = self._make(scenario, options, observer=observer, goal=goal)
             with self._going_on(run):
@@ -172,7 +172,7 @@ class Bench:
             raise UsageError("prepare: expected options without part, sides, existing and prepared")
         self._check(scenario, options)
         with self._interrupts.busy():
-            run = self._make(only_uploads(scenario), options, prepares=True)
+            run = self._make(make_upload_scenario(scenario), options, prepares=True)
             with self._going_on(run):
                 return run.prepare()
 
@@ -183,13 +183,13 @@ class Bench:
                 f"scenario: expected a Scenario, not {scenario!r:.80} (see ssbench.load_scenario)"
             )
         if options.part is not None:
-            scenario = portion_of(scenario, options.part)
+            scenario = take_master_share(scenario, options.part)
         if options.start_at is not None:
-            refuse_past(options.start_at, time.time())
-        if scenario.user_count > _MOST_USERS:
-            raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
+            refuse_past_moment(options.start_at, time.time())
+        if scenario.user_count > _MAX_USERS:
+            raise UsageError(f"{scenario.user_count} users are more than {_MAX_USERS}")
         if options.sides:
-            refuse(scenario)
+            refuse_sides(scenario)
         if options.existing is not None:
             refuse_writes(scenario)
         self._check_accounts(scenario, options)
@@ -207,7 +207,7 @@ class Bench:
         if given > 1 and not options.sides and not options.noop and given != scenario.accounts:
             raise UsageError(f"accounts: {scenario.accounts} in the scenario, and {given} credentials")
 
-    def _make(self, scenario: Scenario, options: RunOptions, **more: Any) -> Run:
+    def _make(self, scenario: Scenario, options: RunOptions, **more: Any) -> BenchmarkRun:
         """Return a run, whose local workers have been started."""
         fleet = self._fleet
         if fleet is None:
@@ -219,8 +219,8 @@ class Bench:
         tokens = None if options.noop else self._token_source(scenario)
         existing = None
         if options.existing is not None and tokens is not None:
-            existing = find(scenario, options, options.existing, tokens)
-        return Run(
+            existing = find_existing_objects(scenario, options, options.existing, tokens)
+        return BenchmarkRun(
             scenario if existing is None else existing.scenario(),
             options,
             self.options,
@@ -234,7 +234,7 @@ class Bench:
         )
 
     @contextmanager
-    def _going_on(self, run: Run) -> Iterator[None]:
+    def _going_on(self, run: BenchmarkRun) -> Iterator[None]:
         """Let signals, and :meth:`interrupt`, end a run in this context."""
         with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
             self._run = run
@@ -304,7 +304,7 @@ class Bench:
             )
             started = self._local.workers
         else:
-            note_ended(self._local, fleet.roster)
+            note_ended_workers(self._local, fleet.roster)
             started = self._local.start_ended()
         for worker in started:
             _log.info(
@@ -317,7 +317,7 @@ class Bench:
 
     def _worker_arguments(self, ports: tuple[int, int], concurrency: int) -> list[str]:
         arguments = [
-            f"--zmq-host={self._address.folder or _reachable(self._address.ip)}",
+            f"--zmq-host={self._address.folder or _reachable_address(self._address.ip)}",
             f"--zmq-work-port={ports[0]}",
             f"--zmq-results-port={ports[1]}",
             f"--concurrency={concurrency}",
@@ -332,7 +332,7 @@ class Bench:
             self._local.stop()
             if self._fleet is not None:
                 for worker in self._local.workers:
-                    leave(worker, self._fleet.roster, "it was told to")
+                    mark_worker_left(worker, self._fleet.roster, "it was told to")
             self._local = None
 
     def _advice(self, options: RunOptions) -> str:
@@ -360,7 +360,7 @@ class Bench:
         further = self.options.further_credentials
         names = []
         if scenario.accounts > 1 and not further:
-            names = account_names(scenario.account_base, scenario.accounts)
+            names = make_account_names(scenario.account_base, scenario.accounts)
         if self._tokens is None or self._accounts != names:
             if credentials is None:
                 raise RuntimeError("run() has checked that there are credentials")
@@ -372,7 +372,9 @@ class Bench:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
             _log.info("Starting a Swift on this machine")
             # By its name: a run does without what most people do not need, and this takes its time.
-            made: TrialStore = importlib.import_module(_LOCAL_SWIFT).LocalSwift(policies=list(policies))
+            made: TrialStore = importlib.import_module(_LOCAL_SWIFT_MODULE).LocalSwift(
+                policies=list(policies)
+            )
             self._stack.enter_context(made)
             self._trial_store = made
         self._trial_store.restart_ended()
@@ -386,16 +388,16 @@ def _read_keys_again(sockets: MasterSockets) -> None:
     except KeyFileError as error:
         _log.error("The keys stay as they were: %s", error)
         return
-    changes = [*_named(added, "added"), *_named(revoked, "revoked")]
+    changes = [*_format_names(added, "added"), *_format_names(revoked, "revoked")]
     _log.info("Keys read again: %s", "; ".join(changes) or "as before")
 
 
-def _named(names: Sequence[str], what: str) -> list[str]:
-    more = " and more" if len(names) > _NAMED else ""
-    return [f"{what} {', '.join(names[:_NAMED])}{more}"] if names else []
+def _format_names(names: Sequence[str], what: str) -> list[str]:
+    more = " and more" if len(names) > _MAX_NAMED_KEYS else ""
+    return [f"{what} {', '.join(names[:_MAX_NAMED_KEYS])}{more}"] if names else []
 
 
-def _reachable(bind_ip: str | None) -> str:
+def _reachable_address(bind_ip: str | None) -> str:
     """Where a worker on this host finds a master that binds there."""
     if bind_ip in {None, "*", "0.0.0.0"}:  # noqa: S104 - compared with, not bound
         return "127.0.0.1"

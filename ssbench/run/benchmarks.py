@@ -7,32 +7,34 @@ from collections.abc import Sequence
 from ssbench.base.errors import SsbenchError, TooManyErrorsError
 from ssbench.results.description import RunSummary
 from ssbench.results.sink import Goal, Sink
-from ssbench.run.listings import Listings
-from ssbench.run.load_course import LoadCourse
-from ssbench.run.loop import Loop
+from ssbench.run.listings import ListingMinimums
+from ssbench.run.load_course import LoadSampler
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
-from ssbench.run.part import Part
+from ssbench.run.part import GroupRun
 from ssbench.run.phases import Benchmark
-from ssbench.run.row_maker import Addresses
-from ssbench.run.sinks import Sinks
+from ssbench.run.row_maker import ResultAddresses
+from ssbench.run.sinks import RunSinks
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.
-_LAST_OPERATIONS = 30.0
+_LAST_OPERATIONS_SECONDS = 30.0
 
 
-class Benchmarks:
+class GroupBenchmarks:
     """Those of these parts; there are none before :meth:`begin`. ``goal`` ends them when it is reached."""
 
-    def __init__(self, parts: Sequence[Part], loop: Loop, options: RunOptions, goal: Goal | None) -> None:
+    def __init__(
+        self, parts: Sequence[GroupRun], loop: MasterLoop, options: RunOptions, goal: Goal | None
+    ) -> None:
         self._parts = parts
         self._loop = loop
         self._options = options
         self._goal = goal
-        self._sinks = Sinks(())
+        self._sinks = RunSinks(())
         #: How busy workers and master are over time.
-        self.course = LoadCourse(loop.fleet.roster.workers.values, loop.own)
+        self.course = LoadSampler(loop.fleet.roster.workers.values, loop.own)
         #: Those that results name, of hosts with several.
-        self.addresses = Addresses()
+        self.addresses = ResultAddresses()
 
     def _all(self) -> list[Benchmark]:
         return [part.benchmark for part in self._parts if part.benchmark is not None]
@@ -76,7 +78,7 @@ class Benchmarks:
 
     def begin(self, sinks: Sequence[Sink]) -> None:
         """Let each part have one, whose results go to these sinks."""
-        self._sinks = Sinks(sinks)
+        self._sinks = RunSinks(sinks)
         for part in self._parts:
             part.benchmark = self._make(part, [self._sinks, self.course])
 
@@ -100,9 +102,9 @@ class Benchmarks:
         """Tell the sinks that all results have been handed over."""
         self._sinks.end(summary)
 
-    def _make(self, part: Part, sinks: Sequence[Sink]) -> Benchmark:
+    def _make(self, part: GroupRun, sinks: Sequence[Sink]) -> Benchmark:
         scenario, goal, requests = part.scenario, self._goal, self._options.requests
-        drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS
+        drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS_SECONDS
         urls = part.crew.parameters.storage_urls
         return Benchmark(
             part.state,
@@ -121,7 +123,7 @@ class Benchmarks:
             accounts=scenario.accounts,
             addresses=self.addresses,
             round_trip=part.crew.allocation.round_trip,
-            listings=None if self._options.noop else Listings.of(scenario, part.state.in_containers()),
+            listings=None if self._options.noop else ListingMinimums.of(scenario, part.state.in_containers()),
         )
 
     def _stop(self) -> bool:

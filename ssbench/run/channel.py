@@ -14,19 +14,19 @@ from queue import SimpleQueue
 from time import monotonic
 
 #: Maximum bytes that wait for the reader: of text that may be dropped, and of all text.
-_MOST_SPARED = 256 * 1024
-_MOST = 1024 * 1024
+_MAX_OPTIONAL_BYTES = 256 * 1024
+_MAX_WAITING_BYTES = 1024 * 1024
 
 #: Text that is written within this many seconds did not wait for the reader.
-_SOON = 0.1
+_PROMPT_SECONDS = 0.1
 
 
-def _beyond(seconds: float) -> float:
+def _delayed_seconds(seconds: float) -> float:
     """Return the seconds of writing if they are more than a reader that reads makes it take."""
-    return seconds if seconds > _SOON else 0.0
+    return seconds if seconds > _PROMPT_SECONDS else 0.0
 
 
-class Channel(io.TextIOBase):
+class OutputChannel(io.TextIOBase):
     """A text stream over a file descriptor; nothing waits for the reader except :meth:`drain`.
 
     ``descriptor`` is None where the program was started with a closed one; then all text is dropped. May
@@ -63,7 +63,7 @@ class Channel(io.TextIOBase):
     @property
     def behind(self) -> bool:
         """Return whether so much waits that text that may be dropped soon will be."""
-        return self._waiting > _MOST_SPARED // 2
+        return self._waiting > _MAX_OPTIONAL_BYTES // 2
 
     @property
     def unread(self) -> int:
@@ -74,7 +74,7 @@ class Channel(io.TextIOBase):
     def seconds_unread(self) -> float:
         """Return how long, in seconds, text has waited for a reader that did not read."""
         since = self._writing_since
-        return self._waited + (_beyond(monotonic() - since) if since is not None else 0.0)
+        return self._waited + (_delayed_seconds(monotonic() - since) if since is not None else 0.0)
 
     @property
     def waiting(self) -> int:
@@ -104,13 +104,15 @@ class Channel(io.TextIOBase):
 
     def _hand_over(self, text: str, spare: bool) -> None:
         data = text.encode(self.encoding, self.errors)
-        if len(data) > _MOST and not spare:  # it would never fit
+        if len(data) > _MAX_WAITING_BYTES and not spare:  # it would never fit
             with self._counting:
-                self._lost += len(data) - _MOST + self._waiting
-                data = data[: _MOST - self._waiting]
+                self._lost += len(data) - _MAX_WAITING_BYTES + self._waiting
+                data = data[: _MAX_WAITING_BYTES - self._waiting]
         size = len(data)
         with self._counting:
-            if self._descriptor is None or self._waiting + size > (_MOST_SPARED if spare else _MOST):
+            if self._descriptor is None or self._waiting + size > (
+                _MAX_OPTIONAL_BYTES if spare else _MAX_WAITING_BYTES
+            ):
                 self._lost += size
                 return
             self._waiting += size
@@ -127,7 +129,7 @@ class Channel(io.TextIOBase):
             began = self._writing_since = monotonic()
             left = len(data) if spare and self._sparing else self._write_all(descriptor, data)
             self._writing_since = None
-            self._waited += _beyond(monotonic() - began)
+            self._waited += _delayed_seconds(monotonic() - began)
             with self._counting:
                 self._waiting -= len(data)
                 self._lost += left

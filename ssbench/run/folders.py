@@ -30,9 +30,9 @@ _log = logging.getLogger(__name__)
 
 #: The folder in the temporary folder that versions before 1.0.0 was released used, and where results go when
 #: the user has no folder for them.
-_TEMPORARY = "ssbench-results"
+_TEMPORARY_NAME = "ssbench-results"
 
-_PREFIX = "ssbench-sockets-"
+_SOCKET_FOLDER_PREFIX = "ssbench-sockets-"
 
 
 def results_folder() -> Path:
@@ -46,7 +46,7 @@ def results_folder() -> Path:
         return _temporary("no folder for results: the user has no home")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if is_own(folder.stat()):
+        if is_own_folder(folder.stat()):
             return folder
         why = f"others own it or may write to it (chmod go-w {shlex.quote(str(folder))})"
     except OSError as error:
@@ -60,7 +60,7 @@ def results_folder() -> Path:
 def _temporary(why: str) -> Path:
     """Return the folder in the temporary folder; the error says ``why`` it is needed, and the way out."""
     try:
-        return own_folder(_TEMPORARY)
+        return own_folder(_TEMPORARY_NAME)
     except UsageError as error:
         raise UsageError(f"{why}, and {error}; --results-dir names one") from None
 
@@ -69,9 +69,9 @@ def earlier_folders() -> list[Path]:
     """Return the folders, besides :func:`results_folder`, in which earlier runs left their results."""
     found = []
     with suppress(UsageError):  # without a temporary folder there are none
-        for folder in own_names(temporary(), _TEMPORARY):
+        for folder in own_folder_names(temporary_folder(), _TEMPORARY_NAME):
             with suppress(OSError):
-                if is_own(folder.lstat()):
+                if is_own_folder(folder.lstat()):
                     found.append(folder)
     return found
 
@@ -105,12 +105,12 @@ def own_folder(name: str) -> Path:
     A link planted there, or a folder that another user owns or may write to, is left alone. Raises
     UsageError where none can be made.
     """
-    found = temporary()
+    found = temporary_folder()
     try:
-        for folder in own_names(found, name):
+        for folder in own_folder_names(found, name):
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=0o700)
-            if is_own(folder.lstat()):
+            if is_own_folder(folder.lstat()):
                 return folder
         return Path(tempfile.mkdtemp(prefix=f"{name}-"))
     except OSError as error:
@@ -119,7 +119,7 @@ def own_folder(name: str) -> Path:
         ) from None
 
 
-def temporary() -> Path:
+def temporary_folder() -> Path:
     """Return the temporary folder; raises UsageError where there is none that can be written to."""
     try:
         return Path(tempfile.gettempdir())
@@ -127,12 +127,12 @@ def temporary() -> Path:
         raise UsageError(f"{error.strerror}; TMPDIR names another") from None
 
 
-def own_names(temporary: Path, name: str) -> tuple[Path, Path]:
+def own_folder_names(temporary: Path, name: str) -> tuple[Path, Path]:
     """Return the names that :func:`own_folder` tries in the temporary folder."""
     return temporary / name, temporary / f"{name}-{os.geteuid()}"
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own_folder(found: os.stat_result) -> bool:
     """Return whether this is a folder of the user's that no other user may write to."""
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
@@ -143,14 +143,14 @@ def socket_folder() -> Iterator[Path]:
 
     Those of masters that are gone are removed too.
     """
-    for left in temporary().glob(_PREFIX + "*"):
+    for left in temporary_folder().glob(_SOCKET_FOLDER_PREFIX + "*"):
         remove_if_left(left)
-    path, descriptor = _make()
+    path, descriptor = _make_folder()
     try:
-        with interruption.undone(partial(_remove, path, descriptor)):
+        with interruption.undo_on_interrupt(partial(_remove_folder, path, descriptor)):
             yield path
     finally:
-        _remove(path, descriptor)
+        _remove_folder(path, descriptor)
         os.close(descriptor)
 
 
@@ -160,20 +160,20 @@ def remove_if_left(path: Path, wait: float = 0.0) -> None:
     ``wait`` is how many seconds its lock may still be held: of what a killed process had open, the kernel
     may close a pipe some time before the lock.
     """
-    if not path.name.startswith(_PREFIX):
+    if not path.name.startswith(_SOCKET_FOLDER_PREFIX):
         return
     with suppress(OSError):
-        descriptor = _open(path)
+        descriptor = _open_folder(path)
         try:
             found = os.fstat(descriptor)
             if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700:
-                _lock(descriptor, time.monotonic() + wait)
-                _remove(path, descriptor)
+                _lock_folder(descriptor, time.monotonic() + wait)
+                _remove_folder(path, descriptor)
         finally:
             os.close(descriptor)
 
 
-def _lock(descriptor: int, until: float) -> None:
+def _lock_folder(descriptor: int, until: float) -> None:
     """Take the lock, trying until that time; raises BlockingIOError."""
     while True:
         try:
@@ -184,14 +184,14 @@ def _lock(descriptor: int, until: float) -> None:
             time.sleep(0.01)
 
 
-def _make() -> tuple[Path, int]:
+def _make_folder() -> tuple[Path, int]:
     while True:
         try:
-            path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary()))
+            path = Path(tempfile.mkdtemp(prefix=_SOCKET_FOLDER_PREFIX, dir=temporary_folder()))
         except OSError as error:
-            raise UsageError(f"{temporary()}: no folder can be made there: {error.strerror}") from None
+            raise UsageError(f"{temporary_folder()}: no folder can be made there: {error.strerror}") from None
         with suppress(FileNotFoundError):
-            descriptor = _open(path)
+            descriptor = _open_folder(path)
             with suppress(OSError):  # a file system without locks: no other process can have one either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             # Between its making and its locking another run may have taken it for one that was left.
@@ -200,11 +200,11 @@ def _make() -> tuple[Path, int]:
             os.close(descriptor)
 
 
-def _open(path: Path) -> int:
+def _open_folder(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
-def _remove(path: Path, descriptor: int) -> None:
+def _remove_folder(path: Path, descriptor: int) -> None:
     """Remove the sockets in the folder, and the folder unless there is something else in it."""
     with suppress(OSError):
         for name in os.listdir(descriptor):

@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ClusterError
 from ssbench.run import prepared
-from ssbench.run.loop import Loop
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
-from ssbench.run.part import Part
-from ssbench.run.places import apart as places_apart
-from ssbench.run.preparation import make_containers, upload_initial_objects
-from ssbench.run.requirements import refuse_missing, refuse_other_host, resumes_in_vain, sign_reads
+from ssbench.run.part import GroupRun
+from ssbench.run.places import merge_container_sets as places_apart
+from ssbench.run.preparation import make_run_containers, upload_initial_objects
+from ssbench.run.requirements import (
+    is_resumption_useless,
+    refuse_missing_features,
+    refuse_other_host,
+    sign_reads,
+)
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.existing_objects import Existing
+from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import tagged
-from ssbench.store.contract import Signed
+from ssbench.scenario.names import tagged_object_stem
+from ssbench.store.contract import ReadSignatures
 
 
-class Ground:
+class StoreSetup:
     """What is in the cluster for a run.
 
     ``tokens`` is None in a no-op run, ``existing`` where it makes its objects itself. ``tag`` is what keeps
@@ -34,11 +39,11 @@ class Ground:
         scenario: Scenario,
         options: RunOptions,
         tokens: TokenSource | None,
-        parts: Sequence[Part],
-        loop: Loop,
+        parts: Sequence[GroupRun],
+        loop: MasterLoop,
         run_id: int,
         mark: str | None,
-        existing: Existing | None = None,
+        existing: ExistingObjects | None = None,
     ) -> None:
         self.tag = ""
         self.trouble = False
@@ -54,7 +59,7 @@ class Ground:
         #: How many of the objects that were prepared for it were looked at.
         self._sampled = 0
         #: Signatures that are good while the run is in progress.
-        self._signed: Signed | None = None
+        self._signed: ReadSignatures | None = None
 
     def _stop(self) -> bool:
         return self._loop.interrupted.is_set()
@@ -67,9 +72,9 @@ class Ground:
         Swift takes no container or not one of the initial objects, or where they are not as prepared.
         """
         if self._tokens is not None:
-            refuse_missing(self._scenario, self._options, self._tokens, uploads_only=only)
+            refuse_missing_features(self._scenario, self._options, self._tokens, uploads_only=only)
             refuse_other_host(self._options, self._tokens)
-            if resumes_in_vain(self._scenario, self._tokens):
+            if is_resumption_useless(self._scenario, self._tokens):
                 self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
         if self._existing is not None:
             for part in self._parts:
@@ -77,7 +82,7 @@ class Ground:
                 part.crew.paths = self._existing.paths
             return
         if self._tokens is not None:
-            make_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
+            make_run_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
             if self._stop():
                 return
             self._begin_ownership(self._tokens, apart=not (only or self._options.prepared))
@@ -86,7 +91,7 @@ class Ground:
             if not only:
                 self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
         if self._options.prepared:
-            self._sampled = prepared.trust(self._parts, self._loop)
+            self._sampled = prepared.check_prepared_objects(self._parts, self._loop)
         else:
             self._upload(only=only)
         failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
@@ -110,11 +115,11 @@ class Ground:
                 found=found,
             )
 
-    def _find(self, part: Part) -> prepared.Found | None:
+    def _find(self, part: GroupRun) -> prepared.FoundObjects | None:
         """Find out which initial objects of a part are there; None where the run is interrupted meanwhile."""
         if TYPE_CHECKING:
             assert self._tokens is not None
-        return prepared.find(part, self._tokens, self._options, self._loop)
+        return prepared.find_prepared_objects(part, self._tokens, self._options, self._loop)
 
     def _begin_ownership(self, tokens: TokenSource, *, apart: bool) -> None:
         """Find out whether the objects of other runs may have the names of this one's.
@@ -139,7 +144,7 @@ class Ground:
         for part in self._parts if self.tag else ():
             # No other run will find its initial objects.
             part.state.owns_initial = True
-            part.crew.change(size_classes=[tagged(each, self.tag) for each in part.names])
+            part.crew.change(size_classes=[tagged_object_stem(each, self.tag) for each in part.names])
 
     def counts(self) -> dict[str, float]:
         """Return what the stat file keeps of how many objects were made or found; nothing of a no-op run."""

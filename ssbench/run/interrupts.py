@@ -13,7 +13,7 @@ from ssbench.base import interruption
 
 _log = logging.getLogger(__name__)
 
-_NAMES = {
+_SIGNAL_NAMES = {
     signal.SIGINT: "Interrupted",
     signal.SIGTERM: "Terminated",
     signal.SIGHUP: "The terminal is closed",
@@ -26,7 +26,7 @@ class Interrupts:
     With ``reloads`` SIGHUP calls ``reload`` instead while the terminal is there, where there never was one,
     and where SIGHUP was ignored.
 
-    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.base.interruption.check` raises
+    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.base.interruption.raise_if_interrupted` raises
     KeyboardInterrupt, so that every context on the way is left. In a program that uses ssbench as a library,
     and is not within :meth:`busy`, what it had for SIGINT before is called instead. The third signal ends the
     process on the spot.
@@ -51,7 +51,7 @@ class Interrupts:
         The second one is noted, for the next check, unless ``stop_at_once`` returns that it will raise
         KeyboardInterrupt itself, where that does no harm. Signals before do not count.
         """
-        interruption.check()
+        interruption.raise_if_interrupted()
         self._count = 0
         self._stop, self._stop_at_once = stop, stop_at_once
         try:
@@ -68,7 +68,7 @@ class Interrupts:
             yield
         finally:
             self._busy -= 1
-        interruption.check()
+        interruption.raise_if_interrupted()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if (
@@ -83,13 +83,15 @@ class Interrupts:
             return
         self._count += 1
         if self._count > 2:
-            interruption.end_on_the_spot()
+            interruption.end_program_now()
         elif self._stop is None:
-            interruption.note(number, interruption.FIRST_GRACE if self._count == 1 else interruption.GRACE)
+            interruption.note_signal(
+                number, interruption.FIRST_GRACE_SECONDS if self._count == 1 else interruption.GRACE_SECONDS
+            )
         elif self._count == 1:
-            _log.warning("%s: %s", _NAMES[signal.Signals(number)], self._stop())
+            _log.warning("%s: %s", _SIGNAL_NAMES[signal.Signals(number)], self._stop())
         elif not self._stop_at_once():
-            interruption.note(number, interruption.GRACE)
+            interruption.note_signal(number, interruption.GRACE_SECONDS)
 
     def __enter__(self) -> Interrupts:
         # Whoever starts a run with nohup wants it to go on without a terminal.
@@ -97,16 +99,18 @@ class Interrupts:
         self._had_terminal = _has_terminal()
         self._former = signal.getsignal(signal.SIGINT)
         numbers = [
-            number for number in _NAMES if number != signal.SIGHUP or self._reloads or not self._ignored
+            number
+            for number in _SIGNAL_NAMES
+            if number != signal.SIGHUP or self._reloads or not self._ignored
         ]
-        self._stack.enter_context(interruption.held(*numbers, handler=self._handle))
+        self._stack.enter_context(interruption.hold_signals(*numbers, handler=self._handle))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        late = interruption.noted()
-        interruption.forget()
+        late = interruption.has_noted_signal()
+        interruption.forget_signals()
         self._stack.close()
         if late and kind is None:
             raise KeyboardInterrupt

@@ -12,32 +12,32 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ssbench.base.errors import ClusterError, WorkerError
-from ssbench.fleet.crew import Arrival, Crew
-from ssbench.fleet.history import History, tried
+from ssbench.fleet.crew import GroupWorkers, ReceivedResults
+from ssbench.fleet.history import History, was_tried
 from ssbench.fleet.pace import Pace
-from ssbench.fleet.phase import Phase, give_back
-from ssbench.fleet.standstill import Standstill
-from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.phase import Phase, give_back_tasks
+from ssbench.fleet.standstill import StallDetector
+from ssbench.fleet.wire import LOST_AFTER, JobResult
 from ssbench.fleet.worker_state import Task
-from ssbench.results.block import LOST, UNFINISHED
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.run import texts
-from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
+from ssbench.run.tokens import UNAUTHORIZED_CAUSE, TokenRenewal, WaitingForToken
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two ticks: who is lost, is a token there, is a phase over.
-TICK = 0.1
+TICK_SECONDS = 0.1
 
 #: Seconds to wait for results when a phase has no task to give, although there is room.
-_NO_TASKS = 0.001
+_NO_TASKS_SECONDS = 0.001
 #: The same when all users are busy.
-_NO_TASKS_AHEAD = 0.01
+_NO_TASKS_AHEAD_SECONDS = 0.01
 
 #: Seconds between two messages on what the master waits for.
 SAY_SECONDS = 5.0
 
 
-class Lane:
+class PhaseRunner:
     """Carries a phase through with a crew.
 
     ``pace`` says how many jobs may be sent. ``renewals`` get new tokens: one for each account, or one for all
@@ -49,7 +49,7 @@ class Lane:
 
     def __init__(
         self,
-        crew: Crew,
+        crew: GroupWorkers,
         pace: Pace,
         phase: Phase,
         renewals: Sequence[TokenRenewal],
@@ -58,7 +58,7 @@ class Lane:
     ) -> None:
         now = clock()
         self.over = False
-        self.standstill = Standstill(give_up_after, now)
+        self.standstill = StallDetector(give_up_after, now)
         self._crew = crew
         self._pace = pace
         self._phase = phase
@@ -86,10 +86,10 @@ class Lane:
                 self._drain_began = self._said_at = now
                 self._recall(now)
             if ledger.backlog and phase.cut_short(now):
-                self._take_back(lambda history: not tried(history))
+                self._take_back(lambda history: not was_tried(history))
             if self._drained(now - self._drain_began):
                 self.over = True
-                return TICK
+                return TICK_SECONDS
             timeout = self._send(None, now)
             if self._resent:
                 phase.sent_again(now)
@@ -115,8 +115,8 @@ class Lane:
         if self._drain_began is not None:
             self._recall(now)
         if standstill.hopeless(now, crew.ledger.oldest_begun):
-            why = texts.abandoned(standstill, now)
-            raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
+            why = texts.describe_abandoned_phase(standstill, now)
+            raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
         stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
         if stalled and now - self._said_at >= SAY_SECONDS:
             self._said_at = now
@@ -132,7 +132,7 @@ class Lane:
         holders = [worker for worker in crew.living() if worker.held.outstanding]
         in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
         unsent = len(crew.ledger.backlog)
-        return texts.waiting_for_jobs(
+        return texts.describe_waiting(
             self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
         )
 
@@ -140,14 +140,14 @@ class Lane:
         """Report to the phase what has not ended; return whether workers may still have some of it."""
         crew, phase = self._crew, self._phase
         for task, worker in crew.ledger.take_lost():
-            phase.lost([task], abandoned=LOST, worker=worker)
+            phase.lost([task], abandoned=LOST_CAUSE, worker=worker)
         unauthorized = [task for task, _ in self._unauthorized.take()]
         if unauthorized:
-            phase.lost(unauthorized, abandoned=UNAUTHORIZED)
+            phase.lost(unauthorized, abandoned=UNAUTHORIZED_CAUSE)
         begun, not_begun = crew.account.abandon()
-        give_back(phase, not_begun)
+        give_back_tasks(phase, not_begun)
         if begun:
-            phase.lost(begun, abandoned=UNFINISHED if crew.living() else LOST)
+            phase.lost(begun, abandoned=UNFINISHED_CAUSE if crew.living() else LOST_CAUSE)
         return bool(begun or not_begun)
 
     def _drained(self, seconds: float) -> bool:
@@ -178,7 +178,7 @@ class Lane:
             self._crew.ledger.passed_on -= sum(
                 history is not None and history.in_doubt for _, history in not_begun
             )
-            give_back(self._phase, not_begun)
+            give_back_tasks(self._phase, not_begun)
 
     def _send(self, phase: Phase | None, now: float) -> float:
         """Send what there is room for: the backlog first, then new tasks of the phase (None: no more).
@@ -189,14 +189,14 @@ class Lane:
         ledger, allocation = crew.ledger, crew.allocation
         self._resent = False
         if self._waits_for_token:
-            return TICK
+            return TICK_SECONDS
         crew.let_hold(pace.in_hand(now))
         if ledger.backlog:
             if allocation.in_hand is not None and phase is not None:
                 self._take_back(lambda history: history is None)
             self._send_backlog()
         if phase is None:
-            return TICK
+            return TICK_SECONDS
         # Users whose jobs wait for a token do nothing else meanwhile.
         in_flight = len(ledger.in_flight) + len(self._unauthorized) - allocation.ahead - allocation.beyond
         room = pace.room(now, self._sent, in_flight, allocation.capacity)
@@ -205,7 +205,7 @@ class Lane:
             if timeout is not None:
                 return timeout
         wait = pace.wait(now, self._sent)
-        return wait if wait < TICK else TICK
+        return wait if wait < TICK_SECONDS else TICK_SECONDS
 
     def _send_backlog(self) -> None:
         ledger, allocation = self._crew.ledger, self._crew.allocation
@@ -225,7 +225,7 @@ class Lane:
         while room > 0:
             worker = allocation.next_worker()
             if worker is None:
-                return TICK
+                return TICK_SECONDS
             # A message for its users and another for what it holds ahead would cost twice as much.
             whole = closed and not allocation.results_are_awaited and worker.held.completed > 0
             wanted = min(batch_size, allocation.room(worker, whole=whole), room)
@@ -233,7 +233,11 @@ class Lane:
             if len(tasks) < wanted and not phase.exhausted(now):
                 allocation.await_results(len(crew.ledger.in_flight) + len(tasks))
             if not tasks:
-                return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD
+                return (
+                    _NO_TASKS_SECONDS
+                    if worker.held.outstanding < worker.allowance.share
+                    else _NO_TASKS_AHEAD_SECONDS
+                )
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
             # Not the time of the turn: sending to many workers takes a while.
@@ -248,7 +252,7 @@ class Lane:
         histories = [history for _, history in taken]
         return [task for task, _ in taken], histories if any(histories) else []
 
-    def take(self, arrival: Arrival) -> None:
+    def take(self, arrival: ReceivedResults) -> None:
         """Take results in, which came in one message."""
         ended = arrival.ended
         failed = 0
@@ -259,10 +263,10 @@ class Lane:
         if ended:
             self._phase.done(ended, arrival.worker)
 
-    def _take_special(self, arrival: Arrival) -> tuple[list[tuple[Task, Result]], int]:
+    def _take_special(self, arrival: ReceivedResults) -> tuple[list[tuple[Task, JobResult]], int]:
         """Complete failures and results of jobs sent again; return what ended and how many of them failed."""
         now = arrival.at
-        ended: list[tuple[Task, Result] | None] = list(arrival.ended)
+        ended: list[tuple[Task, JobResult] | None] = list(arrival.ended)
         urls = self._crew.parameters.storage_urls
         failed = 0
         for place, sent_at, history in arrival.special:
@@ -271,11 +275,11 @@ class Lane:
                 result = history.add_to(result)
             if result.cause is not None:
                 if len(urls) > 1:
-                    detail = texts.at_storage_url(result, urls)
+                    detail = texts.add_storage_url(result, urls)
                     result = msgspec.structs.replace(result, detail=detail)
                 if result.unauthorized and self._send_again_with_token(task, result, history, arrival):
                     ended[place] = None
-                    self.standstill.failed(UNAUTHORIZED, result.detail, 0.0, now)
+                    self.standstill.failed(UNAUTHORIZED_CAUSE, result.detail, 0.0, now)
                     continue
                 failed += 1
                 self.standstill.failed(result.cause or "", result.detail, now - sent_at, now)
@@ -283,7 +287,7 @@ class Lane:
         return [each for each in ended if each is not None], failed
 
     def _send_again_with_token(
-        self, task: Task, result: Result, history: History | None, arrival: Arrival
+        self, task: Task, result: JobResult, history: History | None, arrival: ReceivedResults
     ) -> bool:
         several = len(self._renewals) > 1
         account = task[2] % len(self._renewals)  # see names.in_account
@@ -307,6 +311,6 @@ class Lane:
 
     def _settle_lost(self, now: float) -> None:
         for task, worker in self._crew.ledger.take_lost():
-            self.standstill.failed(LOST, texts.holder(worker), LOST_AFTER, now)
+            self.standstill.failed(LOST_CAUSE, texts.describe_job_holder(worker), LOST_AFTER, now)
             for again in self._phase.lost([task], abandoned=None, worker=worker):
-                self._crew.ledger.send_again(again, History(1, now, {LOST: 1}))
+                self._crew.ledger.send_again(again, History(1, now, {LOST_CAUSE: 1}))

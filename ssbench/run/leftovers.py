@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from ssbench.base.errors import ClusterError, WorkerError
-from ssbench.run.bars import Bar
-from ssbench.run.loop import Loop
-from ssbench.run.options import RunOptions, Side
-from ssbench.run.part import Part
-from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
-from ssbench.run.places import Place, apart
+from ssbench.run.bars import ProgressBar
+from ssbench.run.loop import MasterLoop
+from ssbench.run.options import RunOptions, RunSide
+from ssbench.run.part import GroupRun
+from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, CleanUp
+from ssbench.run.places import ContainerSet, merge_container_sets
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 
@@ -23,12 +23,12 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
 #: much to deleting anything at all.
-_LAST_SECONDS = 10.0
+_LAST_DELETION_SECONDS = 10.0
 
-_ADVICE = "this deletes them, their containers and the initial objects: "
+_DELETION_ADVICE = "this deletes them, their containers and the initial objects: "
 
 #: How often a deletion is tried again.
-_RETRIES = 2
+_DELETION_RETRIES = 2
 
 
 class Leftovers:
@@ -39,8 +39,8 @@ class Leftovers:
 
     def __init__(
         self,
-        parts: Sequence[Part],
-        loop: Loop,
+        parts: Sequence[GroupRun],
+        loop: MasterLoop,
         options: RunOptions,
         *,
         local_swift: bool,
@@ -57,8 +57,8 @@ class Leftovers:
         return sum(1 for part in self._parts for _ in part.state.leftovers())
 
     def _advice(self) -> str:
-        places = apart(place for part in self._parts for place in part.places)
-        return what_deletes(
+        places = merge_container_sets(place for part in self._parts for place in part.places)
+        return describe_deletion(
             places, self._options.sides, local_swift=self._local_swift, options=self._accounts
         )
 
@@ -91,11 +91,11 @@ class Leftovers:
             return True
         loop, fleet = self._loop, self._loop.fleet
         interrupted = loop.interrupted.is_set()
-        ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
-        give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
+        ends_at = time.monotonic() + _LAST_DELETION_SECONDS if interrupted else float("inf")
+        give_up_after = min(loop.give_up_after, _LAST_DELETION_SECONDS) if gave_up else loop.give_up_after
         loop.interrupted.clear()
         requests = fleet.parameters.requests
-        fewer = structs.replace(requests, retries=min(requests.retries, _RETRIES))
+        fewer = structs.replace(requests, retries=min(requests.retries, _DELETION_RETRIES))
         fleet.forget_jobs(requests=fewer, think_time=0.0)
         _log.info(
             "Deleting the %d objects that the run created%s",
@@ -106,7 +106,7 @@ class Leftovers:
         def stop() -> bool:
             return loop.interrupted.is_set() or time.monotonic() > ends_at
 
-        with Bar("Deleted", count) as bar:
+        with ProgressBar("Deleted", count) as bar:
             clean_ups = [CleanUp(part.state.leftovers(), bar, stop) for part in self._parts]
             try:
                 loop.run_together(
@@ -132,7 +132,7 @@ class Leftovers:
             f"{left} of the {count} objects that the run created are still there"
             + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
             + (
-                f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
+                f"; the clean-up gave up after {MAX_FAILURES_IN_A_ROW} failures in a row"
                 if any(each.gave_up for each in clean_ups)
                 else ""
             )
@@ -140,8 +140,12 @@ class Leftovers:
         )
 
 
-def what_deletes(
-    places: Iterable[Place], sides: Sequence[Side], *, local_swift: bool, options: Sequence[str] = ()
+def describe_deletion(
+    places: Iterable[ContainerSet],
+    sides: Sequence[RunSide],
+    *,
+    local_swift: bool,
+    options: Sequence[str] = (),
 ) -> str:
     """Return what deletes the objects that a run leaves in some places, for the user.
 
@@ -149,14 +153,16 @@ def what_deletes(
     """
     if local_swift:
         return "they go with the local Swift, which is removed"
-    command = " and ".join(dict.fromkeys(_command(place, options) for place in places))
+    command = " and ".join(dict.fromkeys(_deletion_command(place, options) for place in places))
     accounts = " and ".join(side.name for side in sides if not side.storage_url and not side.policy)
     return (
-        _ADVICE + command + (f", with the variables of each of the accounts {accounts}" if accounts else "")
+        _DELETION_ADVICE
+        + command
+        + (f", with the variables of each of the accounts {accounts}" if accounts else "")
     )
 
 
-def _command(place: Place, more: Sequence[str]) -> str:
+def _deletion_command(place: ContainerSet, more: Sequence[str]) -> str:
     options = [*more, "--container-base", place.container_base]
     if place.policy:
         options += ["-p", place.policy]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operation import LISTING_LIMIT, Effect
+from ssbench.scenario.operation import DEFAULT_LISTING_LIMIT, Effect
 from ssbench.scenario.operation_table import LIST, LIST_ACCOUNT, OPERATIONS
 
-_ADDING = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
-_REMOVING = frozenset(row.code for row in OPERATIONS if row.effect is Effect.REMOVES)
+_ADDING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
+_REMOVING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.REMOVES)
 
 #: Settings with which a listing is of some of the names only.
-_OF_SOME = frozenset({"prefix", "delimiter", "marker"})
+_PARTIAL_LISTING_FIELDS = frozenset({"prefix", "delimiter", "marker"})
 
 
-class Listings:
+class ListingMinimums:
     """Counts the objects in each container that exist from before a listing is asked for until it has ended.
 
     ``objects`` is how many each container has at first, ``containers`` how many each account has. Stores
@@ -37,13 +37,13 @@ class Listings:
         self._before: dict[int, int] = {}
 
     @classmethod
-    def of(cls, scenario: Scenario, objects: Mapping[int, int]) -> Listings | None:
+    def of(cls, scenario: Scenario, objects: Mapping[int, int]) -> ListingMinimums | None:
         """Return those of a scenario, which has so many ``objects`` in each container; None without any."""
         most = {}
         for row in (LIST, LIST_ACCOUNT):
             values = next((each.values for each in scenario.operations if each.name == row.name), {})
-            if row.name in scenario.operation_names and _OF_SOME.isdisjoint(values):
-                most[row.code] = values.get("limit", LISTING_LIMIT) * values.get("pages", 1)
+            if row.name in scenario.operation_names and _PARTIAL_LISTING_FIELDS.isdisjoint(values):
+                most[row.code] = values.get("limit", DEFAULT_LISTING_LIMIT) * values.get("pages", 1)
         # When the store deletes an object that expires is not known.
         if not most or scenario.delete_after is not None:
             return None
@@ -52,16 +52,16 @@ class Listings:
     def handed_out(self, tasks: Sequence[Task]) -> None:
         """Note which operations are sent."""
         for code, _, container, number, _ in tasks:
-            if code in _REMOVING:
+            if code in _REMOVING_CODES:
                 self._deleted[container] += 1
             elif code == LIST.code and code in self._most:
                 self._before[number] = self._made[container]
 
-    def ended(self, ended: Iterable[tuple[Task, Result]]) -> None:
+    def ended(self, ended: Iterable[tuple[Task, JobResult]]) -> None:
         """Note which operations have ended."""
         for (code, _, container, number, _), result in ended:
             if result.cause is None:
-                if code in _ADDING:
+                if code in _ADDING_CODES:
                     self._made[container] += 1
             elif code == LIST.code:
                 self._before.pop(number, None)

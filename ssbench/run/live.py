@@ -16,22 +16,22 @@ import numpy.typing as npt
 from ssbench.document.figures import percentile_of
 from ssbench.results.block import ResultBlock
 from ssbench.run import terminal
-from ssbench.run.live_frame import HISTORY_SECONDS, OperationView, View, WorkerView, frame
+from ssbench.run.live_frame import HISTORY_SECONDS, LiveView, OperationView, WorkerView, compose_live_screen
 from ssbench.run.progress_line import ProgressLine
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Seconds that rates and latencies are of.
-_WINDOW_SECONDS = 5.0
+_LIVE_WINDOW_SECONDS = 5.0
 
 #: Latencies of an operation that are kept of a quarter of a second; of more, they are picked.
-_MOST_LATENCIES = 200
+_MAX_LIVE_LATENCIES = 200
 
 #: Lines of a terminal that does not tell its height, and the most that are drawn.
-_ROWS, _MOST_ROWS = 24, 40
+_USUAL_ROWS, _MAX_ROWS = 24, 40
 
 
-class _Of(NamedTuple):
+class _OperationSample(NamedTuple):
     """What an operation did in a quarter of a second; latencies are a sample, in seconds."""
 
     done: int
@@ -39,7 +39,7 @@ class _Of(NamedTuple):
     latencies: npt.NDArray[np.float64]
 
 
-class _Second(NamedTuple):
+class _SecondTotals(NamedTuple):
     """A second: successes by operation and by worker, failures by cause."""
 
     operations: Counter[int]
@@ -47,11 +47,11 @@ class _Second(NamedTuple):
     causes: Counter[str]
 
 
-class _Part(NamedTuple):
+class _QuarterSecond(NamedTuple):
     """A quarter of a second: operations by code, successes by worker."""
 
     until: float
-    operations: dict[int, _Of]
+    operations: dict[int, _OperationSample]
     workers: Counter[int]
 
 
@@ -70,12 +70,12 @@ class LiveScreen(ProgressLine):
         super().__init__(scenario, workers)
         self._title = scenario.name
         self._views = worker_views
-        self._parts: deque[_Part] = deque()
+        self._parts: deque[_QuarterSecond] = deque()
         self._parts_begin: float | None = None
         self._failed: Counter[int] = Counter()
-        self._seconds: deque[_Second] = deque(maxlen=HISTORY_SECONDS)
+        self._seconds: deque[_SecondTotals] = deque(maxlen=HISTORY_SECONDS)
         self._second_ends = 0.0
-        self._second = _Second(Counter(), Counter(), Counter())
+        self._second = _SecondTotals(Counter(), Counter(), Counter())
         self._seen: set[int] = set()
 
     def _gather(self, now: float) -> None:
@@ -87,7 +87,7 @@ class LiveScreen(ProgressLine):
         if self._parts_begin is None:
             self._parts_begin = now
             self._second_ends = now + 1.0
-        operations: dict[int, _Of] = {}
+        operations: dict[int, _OperationSample] = {}
         workers: Counter[int] = Counter()
         for block in self._blocks:
             self._count_block(block, operations, workers)
@@ -97,21 +97,23 @@ class LiveScreen(ProgressLine):
         if now >= self._second_ends:
             self._second_ends += max(int(now - self._second_ends), 0) + 1.0
             self._seconds.append(self._second)
-            self._second = _Second(Counter(), Counter(), Counter())
-        self._parts.append(_Part(now, operations, workers))
-        while self._parts[0].until <= now - _WINDOW_SECONDS:
+            self._second = _SecondTotals(Counter(), Counter(), Counter())
+        self._parts.append(_QuarterSecond(now, operations, workers))
+        while self._parts[0].until <= now - _LIVE_WINDOW_SECONDS:
             self._parts_begin = self._parts.popleft().until
 
-    def _count_block(self, block: ResultBlock, operations: dict[int, _Of], workers: Counter[int]) -> None:
+    def _count_block(
+        self, block: ResultBlock, operations: dict[int, _OperationSample], workers: Counter[int]
+    ) -> None:
         failed, codes = block.failed, block.operation
         self._failed.update(codes[failed].tolist())
         self._second.causes.update(each.cause for each in block.failures.values() if each.cause is not None)
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             rows = np.flatnonzero((codes == code) & ~failed)
             latencies = block.last_byte[rows]
-            latencies = latencies[:: 1 + len(latencies) // _MOST_LATENCIES]
-            before = operations.get(code, _Of(0, 0, np.empty(0)))
-            operations[code] = _Of(
+            latencies = latencies[:: 1 + len(latencies) // _MAX_LIVE_LATENCIES]
+            before = operations.get(code, _OperationSample(0, 0, np.empty(0)))
+            operations[code] = _OperationSample(
                 before.done + len(rows),
                 before.moved + int(np.maximum(block.size[rows], 0).sum()),
                 np.concatenate([before.latencies, latencies[~np.isnan(latencies)]]),
@@ -122,13 +124,13 @@ class LiveScreen(ProgressLine):
         counts = np.diff(np.append(starts, len(ids)))
         workers.update(dict(zip(ids[starts].tolist(), counts.tolist(), strict=True)))
 
-    def view(self, now: float) -> View:
+    def view(self, now: float) -> LiveView:
         """Return what is to be shown at ``now``, a moment of the clock of :meth:`tick`."""
         seconds = max(now - (self._parts_begin or now), 1e-9)
         workers: Counter[int] = Counter()
         for part in self._parts:
             workers.update(part.workers)
-        return View(
+        return LiveView(
             title=self._title,
             figures=self.figures(now),
             operations=[self._operation(code, seconds) for code in sorted(self._seen)],
@@ -141,7 +143,7 @@ class LiveScreen(ProgressLine):
         )
 
     def _causes_shown(self) -> list[str]:
-        return [cause for cause, _ in self._causes.most_common(_MOST_ROWS)]
+        return [cause for cause, _ in self._causes.most_common(_MAX_ROWS)]
 
     def _operation(self, code: int, seconds: float) -> OperationView:
         parts = [part.operations[code] for part in self._parts if code in part.operations]
@@ -162,5 +164,7 @@ class LiveScreen(ProgressLine):
 
     def _draw(self, now: float, width: int) -> None:
         # One line stays free, or the terminal would scroll.
-        height = min((terminal.rows() or _ROWS) - 1, _MOST_ROWS)
-        terminal.redraw_lines(frame(self.view(now), width, height, terminal.encoding()))
+        height = min((terminal.terminal_height() or _USUAL_ROWS) - 1, _MAX_ROWS)
+        terminal.redraw_lines(
+            compose_live_screen(self.view(now), width, height, terminal.terminal_encoding())
+        )

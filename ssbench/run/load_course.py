@@ -13,18 +13,18 @@ from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import LoadSample, RunSummary
 
-#: Seconds of a sample at first. With more samples than :data:`MOST` each two become one.
-_FIRST = 1.0
-MOST = 240
+#: Seconds of a sample at first. With more samples than :data:`MAX_SAMPLES` each two become one.
+_FIRST_SAMPLE_SECONDS = 1.0
+MAX_SAMPLES = 240
 
 #: The loop stalled when a turn began so much later than it was to (seconds).
-GAP = 0.1
+MASTER_GAP_SECONDS = 0.1
 
 #: Most gaps that are kept.
-_MOST_GAPS = 1000
+_MAX_GAPS = 1000
 
 
-class LoadCourse:
+class LoadSampler:
     """A :class:`~ssbench.results.Sink` that takes no results, but a sample at each second.
 
     ``workers`` returns those of the run, ``own`` is what the master's loop itself uses.
@@ -34,7 +34,7 @@ class LoadCourse:
         self._workers = workers
         self._own = own
         self._samples: list[LoadSample] = []
-        self._every = _FIRST
+        self._every = _FIRST_SAMPLE_SECONDS
         self._last: float | None = None
 
     def add(self, block: ResultBlock) -> None:
@@ -47,8 +47,8 @@ class LoadCourse:
         elif now - self._last >= self._every:
             self._samples.append(self._sample(now, now - self._last))
             self._last = now
-            if len(self._samples) > MOST:
-                self._samples, self._every = _halved(self._samples), 2 * self._every
+            if len(self._samples) > MAX_SAMPLES:
+                self._samples, self._every = _halve_samples(self._samples), 2 * self._every
 
     def end(self, summary: RunSummary) -> None:
         """Do nothing: the summary has the samples."""
@@ -73,13 +73,13 @@ class LoadCourse:
         )
 
 
-def _halved(samples: list[LoadSample]) -> list[LoadSample]:
+def _halve_samples(samples: list[LoadSample]) -> list[LoadSample]:
     """Return samples, each two as one; the last may stay alone."""
     pairs = zip(samples[::2], samples[1::2], strict=False)
-    return [_both(*pair) for pair in pairs] + samples[len(samples) // 2 * 2 :]
+    return [_merge_samples(*pair) for pair in pairs] + samples[len(samples) // 2 * 2 :]
 
 
-def _both(first: LoadSample, second: LoadSample) -> LoadSample:
+def _merge_samples(first: LoadSample, second: LoadSample) -> LoadSample:
     """Return two samples as one: shares of time are averaged, of the lags the longer one stays."""
     seconds = first.seconds + second.seconds
 
@@ -92,19 +92,19 @@ def _both(first: LoadSample, second: LoadSample) -> LoadSample:
         second.until,
         seconds,
         mean(first.worker_cpu, second.worker_cpu),
-        _most(first.worker_lag, second.worker_lag),
+        _largest_known(first.worker_lag, second.worker_lag),
         mean(first.master_cpu, second.master_cpu),
-        _most(first.master_lag, second.master_lag),
+        _largest_known(first.master_lag, second.master_lag),
     )
 
 
-def _most(*values: float | None) -> float | None:
+def _largest_known(*values: float | None) -> float | None:
     """Return the largest of those that are known."""
     return max((value for value in values if value is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class MasterUsage:
     """What was used since :meth:`MasterLoad.begin`: CPU as a share of one core, seconds of unread output."""
 
     cpu_share: float | None
@@ -115,7 +115,7 @@ class MasterLoad:
     """Follows the turns of a loop. Moments are of the loop's clock.
 
     ``longest`` is how late a turn began at most, in seconds, ``gaps`` are the times, (begin, end), in which
-    the loop stalled for :data:`GAP` or longer; ``gaps_dropped`` more were not kept.
+    the loop stalled for :data:`MASTER_GAP_SECONDS` or longer; ``gaps_dropped`` more were not kept.
     """
 
     def __init__(self) -> None:
@@ -137,8 +137,8 @@ class MasterLoad:
             return
         self.longest = max(self.longest, now - due)
         self._lag_since = max(self._lag_since, now - due)
-        if now - due >= GAP:
-            if len(self.gaps) < _MOST_GAPS:
+        if now - due >= MASTER_GAP_SECONDS:
+            if len(self.gaps) < _MAX_GAPS:
                 self.gaps.append((due, now))
             else:
                 self.gaps_dropped += 1
@@ -152,8 +152,8 @@ class MasterLoad:
         self._taken, self._cpu_taken, self._lag_since = now, cpu, 0.0
         return found
 
-    def used(self, now: float, unread: float) -> Used:
+    def used(self, now: float, unread: float) -> MasterUsage:
         """Return what was used until now."""
         seconds = now - self._began
         share = (time.process_time() - self._cpu) / seconds if seconds > 0 else None
-        return Used(share, unread - self._unread)
+        return MasterUsage(share, unread - self._unread)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import children
 from ssbench.base.errors import UsageError
-from ssbench.run.folders import own_folder, temporary
+from ssbench.run.folders import own_folder, temporary_folder
 from ssbench.store.stores import SECRET_VARIABLES
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 _TAIL_LINES = 15
 
 #: Files of one name in the folder of logs; this many runs are not going on at once.
-_MOST_LOGS = 1000
+_MAX_LOGS = 1000
 
 
 def open_private(name: str) -> tuple[int, Path]:
@@ -45,11 +45,11 @@ def open_private(name: str) -> tuple[int, Path]:
     or another user's file is left alone. A file counts as used for as long as the descriptor, or a copy
     of it in another process, is open.
     """
-    path = temporary() / name
+    path = temporary_folder() / name
     if (descriptor := _open_unused(path)) is not None:
         return descriptor, path
     folder = own_folder("ssbench-logs")
-    for number in range(1, _MOST_LOGS):
+    for number in range(1, _MAX_LOGS):
         path = folder / f"{Path(name).stem}-{number}{path.suffix}"
         if (descriptor := _open_unused(path)) is not None:
             return descriptor, path
@@ -120,7 +120,7 @@ class LocalWorkers:
 
     def _start(self, worker_id: int) -> LocalWorker:
         descriptor, log = open_private(f"ssbench-worker-local-{worker_id}.log")
-        command = [*children.command("ssbench.cli.worker"), "--exit-with-stdin", *self._arguments]
+        command = [*children.make_python_command("ssbench.cli.worker"), "--exit-with-stdin", *self._arguments]
         if self._profile:
             profile_descriptor, profile_path = open_private(f"ssbench-worker-local-{worker_id}.prof")
             os.close(profile_descriptor)
@@ -134,7 +134,7 @@ class LocalWorkers:
                 stderr=descriptor,
                 # Ctrl-C in a terminal is for the master, which ends its workers when it is done.
                 process_group=0,
-                env=children.environment(SECRET_VARIABLES),
+                env=children.make_child_environment(SECRET_VARIABLES),
             )
         except OSError as error:
             raise UsageError(f"cannot start a local worker: {error}") from None
@@ -186,7 +186,7 @@ class LocalWorkers:
         self.stop()
 
 
-def note_ended(local: LocalWorkers, roster: Roster) -> int:
+def note_ended_workers(local: LocalWorkers, roster: Roster) -> int:
     """Log which workers ended since the last call, and tell the roster; returns how many they are."""
     ended = local.newly_ended()
     for worker in ended:
@@ -198,11 +198,11 @@ def note_ended(local: LocalWorkers, roster: Roster) -> int:
                 worker.log,
                 worker.log_tail(),
             )
-        leave(worker, roster, f"exit code {worker.ended}")
+        mark_worker_left(worker, roster, f"exit code {worker.ended}")
     return len(ended)
 
 
-def leave(worker: LocalWorker, roster: Roster, reason: str) -> None:
+def mark_worker_left(worker: LocalWorker, roster: Roster, reason: str) -> None:
     """Tell the roster that a worker is no longer there."""
     for known in roster.living():
         if known.pid == worker.process.pid and known.worker_id == worker.worker_id:

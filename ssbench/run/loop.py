@@ -19,46 +19,46 @@ from itertools import chain
 
 from ssbench.base import interruption
 from ssbench.base.errors import WorkerError
-from ssbench.fleet.crew import Crew
+from ssbench.fleet.crew import GroupWorkers
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase
-from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.standstill import StallDetector
 from ssbench.run import terminal, texts
-from ssbench.run.lane import TICK, Lane
+from ssbench.run.lane import TICK_SECONDS, PhaseRunner
 from ssbench.run.load_course import MasterLoad
-from ssbench.run.news import News
+from ssbench.run.news import WorkerNews
 from ssbench.run.tokens import TokenRenewal
 
 _log = logging.getLogger(__name__)
 
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
-_NO_WORKER_LEFT = 4.0
+_NO_WORKER_LEFT_SECONDS = 4.0
 
 #: A failure of authentication is logged at the first attempt, and then at this interval (seconds).
 _SAY_RENEWAL_SECONDS = 10.0
 
 #: What failing to authenticate again counts as among the failures of a phase.
-AUTHENTICATION = "authentication failed"
+AUTHENTICATION_FAILED = "authentication failed"
 
 #: How many more objects than at the last search begin the next one. The jobs in flight are thousands of
 #: tuples, and their number goes up and down: with Python's default of 700 the search takes a fifth of the
 #: master's loop.
-_COLLECT_EACH = 50_000
+_COLLECTION_THRESHOLD = 50_000
 
 
 @contextmanager
-def seldom_searched() -> Iterator[None]:
+def rare_garbage_collection() -> Iterator[None]:
     """Let Python search for garbage less often; as a context manager, or as a decorator."""
     thresholds = gc.get_threshold()
-    gc.set_threshold(_COLLECT_EACH)
+    gc.set_threshold(_COLLECTION_THRESHOLD)
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
 
 
-class Loop:
+class MasterLoop:
     """Carries phases through.
 
     ``pace`` says how many jobs may be sent, ``news`` reports to the user what happens, ``renewals`` get new
@@ -71,7 +71,7 @@ class Loop:
         self,
         fleet: Fleet,
         pace: Pace,
-        news: News,
+        news: WorkerNews,
         renewals: Sequence[Sequence[TokenRenewal]],
         give_up_after: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
@@ -88,7 +88,7 @@ class Loop:
         self._renewals = renewals
         self._renewal_said_at = -math.inf
         #: The phases under way, by the group of their crew.
-        self._lanes: Mapping[int, Lane] = {}
+        self._lanes: Mapping[int, PhaseRunner] = {}
         #: What this loop itself took of the time.
         self.own = MasterLoad()
         self._awake_by = math.inf
@@ -113,18 +113,18 @@ class Loop:
         give_up_after: float | None = None,
         *,
         pace: Pace | None = None,
-        crew: Crew | None = None,
-    ) -> Standstill:
+        crew: GroupWorkers | None = None,
+    ) -> StallDetector:
         """Carry one phase through; return how long nothing succeeded in it. See :meth:`run_together`.
 
         None: with the crew of the first group, at the pace of the constructor.
         """
         return self.run_together([(phase, pace or self.pace, crew or self.fleet)], give_up_after)[0]
 
-    @seldom_searched()
+    @rare_garbage_collection()
     def run_together(
-        self, phases: Sequence[tuple[Phase, Pace, Crew]], give_up_after: float | None = None
-    ) -> list[Standstill]:
+        self, phases: Sequence[tuple[Phase, Pace, GroupWorkers]], give_up_after: float | None = None
+    ) -> list[StallDetector]:
         """Carry phases through at the same time, each with its pace and its crew.
 
         Returns how long nothing succeeded in each. ``give_up_after`` replaces that of the constructor. Raises
@@ -139,7 +139,7 @@ class Loop:
         if self.fleet.roster.living():
             self._worker_at = now
         lanes = self._lanes = {
-            crew.account.group: Lane(
+            crew.account.group: PhaseRunner(
                 crew, pace, phase, self._renewals[crew.account.group], patience, self.clock
             )
             for phase, pace, crew in phases
@@ -157,12 +157,12 @@ class Loop:
             self._running = False
         return [lane.standstill for lane in lanes.values()]
 
-    def _carry_through(self, lanes: Mapping[int, Lane]) -> None:
+    def _carry_through(self, lanes: Mapping[int, PhaseRunner]) -> None:
         under_way = [*lanes.values()]
         while True:
             if self._at_once:
                 raise KeyboardInterrupt
-            interruption.check()  # of before this phase
+            interruption.raise_if_interrupted()  # of before this phase
             now = self.clock()
             self.own.turn(self._awake_by, now)
             if now >= self._next_tick:
@@ -170,7 +170,7 @@ class Loop:
                 for lane in under_way:
                     lane.tick(now)
                 self._look_for_workers(now)
-            timeout = TICK
+            timeout = TICK_SECONDS
             for lane in under_way:
                 wait = lane.turn(now)
                 timeout = wait if wait < timeout else timeout
@@ -186,8 +186,8 @@ class Loop:
     # -- time passes --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Find who is lost, send pings, look for a new token, log the news; call this every :data:`TICK`."""
-        self._next_tick = now + TICK
+        """Find who is lost, send pings, look for a new token, log the news; call this every :data:`TICK_SECONDS`."""
+        self._next_tick = now + TICK_SECONDS
         self.fleet.tick(now)
         self.on_tick(now)
         self._look_after_tokens(now)
@@ -210,11 +210,11 @@ class Loop:
         elif renewal.failures > before:
             for group, lane in self._lanes.items():
                 if renewal in self._renewals[group]:
-                    lane.standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
+                    lane.standstill.failed(AUTHENTICATION_FAILED, renewal.error, 0.0, now)
             self._say_renewal_failed(renewal, now, first=not before)
 
     def _say_renewal_failed(self, renewal: TokenRenewal, now: float, *, first: bool) -> None:
-        text = texts.authentication_failed(renewal.failures, renewal.error)
+        text = texts.describe_failed_renewal(renewal.failures, renewal.error)
         if first:
             self.news.warn(text)
         elif now - self._renewal_said_at >= _SAY_RENEWAL_SECONDS:
@@ -227,10 +227,12 @@ class Loop:
         """Raise WorkerError where there is none for some time."""
         if self.fleet.roster.living():
             self._worker_at = now
-        elif now - self._worker_at > _NO_WORKER_LEFT:
+        elif now - self._worker_at > _NO_WORKER_LEFT_SECONDS:
             raise WorkerError("all workers are gone")
 
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
-        self.news.add(texts.strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped))
+        self.news.add(
+            texts.describe_strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped)
+        )

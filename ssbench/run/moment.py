@@ -8,46 +8,50 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ssbench.base.errors import UsageError
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 
 #: A time of day that is further back than this is that of tomorrow.
-_PAST = timedelta(hours=12)
+_PAST_TOLERANCE = timedelta(hours=12)
 
-_EXPECTED = "expected a time such as 14:30:00, 2026-01-31T14:30:00Z or @1800000000 (seconds since 1970)"
+_EXPECTED_MOMENT = (
+    "expected a time such as 14:30:00, 2026-01-31T14:30:00Z or @1800000000 (seconds since 1970)"
+)
 
 
-def parse(text: str, now: Callable[[], float] = time.time) -> float:
+def parse_start_moment(text: str, now: Callable[[], float] = time.time) -> float:
     """Return a moment in seconds since 1970; raises ValueError."""
     try:
-        found = _seconds(text, now)
-        spell(found)  # some have no date, and a run that waits for one has to name it
+        found = _moment_seconds(text, now)
+        format_start_moment(found)  # some have no date, and a run that waits for one has to name it
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text!r}: {_EXPECTED}") from None
+        raise ValueError(f"{text!r}: {_EXPECTED_MOMENT}") from None
     return found
 
 
-def _seconds(text: str, now: Callable[[], float]) -> float:
+def _moment_seconds(text: str, now: Callable[[], float]) -> float:
     if re.fullmatch(r"@[0-9]{1,12}(\.[0-9]{1,6})?", text):
         return float(text[1:])
     if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?", text):
-        return _of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
+        return _moment_of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
     if "-" not in text:
         raise ValueError("no date")
     return datetime.fromisoformat(text).timestamp()
 
 
-def _of_day(parts: list[int], now: datetime) -> float:
+def _moment_of_day(parts: list[int], now: datetime) -> float:
     """Return a time of this day, or of the next one where it is over long ago."""
     moment = now.replace(hour=parts[0], minute=parts[1], second=sum(parts[2:]), microsecond=0)
-    return (moment + timedelta(days=1) if now - moment > _PAST else moment).timestamp()
+    return (moment + timedelta(days=1) if now - moment > _PAST_TOLERANCE else moment).timestamp()
 
 
-def refuse_past(moment: float, now: float) -> None:
+def refuse_past_moment(moment: float, now: float) -> None:
     """Raise UsageError where the moment is over."""
     if moment <= now:
-        raise UsageError(f"--start-at {spell(moment)}: that was {duration(now - moment)} ago")
+        raise UsageError(
+            f"--start-at {format_start_moment(moment)}: that was {format_duration(now - moment)} ago"
+        )
 
 
-def spell(moment: float) -> str:
+def format_start_moment(moment: float) -> str:
     """Return a moment as people write it, in this time zone."""
     return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")

@@ -16,19 +16,19 @@ from ssbench.run import texts
 _log = logging.getLogger(__name__)
 
 #: Lines that name a single worker, at most this many within this many seconds; what exceeds that is gathered.
-_NAMED = 4
-_WINDOW_SECONDS = 1.0
+_MAX_NAMED_LINES = 4
+_NEWS_WINDOW_SECONDS = 1.0
 
 #: Most warnings that are kept for the report; one more counts the others.
-_MOST_WARNINGS = 200
+_MAX_WARNINGS = 200
 
 #: Kinds of events that are no warnings.
-_GOOD = (events.Joined, events.Back)
+_GOOD_EVENTS = (events.WorkerJoined, events.Back)
 #: Kinds that the report has at its end, with their counts.
-_COUNTED = (events.Foreign, events.Invalid, events.InvalidMessage)
+_COUNTED_EVENTS = (events.Foreign, events.Invalid, events.InvalidMessage)
 
 
-class Line(NamedTuple):
+class NewsLine(NamedTuple):
     """A line for the user; ``warning`` for the log, ``keep`` for the report too."""
 
     text: str
@@ -36,14 +36,14 @@ class Line(NamedTuple):
     keep: bool
 
 
-class News:
+class WorkerNews:
     """Turns events into lines, of which there are few however many events there are.
 
     ``work_port`` is the number that workers know it by.
     """
 
     def __init__(self, work_port: int | None = None) -> None:
-        self.work_port = texts.work_port_name(work_port)
+        self.work_port = texts.format_work_port(work_port)
         self._logged: list[str] = []
         #: How many more were logged than are kept.
         self._not_kept = 0
@@ -56,7 +56,7 @@ class News:
 
     def warn(self, text: str) -> None:
         """Log a warning and keep it for the report, which says how many more there were than are kept."""
-        if len(self._logged) < _MOST_WARNINGS:
+        if len(self._logged) < _MAX_WARNINGS:
             self._logged.append(text)
         else:
             self._not_kept += 1
@@ -81,7 +81,7 @@ class News:
             else:
                 _log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
 
-    def lines(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> list[Line]:
+    def lines(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> list[NewsLine]:
         """Receive events; return what is to be said now.
 
         The first event of a kind is said at once; others may be held back for a second. With
@@ -92,8 +92,8 @@ class News:
         if not held:
             return []
         if now >= self._window_ends:
-            self._window_ends = now + _WINDOW_SECONDS
-            self._names_left = _NAMED
+            self._window_ends = now + _NEWS_WINDOW_SECONDS
+            self._names_left = _MAX_NAMED_LINES
             self._said.clear()
         elif len(held) > self._names_left and not all_of_it and self._said.issuperset(map(type, held)):
             return []
@@ -102,20 +102,20 @@ class News:
         self._names_left -= len(held)
         return self._gather(held)
 
-    def _gather(self, happened: Sequence[Event]) -> list[Line]:
+    def _gather(self, happened: Sequence[Event]) -> list[NewsLine]:
         by_kind: dict[type[Event], list[events.WorkerEvent]] = {}
         for event in happened:
             if isinstance(event, events.WorkerEvent):
                 by_kind.setdefault(type(event), []).append(event)
-        lines: list[Line] = []
+        lines: list[NewsLine] = []
         for event in happened:
             alike = by_kind.get(type(event), [])
-            if len(alike) <= _NAMED:
-                text = texts.sentence(event, self.work_port)
+            if len(alike) <= _MAX_NAMED_LINES:
+                text = texts.describe_event(event, self.work_port)
             elif event is alike[0]:
-                text = texts.sentence_about(alike, self.work_port)
+                text = texts.describe_events(alike, self.work_port)
             else:
                 continue
-            warning = not isinstance(event, _GOOD)
-            lines.append(Line(text, warning, warning and not isinstance(event, _COUNTED)))
+            warning = not isinstance(event, _GOOD_EVENTS)
+            lines.append(NewsLine(text, warning, warning and not isinstance(event, _COUNTED_EVENTS)))
         return lines

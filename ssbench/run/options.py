@@ -12,22 +12,22 @@ from msgspec import Meta
 
 from ssbench.base import option
 from ssbench.base.errors import UsageError
-from ssbench.base.option import Group, Option, Unit
+from ssbench.base.option import Option, OptionGroup, OptionUnit
 from ssbench.document.gates import Undecided
-from ssbench.document.units import given
+from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run import moment
 from ssbench.scenario import portions
-from ssbench.scenario.names import LONGEST_CONTAINER, may_be_container
-from ssbench.scenario.portions import Portion
+from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
+from ssbench.scenario.portions import MasterShare
 from ssbench.store.request_options import RequestOptions, parse_addresses
 from ssbench.store.stores import Credentials
 
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
-LEAST_ENDED = 100
+MIN_ENDED_OPERATIONS = 100
 
-_COUNT = re.compile(r"\d{1,18}\Z", re.ASCII)
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%\Z", re.ASCII)
+_COUNT_PATTERN = re.compile(r"\d{1,18}\Z", re.ASCII)
+_SHARE_PATTERN = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,24 @@ class ErrorLimit:
         """Return whether more have failed, of so many that have ended."""
         if self.count is not None:
             return failed > self.count
-        return self.share is not None and ended >= LEAST_ENDED and failed > self.share * ended
+        return self.share is not None and ended >= MIN_ENDED_OPERATIONS and failed > self.share * ended
 
     def __str__(self) -> str:
-        return f"{given(100 * (self.share or 0.0))}%" if self.count is None else str(self.count)
+        return f"{format_given_number(100 * (self.share or 0.0))}%" if self.count is None else str(self.count)
 
 
-def parse_limit(text: str) -> ErrorLimit:
+def parse_error_limit(text: str) -> ErrorLimit:
     """Return what ``100`` or ``0.5%`` says; raises ValueError."""
-    if _COUNT.match(text):
+    if _COUNT_PATTERN.match(text):
         return ErrorLimit(count=int(text))
-    share = _SHARE.match(text)
+    share = _SHARE_PATTERN.match(text)
     if share is None or float(share[1]) > 100:
         raise ValueError(f"{text!r} is not a number of operations or a share of them, such as 100 or 0.5%")
     return ErrorLimit(share=float(share[1]) / 100)
 
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
-_MOST_CONTAINERS = 1000
+_MAX_CONTAINERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class BenchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RunSide:
     """One of the two sides of a run that compares them: a storage URL, a storage policy, or an account.
 
     An account has neither: the bench has its credentials.
@@ -127,7 +127,7 @@ class ExistingIn:
             if not may_be_container(text) or text.decode() != name:
                 raise UsageError(
                     f"existing: {name[:80]!r} cannot be the name of a container: expected 1 to"
-                    f" {LONGEST_CONTAINER} bytes of UTF-8 without a slash, not . or .."
+                    f" {MAX_CONTAINER_NAME_BYTES} bytes of UTF-8 without a slash, not . or .."
                 )
 
     def __str__(self) -> str:
@@ -176,32 +176,35 @@ class RunOptions:
         int | None,
         Meta(ge=0),
         Option(
-            group=Group.LOAD,
+            group=OptionGroup.LOAD,
             help="seed of the random draws; the same seed draws the same operations",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="random",
             kept=False,  # the stat file has the one that was drawn
         ),
     ] = None
     noop: Annotated[
-        bool, Option(group=Group.LOAD, help="do everything except send requests to Swift", unit=Unit.FLAG)
+        bool,
+        Option(
+            group=OptionGroup.LOAD, help="do everything except send requests to Swift", unit=OptionUnit.FLAG
+        ),
     ] = False
     keep_objects: Annotated[
         bool,
         Option(
-            group=Group.LOAD,
+            group=OptionGroup.LOAD,
             help="do not delete the objects that the run created",
-            unit=Unit.FLAG,
+            unit=OptionUnit.FLAG,
             letter="-k",
         ),
     ] = False
     prepared: Annotated[
         bool,
         Option(
-            group=Group.LOAD,
+            group=OptionGroup.LOAD,
             help="check only a sample of 1,000 of the initial objects, which 'ssbench-master prepare' has"
             " uploaded, instead of each of them",
-            unit=Unit.FLAG,
+            unit=OptionUnit.FLAG,
         ),
     ] = False
     verify: Annotated[
@@ -209,7 +212,7 @@ class RunOptions:
         Option(
             help="check each read against what was written: length and every byte; initial objects that are"
             " there already are written again",
-            unit=Unit.FLAG,
+            unit=OptionUnit.FLAG,
         ),
     ] = False
     mark_transactions: Annotated[
@@ -217,7 +220,7 @@ class RunOptions:
         Option(
             help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the"
             " run",
-            unit=Unit.FLAG,
+            unit=OptionUnit.FLAG,
             flag="--no-trans-id-extra",
             kept=False,  # the stat file has the mark
         ),
@@ -226,9 +229,9 @@ class RunOptions:
         ErrorLimit | None,
         Option(
             help="end the run when more than N operations have failed, or more than N%% of those that ended",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="never",
-            parse=parse_limit,
+            parse=parse_error_limit,
         ),
     ] = None
     give_up_after: Annotated[
@@ -236,24 +239,24 @@ class RunOptions:
         Meta(ge=0),
         Option(
             help="end the run when nothing has succeeded for this many seconds; 0 means never",
-            unit=Unit.SECONDS,
+            unit=OptionUnit.SECONDS,
         ),
     ] = 60.0
     label: Annotated[
         str | None,
         Option(
-            group=Group.RESULTS,
+            group=OptionGroup.RESULTS,
             help="a word by which list and compare find this run, as in 'compare @old --to @new'",
-            unit=Unit.LABEL,
+            unit=OptionUnit.LABEL,
         ),
     ] = None
     batch_size: Annotated[
         int | None,
         Meta(ge=1),
         Option(
-            group=Group.FLEET,
+            group=OptionGroup.FLEET,
             help="most jobs in one message to a worker, or 'auto': as many as it needs",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="auto",
             parse=_batch_size,
         ),
@@ -262,9 +265,9 @@ class RunOptions:
         int | None,
         Meta(ge=1),
         Option(
-            group=Group.FLEET,
+            group=OptionGroup.FLEET,
             help="number of workers to wait for before the run starts",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="the number of --workers, or 1",
             kept=False,
         ),
@@ -273,35 +276,38 @@ class RunOptions:
         float,
         Meta(gt=0),
         Option(
-            group=Group.FLEET, help="seconds to wait for the expected workers", unit=Unit.SECONDS, kept=False
+            group=OptionGroup.FLEET,
+            help="seconds to wait for the expected workers",
+            unit=OptionUnit.SECONDS,
+            kept=False,
         ),
     ] = 60.0
     part: Annotated[
-        Portion | None,
+        MasterShare | None,
         Option(
-            group=Group.FLEET,
+            group=OptionGroup.FLEET,
             help="carry out the first of four parts of the scenario, each by a master of its own: a share of"
             " its users, rate, operations and initial objects; 'merge' makes one stat file of all",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="all of it",
-            parse=portions.parse,
+            parse=portions.parse_master_share,
             metavar="1/4",
         ),
     ] = None
     start_at: Annotated[
         float | None,
         Option(
-            group=Group.FLEET,
+            group=OptionGroup.FLEET,
             help="begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that several"
             " masters begin together",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="when all is ready",
-            parse=moment.parse,
+            parse=moment.parse_start_moment,
             metavar="TIME",
         ),
     ] = None
     find_warmup: bool = False
-    sides: tuple[Side, ...] = ()
+    sides: tuple[RunSide, ...] = ()
     existing: ExistingIn | None = None
     stats_file: Path | None = None
     force: bool = False
@@ -309,8 +315,8 @@ class RunOptions:
     undecided: Undecided = Undecided.REPORT
 
     def __post_init__(self) -> None:
-        option.check(self)
-        option.check(self.requests)
+        option.check_option_bounds(self)
+        option.check_option_bounds(self.requests)
         if self.requests.resolve is not None:
             try:
                 parse_addresses(self.requests.resolve)
@@ -327,7 +333,7 @@ class RunOptions:
             raise UsageError("part: not possible with prepared or existing objects, which one master has")
 
 
-def recorded(
+def recorded_options(
     bench: BenchOptions,
     run: RunOptions,
     mark: str | None,
@@ -342,19 +348,19 @@ def recorded(
     store's.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results.description import EXISTING, OBJECT_TAG, STORE_CLOCK  # noqa: PLC0415
+    from ssbench.results.description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION  # noqa: PLC0415
 
     return {
-        **option.recorded(run.requests),
-        **option.recorded(run),
+        **option.record_options(run.requests),
+        **option.record_options(run),
         "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
-        OBJECT_TAG: tag or None,
-        EXISTING: list(containers[:_MOST_CONTAINERS]) or None,
-        STORE_CLOCK: None if store_clock is None else [round(each, 3) for each in store_clock],
+        OBJECT_TAG_OPTION: tag or None,
+        EXISTING_OPTION: list(containers[:_MAX_CONTAINERS]) or None,
+        STORE_CLOCK_OPTION: None if store_clock is None else [round(each, 3) for each in store_clock],
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, SsbenchError
-from ssbench.document.gates import worst
+from ssbench.document.gates import choose_worst_code
 from ssbench.results.description import RunSummary
 
 
@@ -47,10 +47,12 @@ class RunOutcome:
             found.append(ExitCode.INTERRUPTED)
         if self.error is not None:
             found.append(self.error.exit_code)
-        return worst(found)
+        return choose_worst_code(found)
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code where no conditions, rates and groups are judged (:mod:`ssbench.statistics`)."""
         nothing_ended = self.path is not None and not self.count
-        return worst([ExitCode.FAILED if self.errors or nothing_ended else ExitCode.OK, self.ending_code])
+        return choose_worst_code(
+            [ExitCode.FAILED if self.errors or nothing_ended else ExitCode.OK, self.ending_code]
+        )

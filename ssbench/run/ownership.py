@@ -21,36 +21,36 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ssbench.base.at_once import at_once
-from ssbench.run.loop import Loop
+from ssbench.base.at_once import call_concurrently
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
-from ssbench.run.places import Place
-from ssbench.run.request_thread import NoAnswerError, RequestThread, unexpected
+from ssbench.run.places import ContainerSet
+from ssbench.run.request_thread import NoAnswerError, RequestThread, describe_unexpected_error
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import tagged
-from ssbench.scenario.object_names import name_of
+from ssbench.scenario.names import tagged_object_stem
+from ssbench.scenario.object_names import format_object_name
 from ssbench.scenario.operation import Effect
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import owner_of
+from ssbench.scenario.owner import make_owner
 
 if TYPE_CHECKING:
-    from ssbench.store.swift.marks import Mark, Marks
+    from ssbench.store.swift.marks import RunMark, RunMarks
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two renewals of a mark, of which several may fail until it expires.
-RENEWED_EVERY = 15.0
+MARK_RENEWAL_SECONDS = 15.0
 
 #: Seconds to wait for the marks before the run continues without them: at its beginning, and at its end.
-_PATIENCE = 30.0
-_LAST_PATIENCE = 5.0
+_FIRST_MARK_SECONDS = 30.0
+_LAST_MARK_SECONDS = 5.0
 
 #: In how many accounts marks are written or looked for at once.
-_AT_ONCE = 10
+_MARKS_AT_ONCE = 10
 
 #: Other runs that are named, at most.
-_NAMED = 5
+_MAX_NAMED_RUNS = 5
 
 _Answer = TypeVar("_Answer")
 
@@ -65,16 +65,16 @@ class Ownership:
     def __init__(
         self,
         scenario: Scenario,
-        places: Sequence[Place],
+        places: Sequence[ContainerSet],
         options: RunOptions,
         tokens: TokenSource,
-        loop: Loop,
+        loop: MasterLoop,
         *,
         run_id: int,
         trans_id_extra: str | None,
     ) -> None:
         # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-        from ssbench.store.swift.marks import Mark, this_process, under_way  # noqa: PLC0415
+        from ssbench.store.swift.marks import MARKS_UNDER_WAY, RunMark, describe_this_process  # noqa: PLC0415
 
         self._scenario = scenario
         self._places = places
@@ -84,24 +84,24 @@ class Ownership:
         self._extra = trans_id_extra
         self._warn = loop.news.warn
         #: What it shares with others: a run that verifies replaces the initial objects that it finds.
-        self._reads = "" if options.verify else shared_reads(scenario)
-        self._mark = Mark(
+        self._reads = "" if options.verify else digest_of_shared_reads(scenario)
+        self._mark = RunMark(
             run=f"{run_id & 0xFFFFFFFF:08x}",
             host=socket.gethostname()[:255],
             pid=os.getpid(),
-            process=this_process(),
+            process=describe_this_process(),
             scenario=scenario.name[:100],
             tag=options.part.tag if options.part is not None else "",
         )
         self._part = options.part
-        under_way.add(self._mark.run)
+        MARKS_UNDER_WAY.add(self._mark.run)
         #: Whether a mark was written; when the last one was.
         self._marked = False
         self._written_at = -float("inf")
         self._failed_to_renew = False
         #: Runs that the user knows of.
         self._known: set[str] = set()
-        self._requests = RequestThread(loop, "marks", self._renew, RENEWED_EVERY)
+        self._requests = RequestThread(loop, "marks", self._renew, MARK_RENEWAL_SECONDS)
 
     @property
     def tag(self) -> str:
@@ -114,7 +114,7 @@ class Ownership:
         Warns of runs that are under way. Names can be chosen where no object was uploaded yet.
         """
         try:
-            writable, others = self._requests.ask(self._put_and_look, _PATIENCE)
+            writable, others = self._requests.ask(self._put_and_look, _FIRST_MARK_SECONDS)
         except NoAnswerError as error:
             if not self._loop.interrupted.is_set():
                 self._warn(f"Whether other runs use the same containers is not known: {error}")
@@ -133,8 +133,8 @@ class Ownership:
             )
         else:
             self._mark = replace(self._mark, tag=self._mark.run)
-            first = tagged(self._scenario.size_classes[0].name, self.tag)
-            example = name_of(self._scenario.object_names, first, 1)
+            first = tagged_object_stem(self._scenario.size_classes[0].name, self.tag)
+            example = format_object_name(self._scenario.object_names, first, 1)
             self._name(
                 clashing,
                 lambda other: (
@@ -156,7 +156,7 @@ class Ownership:
         if not self._marked:
             return
         try:
-            others = self._requests.ask(self._others, _LAST_PATIENCE, heed=False)
+            others = self._requests.ask(self._others, _LAST_MARK_SECONDS, heed=False)
         except NoAnswerError as error:
             _log.info("Whether other runs began in the same containers cannot be seen: %s", error)
             return
@@ -168,29 +168,31 @@ class Ownership:
         It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
         ``kept`` objects do.
         """
-        from ssbench.store.swift.marks import under_way  # noqa: PLC0415 - as above
+        from ssbench.store.swift.marks import MARKS_UNDER_WAY  # noqa: PLC0415 - as above
 
-        under_way.discard(self._mark.run)
+        MARKS_UNDER_WAY.discard(self._mark.run)
         if self._marked:
             try:
-                self._requests.ask(lambda: self._retire(kept), 1.0 if at_once else _LAST_PATIENCE, heed=False)
+                self._requests.ask(
+                    lambda: self._retire(kept), 1.0 if at_once else _LAST_MARK_SECONDS, heed=False
+                )
             except NoAnswerError as error:
                 _log.info("The mark of this run stays until it expires: %s", error)
         self._requests.end()
 
     # -- what is said -------------------------------------------------------------------------
 
-    def _clashes(self, other: Mark) -> bool:
+    def _clashes(self, other: RunMark) -> bool:
         """Whether both runs may write objects of the same names, or one those that the other one reads."""
         shared = self._reads and other.reads == self._reads
         return other.tag == self.tag and not shared and not other.ended
 
-    def _is_part(self, other: Mark) -> bool:
+    def _is_part(self, other: RunMark) -> bool:
         """Whether another run is another part (``--part 1/4``) of what this one is a part of."""
         own, parts = self._mark, self._part.others if self._part is not None else []
         return other.scenario == own.scenario and other.tag in [part.tag for part in parts]
 
-    def _beside(self, other: Mark) -> str:
+    def _beside(self, other: RunMark) -> str:
         was = "was" if other.ended else "is"
         if other.tag != self.tag:
             return (
@@ -204,7 +206,7 @@ class Ownership:
             " had a wrong size or content, may be its doing"
         )
 
-    def _name(self, others: Sequence[Mark], sentence: Callable[[Mark], str]) -> None:
+    def _name(self, others: Sequence[RunMark], sentence: Callable[[RunMark], str]) -> None:
         """Warn of runs that were not named yet."""
         new = [other for other in others if other.run not in self._known]
         self._known.update(other.run for other in new)
@@ -212,12 +214,12 @@ class Ownership:
             if self._is_part(other):
                 _log.info("%s carries out another part of this run", other.sentence_start)
         new = [other for other in new if not self._is_part(other)]
-        for other in new[:_NAMED]:
+        for other in new[:_MAX_NAMED_RUNS]:
             self._warn(sentence(other))
-        if len(new) > _NAMED:
-            self._warn(f"The same holds for {len(new) - _NAMED} more runs in the same containers")
+        if len(new) > _MAX_NAMED_RUNS:
+            self._warn(f"The same holds for {len(new) - _MAX_NAMED_RUNS} more runs in the same containers")
 
-    def _say_what_was_kept(self, others: Sequence[Mark]) -> list[Mark]:
+    def _say_what_was_kept(self, others: Sequence[RunMark]) -> list[RunMark]:
         """Say what earlier runs left by request; return the marks of the others."""
         for other in others:
             if not other.kept:
@@ -238,63 +240,63 @@ class Ownership:
         """Write the mark as it is now, if there is one."""
         if self._marked:
             try:
-                self._requests.ask(self._put, _PATIENCE)
+                self._requests.ask(self._put, _FIRST_MARK_SECONDS)
             except NoAnswerError as error:
                 _log.warning("The mark by which other runs find this one could not be written: %s", error)
 
     # -- in the thread ------------------------------------------------------------------------
 
-    def _stores(self) -> list[Marks]:
-        from ssbench.store.swift.marks import Marks  # noqa: PLC0415 - as above
+    def _stores(self) -> list[RunMarks]:
+        from ssbench.store.swift.marks import RunMarks  # noqa: PLC0415 - as above
 
         requests, sessions = self._options.requests, self._tokens.sessions
         timeouts = requests.connect_timeout, requests.network_timeout
         return [
-            Marks(place.session(sessions), place.containers[0], timeouts, self._extra)
+            RunMarks(place.session(sessions), place.containers[0], timeouts, self._extra)
             for place in self._places
         ]
 
-    def _each(self, call: Callable[[Marks], _Answer]) -> list[_Answer]:
+    def _each(self, call: Callable[[RunMarks], _Answer]) -> list[_Answer]:
         """Return what a call returns for the marks of each place, of several at once; raises what it does."""
         stores = self._stores()
         if len(stores) == 1:
             return [call(stores[0])]
-        return at_once(call, stores, _AT_ONCE, "marks")
+        return call_concurrently(call, stores, _MARKS_AT_ONCE, "marks")
 
     def _put(self) -> None:
         self._each(lambda store: store.put(self._mark))
         self._written_at = time.monotonic()
 
-    def _put_and_look(self) -> tuple[bool, list[Mark]]:
+    def _put_and_look(self) -> tuple[bool, list[RunMark]]:
         from ssbench.store.http.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
-        from ssbench.store.swift.marks import denied  # noqa: PLC0415
+        from ssbench.store.swift.marks import is_denied  # noqa: PLC0415
 
         try:
             self._put()
             self._marked = True
         except CLIENT_ERRORS as error:
-            if not denied(error):
+            if not is_denied(error):
                 raise
             _log.info("This account cannot write, so that other runs will not know of this one")
         return self._marked, self._others()
 
-    def _others(self) -> list[Mark]:
+    def _others(self) -> list[RunMark]:
         marks = self._each(lambda store: [*store.others(self._mark.run)])
         return list({mark.run: mark for own in marks for mark in own}.values())
 
     def _renew(self) -> None:
-        from ssbench.store.http.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
+        from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415 - as above
 
-        if self._marked and time.monotonic() - self._written_at >= RENEWED_EVERY / 2:
+        if self._marked and time.monotonic() - self._written_at >= MARK_RENEWAL_SECONDS / 2:
             try:
                 self._put()
             except CLIENT_ERRORS as error:
-                _log.debug("the mark of the run was not renewed: %s", why(error))
+                _log.debug("the mark of the run was not renewed: %s", describe_client_error(error))
             except Exception as error:  # noqa: BLE001 - this thread must go on: the next renewal may succeed
                 if not self._failed_to_renew:
                     self._failed_to_renew = True
                     self._warn(
-                        f"The mark by which other runs find this one is not renewed: {unexpected(error)}"
+                        f"The mark by which other runs find this one is not renewed: {describe_unexpected_error(error)}"
                     )
                     _log.debug("renewing the mark", exc_info=error)
 
@@ -302,7 +304,7 @@ class Ownership:
         self._marked = False
         self._each(lambda store: self._retire_from(store, kept))
 
-    def _retire_from(self, store: Marks, kept: int) -> None:
+    def _retire_from(self, store: RunMarks, kept: int) -> None:
         others = store.others(self._mark.run)
         if kept:
             store.put(replace(self._mark, kept=kept, ended=True))
@@ -318,7 +320,7 @@ class Ownership:
                     store.delete(other.run)
 
 
-def shared_reads(scenario: Scenario) -> str:
+def digest_of_shared_reads(scenario: Scenario) -> str:
     """Return a digest of the initial objects of a scenario that only reads; empty where it writes."""
     harmless = {Effect.READS, Effect.NONE}
     parts = []
@@ -328,7 +330,7 @@ def shared_reads(scenario: Scenario) -> str:
                 if weight and each.share and OPERATIONS.named(name).effect not in harmless:
                     return ""
         parts += [str(own.accounts)] * (own.accounts > 1)
-        parts += [str(own.container_count), *(owner_of(own, each) for each in own.size_classes)]
+        parts += [str(own.container_count), *(make_owner(own, each) for each in own.size_classes)]
         parts += [str(each.initial_files) for each in own.size_classes]
     if scenario.object_names is not None:
         parts.append(scenario.object_names)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ssbench.fleet.wire import Account, RunParameters
+from ssbench.fleet.wire import AccountAccess, RunParameters
 from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import owner_of
+from ssbench.scenario.owner import make_owner
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Session
 
 
-def run_parameters(
+def make_run_parameters(
     run_id: int,
     mark: str | None,
     scenario: Scenario,
@@ -49,7 +49,7 @@ def run_parameters(
         delete_after_most=scenario.delete_after_most,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
-        owners=[owner_of(scenario, each) for each in scenario.size_classes],
+        owners=[make_owner(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session and not options.existing else None,
         zeros=0.0 if scenario.body is None else scenario.body.zeros,
         files=None if scenario.body is None else scenario.body.files,
@@ -61,12 +61,12 @@ def run_parameters(
         group=group,
         operations=list(scenario.operations),
         object_names=scenario.object_names,
-        most_requests=_most_requests(scenario),
-        accounts=accounts_of(sessions),
+        most_requests=_max_requests(scenario),
+        accounts=accounts_of_sessions(sessions),
     )
 
 
-def accounts_of(sessions: Sequence[Session]) -> list[Account]:
+def accounts_of_sessions(sessions: Sequence[Session]) -> list[AccountAccess]:
     """Return what workers get of accounts, where there are several; the token once where it is the same."""
     if len(sessions) < 2:
         return []
@@ -74,9 +74,9 @@ def accounts_of(sessions: Sequence[Session]) -> list[Account]:
     return [(list(session.storage_urls), None if same else session.token) for session in sessions]
 
 
-def _most_requests(scenario: Scenario) -> int:
+def _max_requests(scenario: Scenario) -> int:
     """Return how many requests an operation of a scenario is at most; an initial upload may be two."""
     settings = {each.name: each for each in scenario.operations}
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
     rows = [OPERATIONS.named(name) for name in names]
-    return max([2, *(row.most_requests(settings.get(row.name, Settings(row.name))) for row in rows)])
+    return max([2, *(row.most_requests(settings.get(row.name, OperationSettings(row.name))) for row in rows)])

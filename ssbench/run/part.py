@@ -8,21 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ssbench.fleet.crew import Crew
-from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop, Pace, StagedPace
+from ssbench.fleet.crew import GroupWorkers
+from ssbench.fleet.pace import MAX_BATCH_JOBS, ClosedLoop, Pace, StagedPace
 from ssbench.results.description import GroupFacts, StageFacts
-from ssbench.run.options import Side
+from ssbench.run.options import RunSide
 from ssbench.run.phases import Benchmark, InitialUploads
-from ssbench.run.places import Place, place_of, places_of
-from ssbench.run.sides import half, prefixes
-from ssbench.scenario.arrivals import Arrivals, due_by_stage, seed_of_group
-from ssbench.scenario.chosen import population_of
+from ssbench.run.places import ContainerSet, container_set_of, container_sets_of
+from ssbench.run.sides import halve_scenario, object_prefixes_of_sides
+from ssbench.scenario.arrivals import Arrivals, count_due_by_stage, derive_group_seed
+from ssbench.scenario.chosen import make_population
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import object_prefix
 
 
-class Part:
+class GroupRun:
     """The part of a run that one group of users has, its number; None: the whole of a run without groups.
 
     ``scenario`` is what the group does, ``seed`` what it draws by. Names of its objects begin with
@@ -37,23 +37,23 @@ class Part:
         batch_size: int | None,
         group: int | None = None,
         prefix: str = "",
-        places: Sequence[Place] = (),
+        places: Sequence[ContainerSet] = (),
         due_seed: int | None = None,
         *,
         prepared: bool = False,
     ) -> None:
         self.group = group
-        self.places = places or places_of(scenario)
+        self.places = places or container_sets_of(scenario)
         self._prefix = prefix
         self.scenario = scenario
         self.seed = seed
         self.workload = Workload(scenario, seed, prepared=prepared)
-        self.state = population_of(scenario, self.workload)
-        closed = ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH)
-        self.load = Load(scenario, seed if due_seed is None else due_seed, closed)
+        self.state = make_population(scenario, self.workload)
+        closed = ClosedLoop(scenario.user_count, batch_size or MAX_BATCH_JOBS)
+        self.load = BenchmarkLoad(scenario, seed if due_seed is None else due_seed, closed)
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None
-        self._crew: Crew | None = None
+        self._crew: GroupWorkers | None = None
 
     @property
     def names(self) -> list[str]:
@@ -61,14 +61,14 @@ class Part:
         return [object_prefix(self._prefix, each.name) for each in self.scenario.size_classes]
 
     @property
-    def crew(self) -> Crew:
+    def crew(self) -> GroupWorkers:
         """The workers, as the jobs of this group meet them."""
         if self._crew is None:
             raise RuntimeError("the fleet has not begun the run")
         return self._crew
 
     @crew.setter
-    def crew(self, crew: Crew) -> None:
+    def crew(self, crew: GroupWorkers) -> None:
         self._crew = crew
 
     def facts(self, *, interrupted: bool) -> GroupFacts:
@@ -83,41 +83,41 @@ class Part:
         )
 
 
-def parts_of(
+def make_group_runs(
     scenario: Scenario,
     seed: int,
     batch_size: int | None,
-    sides: Iterable[Side] = (),
+    sides: Iterable[RunSide] = (),
     *,
     prepared: bool = False,
-) -> list[Part]:
+) -> list[GroupRun]:
     """Return a part for each group of a scenario, or each side, or the one that a run without consists of.
 
     ``prepared``: their initial objects are those of ``ssbench-master prepare``.
     """
     if sides := [*sides]:
         return [
-            Part(
-                own := half(scenario, number, side.policy),
+            GroupRun(
+                own := halve_scenario(scenario, number, side.policy),
                 seed,
                 batch_size,
                 number,
                 prefix,
                 # Accounts are identified by their place among the credentials of the bench.
-                [place_of(own, 0 if side.storage_url or side.policy else number, side.storage_url)],
-                seed_of_group(seed, prefix),
+                [container_set_of(own, 0 if side.storage_url or side.policy else number, side.storage_url)],
+                derive_group_seed(seed, prefix),
             )
-            for number, (side, prefix) in enumerate(zip(sides, prefixes(seed), strict=True))
+            for number, (side, prefix) in enumerate(zip(sides, object_prefixes_of_sides(seed), strict=True))
         ]
     if not scenario.groups:
-        return [Part(scenario, seed, batch_size, prepared=prepared)]
+        return [GroupRun(scenario, seed, batch_size, prepared=prepared)]
     return [
-        Part(own, seed_of_group(seed, group.name), batch_size, number, group.name, prepared=prepared)
+        GroupRun(own, derive_group_seed(seed, group.name), batch_size, number, group.name, prepared=prepared)
         for number, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
     ]
 
 
-class Load:
+class BenchmarkLoad:
     """The load of one benchmark.
 
     ``closed`` is the pace of a run that has neither stages nor a rate, and of all other phases; ``seed``
@@ -137,7 +137,7 @@ class Load:
             return self.closed
         return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
 
-    def begin(self, crew: Crew, benchmark: Benchmark) -> Pace:
+    def begin(self, crew: GroupWorkers, benchmark: Benchmark) -> Pace:
         """Let users think from now on, where they do, and return the pace of a benchmark."""
         if self._scenario.think_time:
             crew.change(think_time=self._scenario.think_time)
@@ -151,7 +151,7 @@ class Load:
         by_count = scenario.run_seconds is None
         until = math.inf if by_count and not interrupted else sent_until - start
         most = self._arrivals.taken if by_count else None
-        dues = due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
+        dues = count_due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
         facts = []
         begins = start
         for place, (stage, due) in enumerate(zip(scenario.plan, dues, strict=True)):

@@ -12,41 +12,41 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from ssbench.fleet.pace import LEAD
-from ssbench.fleet.wire import Result
+from ssbench.fleet.pace import LEAD_SECONDS
+from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import LOST
+from ssbench.results.block import LOST_CAUSE
 from ssbench.results.sink import Sink
-from ssbench.run.bars import Bar
-from ssbench.run.listings import Listings
-from ssbench.run.placement import Placement
-from ssbench.run.row_maker import Addresses, RowMaker
+from ssbench.run.bars import ProgressBar
+from ssbench.run.listings import ListingMinimums
+from ssbench.run.placement import StagePlacement
+from ssbench.run.row_maker import ResultAddresses, RowMaker
 from ssbench.scenario.model import Stage
 from ssbench.scenario.operation_table import OPERATIONS, REMOVE
-from ssbench.scenario.owner import owner_name
+from ssbench.scenario.owner import parse_owner_name
 from ssbench.scenario.population import Population
 
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.
-_ROWS_AT_ONCE = 512
+_MAX_BLOCK_ROWS = 512
 #: Fewer are handed over after so many seconds, or at once where some failed: what sinks do with a block costs
 #: as much as some hundred rows.
-_SECONDS_AT_ONCE = 0.3
+_MAX_BLOCK_SECONDS = 0.3
 
 #: The answer to a PUT that has written an object.
-_CREATED = 201
+_CREATED_STATUS = 201
 
 #: Seconds that tasks in flight still get when a phase is stopped.
-_STOPPED_DRAIN = 2.0
+_STOPPED_DRAIN_SECONDS = 2.0
 
 #: Failures in a row after which the clean-up tries no more deletions.
-TOO_MANY_FAILURES = 20
+MAX_FAILURES_IN_A_ROW = 20
 
 
-class _Errand:
+class _CountedPhase:
     """A phase whose results only count: each task is done once, by whichever worker lives."""
 
-    def __init__(self, what: str, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
+    def __init__(self, what: str, tasks: Iterator[Task], bar: ProgressBar, stop: Callable[[], bool]) -> None:
         self.what = what
         self.succeeded = 0
         self.causes: Counter[str] = Counter()
@@ -85,9 +85,9 @@ class _Errand:
 
     @property
     def drain_timeout(self) -> float | None:
-        return _STOPPED_DRAIN if self._stop() else None
+        return _STOPPED_DRAIN_SECONDS if self._stop() else None
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         for task, result in ended:
             if result.cause is None:
                 self.succeeded += 1
@@ -97,7 +97,7 @@ class _Errand:
                 self.example = self.example or result.detail
         self._bar.advance(sum(result.cause is None for _, result in ended))
 
-    def _succeeded(self, task: Task, result: Result) -> None:
+    def _succeeded(self, task: Task, result: JobResult) -> None:
         pass
 
     def lost(
@@ -115,7 +115,7 @@ class _Errand:
         pass
 
 
-class InitialUploads(_Errand):
+class InitialUploads(_CountedPhase):
     """Uploads the initial objects that are not there yet, or not in the size that the scenario says.
 
     ``uploaded``, ``replaced`` and ``reused`` count those that were not there, that were there and were
@@ -127,7 +127,7 @@ class InitialUploads(_Errand):
         self,
         tasks: Iterator[Task],
         state: Population,
-        bar: Bar,
+        bar: ProgressBar,
         stop: Callable[[], bool],
     ) -> None:
         super().__init__("initial uploads", tasks, bar, stop)
@@ -135,21 +135,21 @@ class InitialUploads(_Errand):
         self.owners: Counter[str] = Counter()
         self._state = state
 
-    def _succeeded(self, task: Task, result: Result) -> None:
+    def _succeeded(self, task: Task, result: JobResult) -> None:
         _, size_class, _, number, size = task
-        if result.status == _CREATED:
+        if result.status == _CREATED_STATUS:
             self._bar.move(result.size)
         else:
             self._bar.spare(size)
         if result.found is None:
             self.uploaded += 1
-        elif result.status != _CREATED:  # it was looked at only
+        elif result.status != _CREATED_STATUS:  # it was looked at only
             self.reused += 1
             size = result.size
         else:
             self.replaced += 1
             if result.detail:
-                self.owners[owner_name(result.detail)] += 1
+                self.owners[parse_owner_name(result.detail)] += 1
         self._state.add_initial(size_class, number, size)
 
     def counts(self) -> dict[str, float]:
@@ -162,17 +162,19 @@ class InitialUploads(_Errand):
         }
 
 
-class Check(_Errand):
+class ObjectCheck(_CountedPhase):
     """Looks at some of the objects that should be there."""
 
-    def __init__(self, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
+    def __init__(self, tasks: Iterator[Task], bar: ProgressBar, stop: Callable[[], bool]) -> None:
         super().__init__("looks at prepared objects", tasks, bar, stop)
 
 
-class CleanUp(_Errand):
-    """Deletes what the run created, until :data:`TOO_MANY_FAILURES` in a row have failed."""
+class CleanUp(_CountedPhase):
+    """Deletes what the run created, until :data:`MAX_FAILURES_IN_A_ROW` in a row have failed."""
 
-    def __init__(self, objects: Iterator[tuple[int, int, int]], bar: Bar, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, objects: Iterator[tuple[int, int, int]], bar: ProgressBar, stop: Callable[[], bool]
+    ) -> None:
         self._failures_in_a_row = 0
         super().__init__(
             "deletions", ((REMOVE.code, *each, 0) for each in objects), bar, lambda: stop() or self.gave_up
@@ -181,9 +183,9 @@ class CleanUp(_Errand):
     @property
     def gave_up(self) -> bool:
         """Whether the rest was not tried, because too many failed in a row."""
-        return self._failures_in_a_row >= TOO_MANY_FAILURES
+        return self._failures_in_a_row >= MAX_FAILURES_IN_A_ROW
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         for _, result in ended:
             self._failures_in_a_row = 0 if result.cause is None else self._failures_in_a_row + 1
             if self.gave_up:
@@ -223,9 +225,9 @@ class Benchmark:
         too_many: Callable[[], bool] = lambda: False,
         group: int | None = None,
         accounts: int = 1,
-        addresses: Addresses | None = None,
+        addresses: ResultAddresses | None = None,
         round_trip: float = 0.0,
-        listings: Listings | None = None,
+        listings: ListingMinimums | None = None,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -240,7 +242,7 @@ class Benchmark:
         self.taken_back = self.in_doubt = 0
         self.began = time.monotonic()
         #: When its stages begin.
-        self.start = self.began + (LEAD + round_trip if plan and plan[0].rate else 0.0)
+        self.start = self.began + (LEAD_SECONDS + round_trip if plan and plan[0].rate else 0.0)
         #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
         #: that a step of the wall clock moves no result.
         self.epoch = time.time() - self.began
@@ -248,7 +250,7 @@ class Benchmark:
         self._sinks = sinks
         self._expires = state.expires
         self._stop_asked = stop
-        self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
+        self._ended: deque[tuple[Sequence[tuple[Task, JobResult]], WorkerState]] = deque()
         with_due = any(stage.rate for stage in plan)
         self._rows = RowMaker(
             self.epoch,
@@ -261,7 +263,7 @@ class Benchmark:
             listings=listings,
         )
         self._listings = listings
-        placement = Placement(plan, self.epoch + self.start, warmup)
+        placement = StagePlacement(plan, self.epoch + self.start, warmup)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds
@@ -331,9 +333,9 @@ class Benchmark:
 
     @property
     def drain_timeout(self) -> float | None:
-        return _STOPPED_DRAIN if self._stop() else self._drain_timeout
+        return _STOPPED_DRAIN_SECONDS if self._stop() else self._drain_timeout
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         self._state.ended(ended)
         if self._listings is not None:
             self._listings.ended(ended)
@@ -344,7 +346,7 @@ class Benchmark:
         ended, rows = self._ended, self._rows
         while ended:
             rows.add(*ended.popleft())
-        if rows.count >= _ROWS_AT_ONCE:
+        if rows.count >= _MAX_BLOCK_ROWS:
             self._hand_over()
 
     def _hand_over(self) -> None:
@@ -360,14 +362,14 @@ class Benchmark:
     def lost(
         self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
-        cause = abandoned or LOST
+        cause = abandoned or LOST_CAUSE
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
             self.unfinished += bool(OPERATIONS[operation].steps)
         if self._listings is not None:
             self._listings.without_result(tasks)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())
-        if cause == LOST:
+        if cause == LOST_CAUSE:
             self.lost_jobs += len(tasks)
         return []
 
@@ -378,7 +380,7 @@ class Benchmark:
             # What happens while the last operations are awaited does not change it.
             self._whole = self._was_in_time()
         self.catch_up()
-        in_time = now - self._handed_over_at < _SECONDS_AT_ONCE and self._whole is None
+        in_time = now - self._handed_over_at < _MAX_BLOCK_SECONDS and self._whole is None
         if not in_time or self._rows.have_failures:
             self._handed_over_at = now
             self._hand_over()

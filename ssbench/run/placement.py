@@ -8,15 +8,15 @@ from itertools import accumulate
 import numpy as np
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.scenario.model import Stage
 
 #: When an operation was due is known to this many seconds: the clocks of worker and master differ by a number
 #: that is known better and better during the run. The first of a stage is due as that begins.
-_CLOCKS = 5e-4
+_CLOCK_TOLERANCE = 5e-4
 
 
-class Placement:
+class StagePlacement:
     """Places results by when their operation was due, in a closed loop by when it was sent.
 
     One of which neither is known, because its worker was lost, is placed by when that was noticed.
@@ -36,11 +36,11 @@ class Placement:
 
     def place(self, block: ResultBlock) -> ResultBlock:
         """Return the results with their stages and marks."""
-        moments = np.where(np.isnan(block.due), block.started, block.due + _CLOCKS)
+        moments = np.where(np.isnan(block.due), block.started, block.due + _CLOCK_TOLERANCE)
         moments = np.where(np.isnan(moments), block.completed, moments)
         columns = {}
         if len(self._begins):
             columns["stage"] = self._begins.searchsorted(moments, "right")
         if self._warm_until is not None:
-            columns["marks"] = block.marks | np.where(moments < self._warm_until, int(Mark.WARM_UP), 0)
+            columns["marks"] = block.marks | np.where(moments < self._warm_until, int(ResultMark.WARM_UP), 0)
         return block.having(**columns)

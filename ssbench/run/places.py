@@ -12,7 +12,7 @@ from ssbench.store.stores import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContainerSet:
     """Containers in an account: what their names begin with, their policy and their number.
 
     ``account`` is the number of the account among those of the bench. ``storage_url`` is the one by which it
@@ -25,7 +25,7 @@ class Place:
     account: int = 0
     storage_url: str | None = None
 
-    def __contains__(self, other: Place) -> bool:
+    def __contains__(self, other: ContainerSet) -> bool:
         """Whether the containers of another place are among its own."""
         return replace(other, container_count=self.container_count) == self
 
@@ -54,19 +54,21 @@ class Place:
         return renewed
 
 
-def place_of(scenario: Scenario, account: int = 0, storage_url: str | None = None) -> Place:
+def container_set_of(scenario: Scenario, account: int = 0, storage_url: str | None = None) -> ContainerSet:
     """Return the place of the containers of a scenario without groups, in one of its accounts."""
-    return Place(scenario.container_base, scenario.policy, scenario.container_count, account, storage_url)
+    return ContainerSet(
+        scenario.container_base, scenario.policy, scenario.container_count, account, storage_url
+    )
 
 
-def places_of(scenario: Scenario) -> list[Place]:
+def container_sets_of(scenario: Scenario) -> list[ContainerSet]:
     """Return the places of the containers of a scenario without groups, one in each account."""
-    return [place_of(scenario, account) for account in range(scenario.accounts)]
+    return [container_set_of(scenario, account) for account in range(scenario.accounts)]
 
 
-def apart(places: Iterable[Place]) -> list[Place]:
+def merge_container_sets(places: Iterable[ContainerSet]) -> list[ContainerSet]:
     """Return the places that differ; of those that differ in their number of containers, the largest."""
-    found: dict[Place, Place] = {}
+    found: dict[ContainerSet, ContainerSet] = {}
     for place in places:
         key = replace(place, container_count=0)
         count = max(place.container_count, found[key].container_count if key in found else 0)
@@ -74,7 +76,9 @@ def apart(places: Iterable[Place]) -> list[Place]:
     return [*found.values()]
 
 
-def renewals_of(places: Iterable[Place], renewals: Sequence[TokenRenewal]) -> list[TokenRenewal]:
+def renewals_of_container_sets(
+    places: Iterable[ContainerSet], renewals: Sequence[TokenRenewal]
+) -> list[TokenRenewal]:
     """Return what renews the tokens of the accounts of some places: one for each, or one for all of them."""
     if not renewals:
         return [TokenRenewal(None)]

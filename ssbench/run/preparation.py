@@ -9,33 +9,33 @@ from dataclasses import replace
 from itertools import product
 
 from ssbench.base.errors import ClusterError
-from ssbench.fleet.crew import Crew
+from ssbench.fleet.crew import GroupWorkers
 from ssbench.fleet.pace import Pace
-from ssbench.run.bars import Amount, Bar
-from ssbench.run.loop import Loop
+from ssbench.run.bars import ProgressBar, TransferAmount
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
-from ssbench.run.parameters import accounts_of
-from ssbench.run.part import Part
+from ssbench.run.parameters import accounts_of_sessions
+from ssbench.run.part import GroupRun
 from ssbench.run.phases import InitialUploads
-from ssbench.run.places import Place, apart
-from ssbench.run.prepared import Found
+from ssbench.run.places import ContainerSet, merge_container_sets
+from ssbench.run.prepared import FoundObjects
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
+from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import versioned_container
 from ssbench.scenario.operation_table import OPERATIONS, UPLOAD_IF_MISSING
-from ssbench.scenario.owner import why_replaced
+from ssbench.scenario.owner import explain_replacement
 from ssbench.scenario.population import Population
 from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 
 #: With this containers keep the versions of their objects.
-_KEEP_VERSIONS = {"X-Versions-Enabled": "true"}
+_VERSIONS_HEADER = {"X-Versions-Enabled": "true"}
 
 #: What containers in accounts of one token need.
-_ADMIN = (
+_ADMIN_ADVICE = (
     " (the one token for all accounts has to be a reseller admin's, and the cluster has to make accounts by"
     " itself, account_autocreate; else give a list of credentials, --credentials)"
 )
@@ -45,37 +45,37 @@ class _InterruptedError(Exception):
     """Ends the making of containers."""
 
 
-def make_containers(
-    parts: Sequence[Part], options: RunOptions, tokens: TokenSource, loop: Loop, mark: str | None
+def make_run_containers(
+    parts: Sequence[GroupRun], options: RunOptions, tokens: TokenSource, loop: MasterLoop, mark: str | None
 ) -> None:
     """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
 
     ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
     """
     try:
-        alike: dict[Place, list[Place]] = {}
-        for place in apart(place for part in parts for place in part.places):
+        alike: dict[ContainerSet, list[ContainerSet]] = {}
+        for place in merge_container_sets(place for part in parts for place in part.places):
             alike.setdefault(replace(place, account=0), []).append(place)
         for places in alike.values():
             using = [part.scenario for part in parts if part.places[0] in places[0]]
             names = {name for scenario in using for name in scenario.operation_names}
             versioned = any(OPERATIONS.named(name).beside for name in names)
-            _make_at(places, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
+            _make_container_sets(places, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
     except _InterruptedError:
         return
     for part in parts:
         sessions = [place.session(tokens.sessions) for place in part.places]
-        token, accounts = sessions[0].token, accounts_of(sessions)
+        token, accounts = sessions[0].token, accounts_of_sessions(sessions)
         if (part.crew.parameters.token, part.crew.parameters.accounts) != (token, accounts):
             part.crew.change(token=token, accounts=accounts)
 
 
-def _make_at(
-    places: Sequence[Place],
+def _make_container_sets(
+    places: Sequence[ContainerSet],
     scenario: Scenario,
     options: RunOptions,
     tokens: TokenSource,
-    loop: Loop,
+    loop: MasterLoop,
     mark: str | None,
     *,
     versioned: bool,
@@ -101,8 +101,8 @@ def _make_at(
         "" if place.storage_url is None else f", at {place.storage_url}",
     )
     own = dict(scenario.container_put_headers)
-    kinds = [(str, own)] + [(versioned_container, own | _KEEP_VERSIONS)] * versioned
-    with Bar("Containers", len(places) * len(kinds) * place.container_count) as bar:
+    kinds = [(str, own)] + [(versioned_container, own | _VERSIONS_HEADER)] * versioned
+    with ProgressBar("Containers", len(places) * len(kinds) * place.container_count) as bar:
         for each, (name_of, headers) in product(places, kinds):
             try:
                 STORE.prepare(
@@ -118,7 +118,7 @@ def _make_at(
                     headers=headers,
                 )
             except ClusterError as error:
-                raise ClusterError(f"{error}{_ADMIN if tokens.shared else ''}") from None
+                raise ClusterError(f"{error}{_ADMIN_ADVICE if tokens.shared else ''}") from None
 
 
 def upload_initial_objects(
@@ -126,26 +126,26 @@ def upload_initial_objects(
     options: RunOptions,
     workload: Workload,
     state: Population,
-    loop: Loop,
+    loop: MasterLoop,
     *,
     pace: Pace | None = None,
-    crew: Crew | None = None,
-    found: Found | None = None,
+    crew: GroupWorkers | None = None,
+    found: FoundObjects | None = None,
 ) -> InitialUploads:
     """Upload the initial objects that are not there yet, until interrupted; return what came of it.
 
-    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.Loop.run`. ``found`` is what is there; without
+    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.MasterLoop.run`. ``found`` is what is there; without
     it each object is looked for. Warns of those that could not be
-    uploaded. Raises ClusterError if not one could be, and what :meth:`~ssbench.run.loop.Loop.run` raises.
+    uploaded. Raises ClusterError if not one could be, and what :meth:`~ssbench.run.loop.MasterLoop.run` raises.
     """
     total = sum(each.initial_files for each in scenario.size_classes)
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
     looked_for = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
     tasks = looked_for if found is None else found.tasks()
-    upload_bytes = forecast(scenario).upload_bytes
+    upload_bytes = forecast_scenario(scenario).upload_bytes
     # A request counts as so many bytes in the guess at the time that is left.
-    request = SECONDS_A_REQUEST * BYTES_A_SECOND / scenario.user_count
-    with Bar("Initial objects", total, Amount(upload_bytes, request)) as bar:
+    request = SECONDS_PER_REQUEST * BYTES_PER_SECOND / scenario.user_count
+    with ProgressBar("Initial objects", total, TransferAmount(upload_bytes, request)) as bar:
         uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
         loop.run(uploads, pace=pace, crew=crew)
     if found is not None:
@@ -153,7 +153,7 @@ def upload_initial_objects(
         uploads.uploaded -= min(found.replaced, uploads.uploaded)
     if not options.noop:
         others = uploads.owners.total()
-        why = why_replaced(uploads.replaced, others, verified=options.verify, exact=found is not None)
+        why = explain_replacement(uploads.replaced, others, verified=options.verify, exact=found is not None)
         _log.info(
             "Initial objects: %d uploaded, %d replaced%s, %d reused",
             uploads.uploaded,

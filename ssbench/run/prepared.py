@@ -18,30 +18,30 @@ from itertools import accumulate
 
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.worker_state import Task
-from ssbench.run.bars import Bar
-from ssbench.run.loop import Loop
+from ssbench.run.bars import ProgressBar
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
-from ssbench.run.part import Part
-from ssbench.run.phases import Check
+from ssbench.run.part import GroupRun
+from ssbench.run.phases import ObjectCheck
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import in_account
-from ssbench.scenario.object_names import numbered
+from ssbench.scenario.names import split_container_number
+from ssbench.scenario.object_names import match_object_name
 from ssbench.scenario.operation_table import CHECK, CREATE, UPLOAD_IF_MISSING
 from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 
 #: How many of the prepared objects of a run are looked at before it, drawn at random.
-SAMPLE = 1000
+CHECKED_OBJECTS = 1000
 
 #: Rows of listings between two looks at whether the run was interrupted.
-_ROWS = 1000
+_ROWS_BETWEEN_LOOKS = 1000
 
-_MISSING = -1
+_MISSING_SIZE = -1
 
 
-def only_uploads(scenario: Scenario) -> Scenario:
+def make_upload_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario as its initial objects are uploaded by themselves, many of them by creates.
 
     What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
@@ -52,22 +52,22 @@ def only_uploads(scenario: Scenario) -> Scenario:
     )
 
 
-class Found:
+class FoundObjects:
     """The sizes of the initial objects of a part that are in its containers, from their listings."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: GroupRun) -> None:
         self._workload = part.workload
         self._template = part.scenario.object_names
         self._classes = {name: index for index, name in enumerate(part.names)}
         classes = part.scenario.size_classes
-        self._sizes = [array("q", [_MISSING]) * (each.initial_files + 1) for each in classes]
+        self._sizes = [array("q", [_MISSING_SIZE]) * (each.initial_files + 1) for each in classes]
         self._places = [part.workload.initial_containers(index) for index in range(len(classes))]
         #: How many are there with another size than they should have; known when all tasks were made.
         self.replaced = 0
 
     def add(self, container: int, name: str, size: int) -> None:
         """Note an object, which may be any."""
-        stem, number = numbered(self._template, name)
+        stem, number = match_object_name(self._template, name)
         index = self._classes.get(stem)
         if index is None or not 0 < number < len(self._sizes[index]):
             return
@@ -78,18 +78,20 @@ class Found:
         """Yield what uploads the objects that are not there, and looks whose the others are."""
         for index, container, number, size in self._workload.initial_objects():
             found = self._sizes[index][number]
-            self.replaced += found not in {_MISSING, size}
+            self.replaced += found not in {_MISSING_SIZE, size}
             code = UPLOAD_IF_MISSING.code if found == size else CREATE.code
             yield code, index, container, number, size
 
 
-def find(part: Part, tokens: TokenSource, options: RunOptions, loop: Loop) -> Found:
+def find_prepared_objects(
+    part: GroupRun, tokens: TokenSource, options: RunOptions, loop: MasterLoop
+) -> FoundObjects:
     """List the containers of a part, until the run is interrupted. Raises ClusterError."""
-    found, requests = Found(part), options.requests
+    found, requests = FoundObjects(part), options.requests
     containers = part.places[0].containers
-    with Bar("Listing containers", part.scenario.container_numbers) as bar:
+    with ProgressBar("Listing containers", part.scenario.container_numbers) as bar:
         for number in range(part.scenario.container_numbers):
-            account, own = in_account(number, part.scenario.accounts)
+            account, own = split_container_number(number, part.scenario.accounts)
             place = part.places[account]
             rows = STORE.objects(
                 place.session(tokens.sessions),
@@ -100,21 +102,21 @@ def find(part: Part, tokens: TokenSource, options: RunOptions, loop: Loop) -> Fo
             )
             loop.fleet.look_after_descriptors(time.monotonic())
             for row, (name, size) in enumerate(rows):
-                if not row % _ROWS and loop.interrupted.is_set():
+                if not row % _ROWS_BETWEEN_LOOKS and loop.interrupted.is_set():
                     return found
                 found.add(number, name, size)
             bar.advance()
     return found
 
 
-def trust(parts: Sequence[Part], loop: Loop) -> int:
+def check_prepared_objects(parts: Sequence[GroupRun], loop: MasterLoop) -> int:
     """Let all initial objects be there; returns how many were looked at.
 
-    Raises ClusterError where one of these is not as prepared, and what :meth:`Loop.run` raises.
+    Raises ClusterError where one of these is not as prepared, and what :meth:`MasterLoop.run` raises.
     """
     counts = [sum(each.initial_files for each in part.scenario.size_classes) for part in parts]
     total = sum(counts)
-    chosen = sorted(random.sample(range(total), min(total, SAMPLE)))
+    chosen = sorted(random.sample(range(total), min(total, CHECKED_OBJECTS)))
     _log.info("Looking at %d of the %s prepared objects", len(chosen), f"{total:,}")
     looked = 0
     for part, begins, count in zip(parts, accumulate([0, *counts]), counts, strict=False):
@@ -125,8 +127,8 @@ def trust(parts: Sequence[Part], loop: Loop) -> int:
             part.state.add_initial(index, number, size)
             if place in own:
                 tasks.append((CHECK.code, *each))
-        with Bar("Prepared objects", len(tasks)) as bar:
-            phase = Check(iter(tasks), bar, loop.interrupted.is_set)
+        with ProgressBar("Prepared objects", len(tasks)) as bar:
+            phase = ObjectCheck(iter(tasks), bar, loop.interrupted.is_set)
             loop.run(phase, pace=part.load.closed, crew=part.crew)
         looked += len(tasks)
         if phase.failed and not loop.interrupted.is_set():

@@ -14,19 +14,19 @@ import numpy.typing as npt
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
 from ssbench.run import terminal
-from ssbench.scenario.model import CRUD
-from ssbench.scenario.operation import MAX_CODE, Operation
+from ssbench.scenario.model import CRUD_OPERATIONS
+from ssbench.scenario.operation import MAX_OPERATION_CODE, OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Seconds between two writes of result characters.
-_WRITE_SECONDS = 0.05
+_CHARACTER_SECONDS = 0.05
 
 #: Latencies (seconds) from which the next character is used, and the characters.
-_STEPS = (1.0, 3.0, 10.0)
-_FIRST_BYTE, _LAST_BYTE = b".oO*", b"_|^@"
+_LATENCY_STEPS = (1.0, 3.0, 10.0)
+_FIRST_BYTE_CHARACTERS, _LAST_BYTE_CHARACTERS = b".oO*", b"_|^@"
 
 
-def legend(names: Collection[str]) -> str:
+def describe_characters(names: Collection[str]) -> str:
     """Return the text that explains the characters of the operations of these names."""
     first, last = (
         ", ".join(
@@ -48,25 +48,29 @@ Benchmark run:
 
 
 @cache
-def _tables(operations: tuple[Operation, ...]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+def _character_tables(
+    operations: tuple[OperationKind, ...],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
     """Return by code: the character of each step of latency; whether it is that of the first byte."""
-    codes = np.zeros((MAX_CODE + 1, len(_STEPS) + 1), np.uint8)
-    times_first_byte = np.zeros(MAX_CODE + 1, np.bool_)
+    codes = np.zeros((MAX_OPERATION_CODE + 1, len(_LATENCY_STEPS) + 1), np.uint8)
+    times_first_byte = np.zeros(MAX_OPERATION_CODE + 1, np.bool_)
     for operation in operations:
         times_first_byte[operation.code] = operation.times_first_byte
-        codes[operation.code] = list(_FIRST_BYTE if operation.times_first_byte else _LAST_BYTE)
+        codes[operation.code] = list(
+            _FIRST_BYTE_CHARACTERS if operation.times_first_byte else _LAST_BYTE_CHARACTERS
+        )
     return codes, times_first_byte
 
 
-def characters(block: ResultBlock) -> str:
+def make_result_characters(block: ResultBlock) -> str:
     """Return the character of each result; a latency that was not measured counts as fast."""
     operation = block.operation
-    by_code, times_first_byte = _tables(OPERATIONS.drawn)
-    if block.last_byte.max() < _STEPS[0]:  # then no first byte took longer either
+    by_code, times_first_byte = _character_tables(OPERATIONS.drawn)
+    if block.last_byte.max() < _LATENCY_STEPS[0]:  # then no first byte took longer either
         codes = by_code[operation, 0]
     else:
         latency = np.where(times_first_byte[operation], block.first_byte, block.last_byte)
-        codes = by_code[operation, np.digitize(np.fmax(latency, 0.0), _STEPS)]
+        codes = by_code[operation, np.digitize(np.fmax(latency, 0.0), _LATENCY_STEPS)]
     if block.failures:
         codes[block.failed] = ord("X")
     text: bytes = codes.tobytes()
@@ -79,9 +83,9 @@ class ResultCharacters:
     A :class:`~ssbench.results.Sink`.
     """
 
-    def __init__(self, names: Collection[str] = CRUD) -> None:
+    def __init__(self, names: Collection[str] = CRUD_OPERATIONS) -> None:
         """Take the names of the operations of a run that are not those of any."""
-        self._names = {*CRUD, *names}
+        self._names = {*CRUD_OPERATIONS, *names}
         self._wanted = terminal.shows_progress()
         self._chunks: list[str] = []
         self._wrote = 0.0
@@ -90,14 +94,14 @@ class ResultCharacters:
     def add(self, block: ResultBlock) -> None:
         """Receive results."""
         if self._wanted:
-            self._chunks.append(characters(block))
+            self._chunks.append(make_result_characters(block))
 
     def tick(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
         if self._wanted and not self._has_legend:
             self._has_legend = True
-            terminal.write_line(legend(self._names))
-        if self._chunks and now - self._wrote >= _WRITE_SECONDS:
+            terminal.write_line(describe_characters(self._names))
+        if self._chunks and now - self._wrote >= _CHARACTER_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))
             self._chunks.clear()

@@ -17,29 +17,29 @@ from ssbench.document.figures import percentile_of
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
 from ssbench.run import terminal
-from ssbench.run.live_frame import Figures, compose
+from ssbench.run.live_frame import ProgressFigures, compose_progress_line
 from ssbench.scenario.model import Scenario
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two drawings on a terminal, and of the results that rates and latencies are of.
-_DRAW_SECONDS = 0.25
-_DRAWN_WINDOW = 5.0
+_LINE_DRAW_SECONDS = 0.25
+_LINE_WINDOW_SECONDS = 5.0
 
 #: Seconds between two lines elsewhere; a line is of the results since the line before.
-_LINE_SECONDS = 10.0
+_LOG_LINE_SECONDS = 10.0
 
 #: Columns of such a line, and of a terminal that does not tell its width.
-_COLUMNS = 80
+_USUAL_COLUMNS = 80
 
 #: Columns left free on a terminal: for the ^C that it prints itself, without wrapping.
-_FREE = 3
+_FREE_COLUMNS = 3
 
 #: Latencies kept of one gathering; of more results, they are picked at equal distances.
-_MOST_LATENCIES = 1000
+_MAX_LINE_LATENCIES = 1000
 
 
-class _Gathered(NamedTuple):
+class _GatheredResults(NamedTuple):
     """The results of a quarter of a second; ``latencies`` are a sample, in seconds."""
 
     until: float
@@ -60,7 +60,7 @@ class ProgressLine:
         self._scenario = scenario
         self._workers = workers
         self._blocks: list[ResultBlock] = []
-        self._gathered: deque[_Gathered] = deque()
+        self._gathered: deque[_GatheredResults] = deque()
         self._causes: Counter[str] = Counter()
         self._done = 0
         self._began = self._window_begins = self._gather_at = self._show_at = -1.0
@@ -76,21 +76,21 @@ class ProgressLine:
             return
         if self._began < 0:
             self._began = self._window_begins = now
-            self._show_at = now + (_DRAW_SECONDS if self._drawn else _LINE_SECONDS)
+            self._show_at = now + (_LINE_DRAW_SECONDS if self._drawn else _LOG_LINE_SECONDS)
         if now < self._gather_at:
             return
-        self._gather_at = now + _DRAW_SECONDS
+        self._gather_at = now + _LINE_DRAW_SECONDS
         self._gather(now)
         if now < self._show_at:
             return
         if not self._drawn:
-            self._show_at += _LINE_SECONDS
-            _log.info("%s", compose(self.figures(now), _COLUMNS - len("INFO:")))
-        elif not terminal.behind():
-            self._draw(now, (terminal.columns() or _COLUMNS) - _FREE)
+            self._show_at += _LOG_LINE_SECONDS
+            _log.info("%s", compose_progress_line(self.figures(now), _USUAL_COLUMNS - len("INFO:")))
+        elif not terminal.is_reader_behind():
+            self._draw(now, (terminal.terminal_width() or _USUAL_COLUMNS) - _FREE_COLUMNS)
 
     def _draw(self, now: float, width: int) -> None:
-        terminal.redraw(compose(self.figures(now), width))
+        terminal.redraw_line(compose_progress_line(self.figures(now), width))
 
     def end(self, _summary: RunSummary) -> None:
         """Remove the line; the report follows."""
@@ -113,20 +113,20 @@ class ProgressLine:
             moved += int(np.maximum(size, 0).sum())
             latencies.append(last_byte)
         self._blocks.clear()
-        picked = np.concatenate(latencies)[:: 1 + count // _MOST_LATENCIES] if count else np.empty(0)
-        self._gathered.append(_Gathered(now, count, moved, picked[~np.isnan(picked)]))
-        window = _DRAWN_WINDOW if self._drawn else _LINE_SECONDS
+        picked = np.concatenate(latencies)[:: 1 + count // _MAX_LINE_LATENCIES] if count else np.empty(0)
+        self._gathered.append(_GatheredResults(now, count, moved, picked[~np.isnan(picked)]))
+        window = _LINE_WINDOW_SECONDS if self._drawn else _LOG_LINE_SECONDS
         while self._gathered[0].until <= now - window:
             self._window_begins = self._gathered.popleft().until
 
-    def figures(self, now: float) -> Figures:
+    def figures(self, now: float) -> ProgressFigures:
         """Return what is to be shown at ``now``, a moment of the clock of :meth:`tick`."""
         seconds = max(now - self._window_begins, 1e-9)
         latencies = np.sort(np.concatenate([each.latencies for each in self._gathered]))
         p50, p99 = (percentile_of(latencies, rank) for rank in (50, 99))
         share, left = self._course(now - self._began)
         there, expected = self._workers()
-        return Figures(
+        return ProgressFigures(
             share=share,
             left=left,
             rate=sum(each.succeeded for each in self._gathered) / seconds,

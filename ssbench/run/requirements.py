@@ -12,27 +12,32 @@ from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError
 from ssbench.run.options import RunOptions
-from ssbench.run.part import Part
+from ssbench.run.part import GroupRun
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import owner_of
-from ssbench.store.contract import Signed
-from ssbench.store.http.metadata import Shape, beyond_limits, posted, posting
+from ssbench.scenario.owner import make_owner
+from ssbench.store.contract import ReadSignatures
+from ssbench.store.http.metadata import (
+    MetadataShape,
+    find_exceeded_limits,
+    find_posting_settings,
+    posted_shape,
+)
 from ssbench.store.request_options import parse_addresses
 from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 
 #: Each message to a worker holds the signatures of all containers.
-MOST_CONTAINERS = 1000
+MAX_SIGNED_CONTAINERS = 1000
 
 #: A run may take longer than it should; its signatures are of no use once it has ended.
-_GRACE = 7 * 86400
+_SIGNATURE_GRACE_SECONDS = 7 * 86400
 
 
-def refuse_missing(
+def refuse_missing_features(
     scenario: Scenario, options: RunOptions, tokens: TokenSource, *, uploads_only: bool = False
 ) -> None:
     """Raise UsageError where the store says that it lacks what an operation of the scenario needs.
@@ -43,9 +48,9 @@ def refuse_missing(
     names: set[str] = set()
     if not uploads_only:
         names = {name for part in scenario.parts for name in part.operation_names}
-        refuse_many(scenario)
+        refuse_many_signatures(scenario)
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
-    metadata = [*_metadata(scenario)]
+    metadata = [*_metadata_shapes(scenario)]
     if not needed and not metadata:
         return
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
@@ -60,7 +65,7 @@ def refuse_missing(
             )
         limits = found.features.get("swift", {})
         beyond = dict.fromkeys(
-            each for shape, owner in metadata for each in beyond_limits(limits, shape, owner)
+            each for shape, owner in metadata for each in find_exceeded_limits(limits, shape, owner)
         )
         if beyond:
             raise UsageError(
@@ -84,60 +89,64 @@ def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
             )
 
 
-def resumes_in_vain(scenario: Scenario, tokens: TokenSource) -> bool:
+def is_resumption_useless(scenario: Scenario, tokens: TokenSource) -> bool:
     """Return whether TLS sessions are to be resumed where there is no TLS."""
     asked = any(part.connections is not None and part.connections.tls_resume for part in scenario.parts)
     urls = (url for session in tokens.sessions for url in session.storage_urls)
     return asked and not any(url.startswith("https:") for url in urls)
 
 
-def _metadata(scenario: Scenario) -> Iterator[tuple[Shape, str]]:
+def _metadata_shapes(scenario: Scenario) -> Iterator[tuple[MetadataShape, str]]:
     """Yield how much metadata objects get from a scenario, with what they say of whose they are."""
     for part in scenario.parts:
         written = (0, 0) if part.metadata is None else (part.metadata.number, part.metadata.size)
-        own = posting(part.operations)
+        own = find_posting_settings(part.operations)
         posts = {each.name for each in OPERATIONS if each.posts} & part.operation_names
         for size_class in part.size_classes:
-            owner = owner_of(part, size_class)
+            owner = make_owner(part, size_class)
             if written[0]:
                 yield written, owner
             if posts and (own.values or written[0]):
-                yield posted(own, written), owner
+                yield posted_shape(own, written), owner
 
 
-def refuse_many(scenario: Scenario) -> None:
+def refuse_many_signatures(scenario: Scenario) -> None:
     """Raise UsageError where a scenario needs signatures for too many containers, or of several accounts."""
     for part in scenario.parts:
-        signed = _signed(part)
+        signed = _signed_operations(part)
         if signed and part.accounts > 1:
             raise UsageError(f"{signed[0].name}: not possible with several accounts: each would need a key")
-        if signed and part.container_count > MOST_CONTAINERS:
+        if signed and part.container_count > MAX_SIGNED_CONTAINERS:
             raise UsageError(
-                f"{signed[0].name}: possible with {MOST_CONTAINERS:,} containers at most,"
+                f"{signed[0].name}: possible with {MAX_SIGNED_CONTAINERS:,} containers at most,"
                 f" not with {part.container_count:,}"
             )
 
 
-def _signed(scenario: Scenario) -> list[Operation]:
+def _signed_operations(scenario: Scenario) -> list[OperationKind]:
     return [row for row in OPERATIONS if row.signed and row.name in scenario.operation_names]
 
 
 def sign_reads(
-    parts: Sequence[Part], options: RunOptions, tokens: TokenSource, stop: Callable[[], bool]
-) -> Signed | None:
+    parts: Sequence[GroupRun], options: RunOptions, tokens: TokenSource, stop: Callable[[], bool]
+) -> ReadSignatures | None:
     """Give the workers of each part that needs them signatures for its containers.
 
     Returns what ends them; None where no part needs any. ``stop`` says whether to wait no longer until the
-    cluster takes them. Raises UsageError and ClusterError. See :func:`refuse_many`.
+    cluster takes them. Raises UsageError and ClusterError. See :func:`refuse_many_signatures`.
     """
-    needing = [part for part in parts if _signed(part.scenario)]
+    needing = [part for part in parts if _signed_operations(part.scenario)]
     if not needing:
         return None
     session = needing[0].places[0].session(tokens.sessions)
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
-    features = STORE.capabilities(session, timeouts).features.get(_signed(needing[0].scenario)[0].needs, {})
+    features = STORE.capabilities(session, timeouts).features.get(
+        _signed_operations(needing[0].scenario)[0].needs, {}
+    )
     longest = max(part.scenario.run_seconds or 0.0 for part in needing)
-    signed = STORE.sign(session, tokens.renewing(0), int(time.time() + longest) + _GRACE, timeouts)
+    signed = STORE.sign(
+        session, tokens.renewing(0), int(time.time() + longest) + _SIGNATURE_GRACE_SECONDS, timeouts
+    )
     try:
         for part in needing:
             part.crew.change(signed=signed.queries(part.places[0].containers, features, stop))

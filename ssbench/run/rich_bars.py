@@ -17,17 +17,17 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from ssbench.base.printable import printable
-from ssbench.document.units import number
+from ssbench.base.printable import make_printable
+from ssbench.document.units import format_number
 from ssbench.run import terminal
 
 #: Seconds between two drawings.
 _DRAW_SECONDS = 0.1
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(f"{number(task.finished_speed or task.speed or 0.0)}/s")
+        return Text(f"{format_number(task.finished_speed or task.speed or 0.0)}/s")
 
 
 class RichBar:
@@ -42,7 +42,7 @@ class RichBar:
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=None),
                 MofNCompleteColumn(),
-                _Rate(),
+                _RateColumn(),
                 TimeRemainingColumn(),
             )
             if counts
@@ -51,7 +51,7 @@ class RichBar:
         # Without soft_wrap, rich would break messages above the bar at blanks, and commands in them with it.
         console = Console(stderr=True, soft_wrap=True)
         self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
-        self._task = self._progress.add_task(escape(printable(what)), total=total)
+        self._task = self._progress.add_task(escape(make_printable(what)), total=total)
         self._drawn_at = 0.0
         self._progress.start()
 
@@ -59,9 +59,9 @@ class RichBar:
         """Show how many are done, and ``what`` it is from now on."""
         self._progress.update(self._task, completed=done)
         if what is not None:
-            self._progress.update(self._task, description=escape(printable(what)))
+            self._progress.update(self._task, description=escape(make_printable(what)))
         now = time.monotonic()
-        if now - self._drawn_at >= _DRAW_SECONDS and not terminal.behind():
+        if now - self._drawn_at >= _DRAW_SECONDS and not terminal.is_reader_behind():
             self._drawn_at = now
             self._progress.refresh()
 

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.fleet.wire import Rare, Result, worker_name
+from ssbench.fleet.wire import JobResult, RareFields, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.rows import ResultRow, Rows
-from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Mark
-from ssbench.run.listings import Listings
-from ssbench.scenario.names import in_account
+from ssbench.results.rows import ResultRow, RowCollector
+from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEP_FIELDS, UNKNOWN_NUMBER, ResultMark
+from ssbench.run.listings import ListingMinimums
+from ssbench.scenario.names import split_container_number
 from ssbench.scenario.operation import Effect
 from ssbench.scenario.operation_table import LIST, LIST_ACCOUNT, OPERATIONS
 
 #: Operations whose tasks have the number of another object in place of bytes.
-_COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
+_COPYING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 #: Operations that send all of an object's body, of which an answer may come before.
-_SENDING = frozenset(row.code for row in OPERATIONS if row.sends_body and row.has_object)
+_SENDING_CODES = frozenset(row.code for row in OPERATIONS if row.sends_body and row.has_object)
 
 #: Operations whose answers have so many names at least.
-_LISTING = frozenset({LIST.code, LIST_ACCOUNT.code})
+_LISTING_CODES = frozenset({LIST.code, LIST_ACCOUNT.code})
 
 #: Most addresses that results distinguish; no store has more.
-_MOST_ADDRESSES = 1000
+_MAX_ADDRESSES = 1000
 
 
-class Addresses:
+class ResultAddresses:
     """The addresses that the results of a run name, of hosts that have several."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Addresses:
         """Return the place of an address among :meth:`names`."""
         number = self._numbers.get(address)
         if number is None:
-            if len(self._numbers) >= _MOST_ADDRESSES:
-                return UNKNOWN
+            if len(self._numbers) >= _MAX_ADDRESSES:
+                return UNKNOWN_NUMBER
             number = self._numbers[address] = len(self._numbers)
         return number
 
@@ -47,7 +47,7 @@ class Addresses:
 
 
 #: A result of whose time the worker stalled for this share or more is marked.
-HELD_SHARE = 0.1
+STALLED_SHARE = 0.1
 
 
 class RowMaker:
@@ -70,8 +70,8 @@ class RowMaker:
         with_due: bool = False,
         group: int | None = None,
         accounts: int = 1,
-        addresses: Addresses | None = None,
-        listings: Listings | None = None,
+        addresses: ResultAddresses | None = None,
+        listings: ListingMinimums | None = None,
     ) -> None:
         self.errors = 0
         self.count = 0
@@ -82,8 +82,8 @@ class RowMaker:
         self._with_due = with_due
         self._accounts = accounts
         self._listings = listings
-        self._addresses = Addresses() if addresses is None else addresses
-        self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
+        self._addresses = ResultAddresses() if addresses is None else addresses
+        self._rows = RowCollector(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
             self._rows.common["storage_url"] = first_url
         if group is not None:
@@ -99,11 +99,11 @@ class RowMaker:
         self.count = 0
         block = self._rows.take()
         if self._accounts > 1:
-            account, container = in_account(block.container, self._accounts)
+            account, container = split_container_number(block.container, self._accounts)
             block = block.having(account=account, container=container)
         return block
 
-    def add(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def add(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         """Collect results that came in one message."""
         rows = self._rows
         add, pack = rows.rows.append, rows.pack
@@ -114,13 +114,13 @@ class RowMaker:
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
-                self._note_trouble(result, 0 if operation in _COPIES else size, to_epoch)
+                self._note_trouble(result, 0 if operation in _COPYING_CODES else size, to_epoch)
             if result.cause is None:
                 moved = result.size
                 if moved != size:
                     if not moved:
-                        moved = 0 if operation in _COPIES else size
-                    elif moved < size and operation in _SENDING:
+                        moved = 0 if operation in _COPYING_CODES else size
+                    elif moved < size and operation in _SENDING_CODES:
                         rows.note("expected_size", size)
                 first, last = result.first_byte, result.last_byte
             else:
@@ -135,27 +135,29 @@ class RowMaker:
                 NOT_MEASURED if first is None else first,
                 NOT_MEASURED if last is None else last,
                 result.completed + to_epoch,
-                result.status or UNKNOWN,
+                result.status or UNKNOWN_NUMBER,
             )
             add(row + self._pack_also(result, to_epoch) if more else row)
         rows.trans_ids += [result.trans_id for _, result in ended]
 
-    def _note_expected(self, ended: Sequence[tuple[Task, Result]], listings: Listings) -> None:
+    def _note_expected(self, ended: Sequence[tuple[Task, JobResult]], listings: ListingMinimums) -> None:
         """Keep how many names the listings among the next rows had to have at least."""
         for row, (task, result) in enumerate(ended, len(self._rows)):
-            if task[0] in _LISTING and result.cause is None:
+            if task[0] in _LISTING_CODES and result.cause is None:
                 self._rows.note("expected_entries", listings.least(task), row)
 
-    def _pack_also(self, result: Result, to_epoch: float) -> bytes:
+    def _pack_also(self, result: JobResult, to_epoch: float) -> bytes:
         """Return what not all runs have of a result."""
         values: ResultRow = ()
         if self._urls:
-            values = (result.storage_url + self._first_url if result.storage_url < self._urls else UNKNOWN,)
+            values = (
+                result.storage_url + self._first_url if result.storage_url < self._urls else UNKNOWN_NUMBER,
+            )
         if self._with_due:
-            values += (_due(result, to_epoch),)
+            values += (_due_time(result, to_epoch),)
         return self._rows.pack_also(*values)
 
-    def _note_trouble(self, result: Result, size: int, to_epoch: float) -> None:
+    def _note_trouble(self, result: JobResult, size: int, to_epoch: float) -> None:
         """Keep what few results have: those that failed, and successes after several attempts."""
         rows = self._rows
         if result.retries or result.resent:
@@ -165,13 +167,13 @@ class RowMaker:
             self._note_parts(result.rare, result.spent if result.last_byte is None else result.last_byte)
         if result.cause is not None:
             self.errors += 1
-            rows.note("expected_size", size or UNKNOWN)
+            rows.note("expected_size", size or UNKNOWN_NUMBER)
             if result.spent is not None:
                 rows.note("started", result.completed - result.spent + to_epoch)
         if result.cause is not None or result.retried:
             rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
 
-    def _note_parts(self, rare: Rare, took: float | None) -> None:
+    def _note_parts(self, rare: RareFields, took: float | None) -> None:
         """Keep what parts of its time went into connecting and pauses, and whether its worker stalled."""
         rows = self._rows
         if rare.connecting:
@@ -190,10 +192,10 @@ class RowMaker:
         if rare.address:
             rows.note("address", self._addresses.number(rare.address))
         if rare.steps:
-            for name, seconds in zip(STEPS, rare.steps, strict=False):
+            for name, seconds in zip(STEP_FIELDS, rare.steps, strict=False):
                 rows.note(name, seconds)
-        if rare.held and rare.held >= HELD_SHARE * (took or 0.0):
-            rows.note("marks", Mark.DELAYED)
+        if rare.held and rare.held >= STALLED_SHARE * (took or 0.0):
+            rows.note("marks", ResultMark.DELAYED)
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:
         """Collect tasks of which no result came, because of ``cause``, as failures.
@@ -208,17 +210,19 @@ class RowMaker:
         worker_id = worker.worker_id if worker else NO_WORKER
         for operation, size_class, container, number, size in tasks:
             rows.failures[len(rows)] = failure
-            rows.note("expected_size", UNKNOWN if operation in _COPIES else size or UNKNOWN)
+            rows.note(
+                "expected_size", UNKNOWN_NUMBER if operation in _COPYING_CODES else size or UNKNOWN_NUMBER
+            )
             row: ResultRow = (operation, size_class, worker_id, container, number)
-            row += (UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN)
-            also = (UNKNOWN,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due
+            row += (UNKNOWN_NUMBER, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN_NUMBER)
+            also = (UNKNOWN_NUMBER,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due
             rows.rows.append(rows.pack(*row) + rows.pack_also(*also))
             rows.trans_ids.append(None)
         self.errors += len(tasks)
         self.count += len(tasks)
 
 
-def _due(result: Result, to_epoch: float) -> float:
+def _due_time(result: JobResult, to_epoch: float) -> float:
     """Return when an operation was due; NaN where it was not, or where it is not known when it was sent."""
     took = result.last_byte if result.cause is None else result.spent
     if result.late is None or took is None:

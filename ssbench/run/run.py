@@ -1,4 +1,4 @@
-"""One run: its phases in order, over a :class:`~ssbench.run.loop.Loop`."""
+"""One run: its phases in order, over a :class:`~ssbench.run.loop.MasterLoop`."""
 
 from __future__ import annotations
 
@@ -12,30 +12,35 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.base.profiling import Profiling
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.results.description import RunSummary
 from ssbench.results.sink import Goal, Sink
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import start_at, texts
-from ssbench.run.benchmarks import Benchmarks
-from ssbench.run.ground import Ground
-from ssbench.run.host_course import HostCourse
+from ssbench.run.benchmarks import GroupBenchmarks
+from ssbench.run.ground import StoreSetup
+from ssbench.run.host_course import HostUsage
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
 from ssbench.run.local_workers import LocalWorkers
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
-from ssbench.run.parameters import run_parameters
-from ssbench.run.part import parts_of
-from ssbench.run.places import renewals_of
+from ssbench.run.parameters import make_run_parameters
+from ssbench.run.part import make_group_runs
+from ssbench.run.places import renewals_of_container_sets
 from ssbench.run.run_workers import RunWorkers, wait_for_workers
-from ssbench.run.summary import describe, late_warnings, so_far, summarize
+from ssbench.run.summary import (
+    find_late_warnings,
+    make_run_description,
+    make_run_summary,
+    make_summary_so_far,
+)
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.arrivals import seed_of_group
-from ssbench.scenario.existing_objects import Existing
+from ssbench.scenario.arrivals import derive_group_seed
+from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import run_mark
 from ssbench.store.stores import STORE
@@ -46,10 +51,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
-_LONG_STANDSTILL = 10.0
+_LONG_STALL_SECONDS = 10.0
 
 
-class Run:
+class BenchmarkRun:
     """A run from its first worker to its last clean-up; :meth:`carry_out` does all of it.
 
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
@@ -72,7 +77,7 @@ class Run:
         advice: str,
         observer: ClusterObserver | None = None,
         goal: Goal | None = None,
-        existing: Existing | None = None,
+        existing: ExistingObjects | None = None,
         prepares: bool = False,
     ) -> None:
         self._scenario = scenario
@@ -86,11 +91,11 @@ class Run:
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         if options.part is not None:
-            self._seed = seed_of_group(self._seed, f"part {options.part}")
+            self._seed = derive_group_seed(self._seed, f"part {options.part}")
         #: How far the clock here is from the store's, where that is looked at.
         self._store_clock: tuple[float, float] | None = None
         self._fleet = fleet
-        self._parts = parts_of(
+        self._parts = make_group_runs(
             scenario,
             self._seed,
             options.batch_size,
@@ -108,13 +113,13 @@ class Run:
         )
         for part, crew in zip(self._parts, fleet.crews, strict=True):
             part.crew = crew
-        self._news = News(work_port)
+        self._news = WorkerNews(work_port)
         renewals = tokens.renewals() if tokens is not None else []
-        self._loop = Loop(
+        self._loop = MasterLoop(
             fleet,
             self._parts[0].load.closed,
             self._news,
-            [renewals_of(part.places, renewals) for part in self._parts],
+            [renewals_of_container_sets(part.places, renewals) for part in self._parts],
             options.give_up_after,
         )
         self._leftovers = Leftovers(
@@ -124,15 +129,15 @@ class Run:
             local_swift=bench.local_swift,
             accounts=accounts_to_clean(scenario, tokens),
         )
-        self._benchmarks = Benchmarks(self._parts, self._loop, options, goal)
+        self._benchmarks = GroupBenchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
         self._loop.on_tick = self.workers.look_after_local
         self._path: Path | None = None
-        self._hosts: HostCourse | None = None
+        self._hosts: HostUsage | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
-        self._ground = Ground(
+        self._ground = StoreSetup(
             scenario, options, tokens, self._parts, self._loop, self._run_id, self._mark, existing
         )
         self._interrupted, self._trouble, self._kept = False, False, 0
@@ -142,7 +147,7 @@ class Run:
         """Yield the parameters of each part."""
         for number, part in enumerate(self._parts):
             sessions = [place.session(tokens.sessions) for place in part.places] if tokens else []
-            yield run_parameters(
+            yield make_run_parameters(
                 self._run_id,
                 self._mark,
                 part.scenario,
@@ -173,7 +178,7 @@ class Run:
         epoch = self._benchmarks.epoch
         if self._path is None or epoch is None:
             return None
-        return self._path, so_far(
+        return self._path, make_summary_so_far(
             self._fleet, epoch, self._loop.own, self._benchmarks.course, self._news.warnings
         )
 
@@ -218,7 +223,7 @@ class Run:
         self._fleet.refuse_connections()
         writer = RunResultsWriter(
             path,
-            describe(
+            make_run_description(
                 self._run_id,
                 self._scenario,
                 self._seed,
@@ -300,9 +305,9 @@ class Run:
             return
         if self._tokens is not None:
             self._store_clock = STORE.clock(self._tokens.sessions[0])
-            start_at.warn_of_clock(self._store_clock, self._loop)
+            start_at.warn_of_store_clock(self._store_clock, self._loop)
         if moment is not None:
-            start_at.wait(self._loop, moment)
+            start_at.wait_for_moment(self._loop, moment)
 
     def _begin_observation(self) -> None:
         if self._observer is not None:
@@ -318,7 +323,7 @@ class Run:
         _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
         for worker in self._fleet.roster.living():
             worker.load.clear()
-        self._hosts = HostCourse()
+        self._hosts = HostUsage()
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:
@@ -356,10 +361,10 @@ class Run:
             )
 
     def _carry_through(self) -> None:
-        """Carry all benchmarks through; raises what :meth:`Loop.run_together` does."""
+        """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""
         longest = self._benchmarks.carry_through()
-        if longest >= _LONG_STANDSTILL:
-            self._news.warn(f"Operations failed and none succeeded for {duration(longest)} of the run")
+        if longest >= _LONG_STALL_SECONDS:
+            self._news.warn(f"Operations failed and none succeeded for {format_duration(longest)} of the run")
         self._ground.look_around()
 
     def _say_what_was_reached(self, goal: Goal) -> None:
@@ -373,11 +378,11 @@ class Run:
         of_cluster: Sequence[str] = ()
         if self._observer is not None and observation is not None:
             of_cluster = self._observer.find_warnings(observation)
-        self._news.add(late_warnings(of_cluster))
+        self._news.add(find_late_warnings(of_cluster))
         unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
-        for text in texts.unreached(unreached):
+        for text in texts.describe_unreached(unreached):
             self._news.warn(text)
-        return summarize(
+        return make_run_summary(
             self._scenario,
             self._fleet,
             self._parts,

@@ -9,10 +9,10 @@ from ssbench.base.errors import WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run import texts
-from ssbench.run.lane import SAY_SECONDS, TICK
+from ssbench.run.lane import SAY_SECONDS, TICK_SECONDS
 from ssbench.run.live_frame import WorkerView
-from ssbench.run.local_workers import LocalWorkers, note_ended
-from ssbench.run.loop import Loop
+from ssbench.run.local_workers import LocalWorkers, note_ended_workers
+from ssbench.run.loop import MasterLoop
 
 
 class RunWorkers:
@@ -62,7 +62,7 @@ class RunWorkers:
         if self._local is None:
             return
         roster = self._fleet.roster
-        self._ended += note_ended(self._local, roster)
+        self._ended += note_ended_workers(self._local, roster)
         if not self._local.running and not roster.living():
             raise WorkerError("all local workers have ended")
 
@@ -70,10 +70,10 @@ class RunWorkers:
 _log = logging.getLogger(__name__)
 
 #: The longest time between two ticks while workers join (seconds), however long a tick takes.
-_MOST_BETWEEN_TICKS = 0.5
+_MAX_TICK_SECONDS = 0.5
 
 
-def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, advice: str) -> None:
+def wait_for_workers(loop: MasterLoop, expected: Callable[[], int], timeout: float, advice: str) -> None:
     """Return once ``expected()`` workers are ready, or fewer after ``timeout`` seconds, or when interrupted.
 
     Says every few seconds what it waits for. Raises WorkerError if there is none in the end.
@@ -90,7 +90,7 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
             # One that is heard of is sent a ping at once, but thousands that come together are not all looked
             # at with each message: ticks take about an eleventh of the time. One in which the master was
             # stopped says nothing about the next.
-            tick_at = now + min(10 * (loop.clock() - now), _MOST_BETWEEN_TICKS)
+            tick_at = now + min(10 * (loop.clock() - now), _MAX_TICK_SECONDS)
         there = len(roster.living())
         if there >= max(1, expected()) or loop.interrupted.is_set():
             return
@@ -103,10 +103,10 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
                 there,
                 expected(),
                 deadline - now,
-                _why(loop, now) or advice,
+                _why_unused(loop, now) or advice,
             )
-        loop.fleet.receive(min(TICK, deadline - now))
-    why = _why(loop, now)
+        loop.fleet.receive(min(TICK_SECONDS, deadline - now))
+    why = _why_unused(loop, now)
     if not there:
         raise WorkerError(f"no worker was ready within {timeout:g} s. {why or advice}")
     news.warn(
@@ -115,10 +115,10 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
     )
 
 
-def _why(loop: Loop, now: float) -> str:
+def _why_unused(loop: MasterLoop, now: float) -> str:
     """Say why workers that tried to come are not used; empty where none did."""
     reasons = (
-        texts.not_ready(loop.fleet.roster.not_ready(now), loop.news.work_port),
-        texts.keys_refused(loop.fleet.refused_keys),
+        texts.describe_not_ready(loop.fleet.roster.not_ready(now), loop.news.work_port),
+        texts.describe_refused_keys(loop.fleet.refused_keys),
     )
     return "; ".join(filter(None, reasons))

@@ -14,7 +14,7 @@ from ssbench.results.sink import Goal, Sink
 from ssbench.run.bench import Bench
 from ssbench.run.options import RunOptions
 from ssbench.run.outcome import RunOutcome
-from ssbench.run.stats_path import check_unused, labelled
+from ssbench.run.stats_path import check_labels_unused, label_stats_path
 from ssbench.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Series:
         #: The stat files of the runs that have one, in their order.
         self.files: list[Path] = []
         if options.stats_file is not None and not options.force:
-            check_unused(options.stats_file, f"{kind}-")
+            check_labels_unused(options.stats_file, f"{kind}-")
 
     def run(
         self,
@@ -62,7 +62,7 @@ class Series:
         self._runs[label] += 1
         if self._runs[label] > 1:
             label += f".{self._runs[label]}"
-        path = labelled(self._options.stats_file, scenario, label, self._began)
+        path = label_stats_path(self._options.stats_file, scenario, label, self._began)
         outcome = self._bench.run(
             scenario,
             replace(self._options, stats_file=path, seed=(self._options.seed or 0) + seed_offset),

@@ -18,10 +18,10 @@ from ssbench.scenario.operation_table import OPERATIONS
 _log = logging.getLogger(__name__)
 
 #: What the names of objects begin with, of the one set of them and of the other.
-_SETS = ("a", "b")
+_SIDE_PREFIXES = ("a", "b")
 
 
-def refuse(scenario: Scenario) -> None:
+def refuse_sides(scenario: Scenario) -> None:
     """Raise UsageError for a scenario that cannot be that of two sides."""
     if scenario.groups:
         raise UsageError("--ab: not possible with a scenario that has groups of users")
@@ -30,19 +30,21 @@ def refuse(scenario: Scenario) -> None:
             raise UsageError(f"{row.name}: not possible in a run of two sides (--ab)")
 
 
-def evened(scenario: Scenario) -> Scenario:
+def make_users_even(scenario: Scenario) -> Scenario:
     """Return a scenario whose users can be halved: with one more where their number is odd."""
     stages = tuple(
-        stage if stage.users is None else replace(stage, users=(_even(stage.users[0]), _even(stage.users[1])))
+        stage
+        if stage.users is None
+        else replace(stage, users=(_next_even(stage.users[0]), _next_even(stage.users[1])))
         for stage in scenario.stages
     )
-    found = replace(scenario, user_count=_even(scenario.user_count), stages=stages)
+    found = replace(scenario, user_count=_next_even(scenario.user_count), stages=stages)
     if found != scenario:
         _log.info("--ab: each side has half of the users, %d", found.user_count // 2)
     return found
 
 
-def half(scenario: Scenario, side: int, policy: str | None) -> Scenario:
+def halve_scenario(scenario: Scenario, side: int, policy: str | None) -> Scenario:
     """Return what a side (0 or 1) does of an even scenario, with the containers of a policy.
 
     It has half of the objects, at least one of a class that has some.
@@ -60,17 +62,17 @@ def half(scenario: Scenario, side: int, policy: str | None) -> Scenario:
     )
 
 
-def prefixes(seed: int) -> tuple[str, str]:
+def object_prefixes_of_sides(seed: int) -> tuple[str, str]:
     """Return what the names of objects of each side begin with, in a run with a seed.
 
     Where objects lie follows from their names. So that this is no difference of the sides on average, they
     swap their names from one seed to the next.
     """
     first = seed % 2
-    return _SETS[first], _SETS[1 - first]
+    return _SIDE_PREFIXES[first], _SIDE_PREFIXES[1 - first]
 
 
-def together(parts: Iterable[tuple[StageFacts, ...]]) -> tuple[StageFacts, ...]:
+def merge_side_stages(parts: Iterable[tuple[StageFacts, ...]]) -> tuple[StageFacts, ...]:
     """Return how the stages went that several parts of a run went through at the same time."""
     return tuple(
         StageFacts(
@@ -82,7 +84,7 @@ def together(parts: Iterable[tuple[StageFacts, ...]]) -> tuple[StageFacts, ...]:
     )
 
 
-def _even(count: int) -> int:
+def _next_even(count: int) -> int:
     return count + count % 2
 
 

@@ -15,7 +15,7 @@ from ssbench.results.sink import Sink
 _log = logging.getLogger(__name__)
 
 
-class Sinks:
+class RunSinks:
     """Several sinks as one. What one raises is kept as ``failure``, and it is asked for nothing more."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:

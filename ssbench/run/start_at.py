@@ -6,22 +6,22 @@ import logging
 import time
 
 from ssbench.document import units
-from ssbench.run.lane import TICK
-from ssbench.run.loop import Loop
-from ssbench.run.moment import spell
-from ssbench.store.contract import Bounds
+from ssbench.run.lane import TICK_SECONDS
+from ssbench.run.loop import MasterLoop
+from ssbench.run.moment import format_start_moment
+from ssbench.store.contract import ClockBounds
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two messages on what is waited for.
-_SAY_SECONDS = 10.0
+_START_SAY_SECONDS = 10.0
 
 #: A benchmark that begins later than this (seconds) is late; clocks that are further apart are wrong.
-_LATE = 0.1
-_CLOCKS = 0.5
+_LATE_START_SECONDS = 0.1
+_MAX_CLOCK_DIFFERENCE = 0.5
 
 
-def warn_of_clock(found: Bounds | None, loop: Loop) -> None:
+def warn_of_store_clock(found: ClockBounds | None, loop: MasterLoop) -> None:
     """Say how far the clock of this host is from that of the store."""
     if found is None:
         loop.news.warn(
@@ -30,26 +30,26 @@ def warn_of_clock(found: Bounds | None, loop: Loop) -> None:
         )
         return
     least, most = found
-    if least > _CLOCKS or most < -_CLOCKS:
+    if least > _MAX_CLOCK_DIFFERENCE or most < -_MAX_CLOCK_DIFFERENCE:
         seconds, where = (least, "behind") if least > 0 else (-most, "ahead of")
         loop.news.warn(
-            f"The clock of this host is at least {units.moment(seconds)} s {where} the store's: masters with"
+            f"The clock of this host is at least {units.format_moment(seconds)} s {where} the store's: masters with"
             " other clocks begin at other moments. Check NTP"
         )
     else:
         _log.info(
             "The clock of this host is from %s s to %s s behind the store's",
-            units.seconds(least),
-            units.seconds(most),
+            units.format_seconds(least),
+            units.format_seconds(most),
         )
 
 
-def wait(loop: Loop, moment: float) -> None:
+def wait_for_moment(loop: MasterLoop, moment: float) -> None:
     """Return at a moment (seconds since 1970), or when the run is interrupted; warns where it is over."""
     late = time.time() - moment
-    if late > _LATE:
+    if late > _LATE_START_SECONDS:
         loop.news.warn(
-            f"The benchmark begins {units.moment(late)} s after --start-at {spell(moment)}, because workers,"
+            f"The benchmark begins {units.format_moment(late)} s after --start-at {format_start_moment(moment)}, because workers,"
             " containers and initial objects took until now: the masters do not begin together. Choose a"
             " later time"
         )
@@ -59,7 +59,7 @@ def wait(loop: Loop, moment: float) -> None:
     until = loop.clock() + moment - time.time()
     while not loop.interrupted.is_set() and (left := until - (now := loop.clock())) > 0:
         loop.tick(now)
-        if now - said_at >= _SAY_SECONDS:
+        if now - said_at >= _START_SAY_SECONDS:
             said_at = now
-            _log.info("Ready; the benchmark begins in %.0f s, at %s", left, spell(moment))
-        loop.fleet.receive(min(TICK, left))
+            _log.info("Ready; the benchmark begins in %.0f s, at %s", left, format_start_moment(moment))
+        loop.fleet.receive(min(TICK_SECONDS, left))

@@ -18,7 +18,7 @@ from ssbench.run.folders import results_folder
 from ssbench.scenario.model import Scenario
 
 
-def default_name(scenario: Scenario, now: float) -> str:
+def default_stats_name(scenario: Scenario, now: float) -> str:
     """``<scenario>.u<users>.o<operations or ->.r<seconds or ->.<local date and time>.stat.gz``."""
     name = re.sub(r"[\s/]", "_", scenario.name)
     # Most file systems take 255 bytes; 60 are for what follows.
@@ -30,19 +30,19 @@ def default_name(scenario: Scenario, now: float) -> str:
     return f"{name}.u{scenario.user_count}.o{operations}.r{seconds}.{when}.stat.gz"
 
 
-def labelled(given: Path | None, scenario: Scenario, label: str, now: float) -> Path:
+def label_stats_path(given: Path | None, scenario: Scenario, label: str, now: float) -> Path:
     """Return the name of the stat file of one run of several: ``NAME.LABEL.stat.gz``.
 
     NAME is the ``given`` one without its endings, or that of a new file in the usual folder for runs that
     began at ``now``. Raises StatFileError where no file can have the name.
     """
-    stem = _stem(results_folder() / default_name(scenario, now) if given is None else given)
+    stem = _stats_stem(results_folder() / default_stats_name(scenario, now) if given is None else given)
     return stem.with_name(f"{stem.name}.{label}.stat.gz")
 
 
-def check_unused(given: Path, labels: str) -> None:
+def check_labels_unused(given: Path, labels: str) -> None:
     """Raise StatFileError where stat files of several runs exist whose labels begin like this."""
-    stem = _stem(given)
+    stem = _stats_stem(given)
     there = sorted(stem.parent.glob(f"{glob.escape(f'{stem.name}.{labels}')}*.stat.gz"))
     if there:
         raise StatFileError(
@@ -50,7 +50,7 @@ def check_unused(given: Path, labels: str) -> None:
         )
 
 
-def _stem(given: Path) -> Path:
+def _stats_stem(given: Path) -> Path:
     """Return a name without its endings."""
     try:
         if not given.name or given.is_dir():
@@ -63,7 +63,9 @@ def _stem(given: Path) -> Path:
 
 
 @contextlib.contextmanager
-def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool = False) -> Iterator[Path]:
+def reserve_stats_path(
+    given: Path | None, scenario: Scenario, now: float, *, force: bool = False
+) -> Iterator[Path]:
     """Find out before a run where its results go, and keep that name for it.
 
     A ``given`` name gets ``.gz`` where it is missing. A new file is made at once, so that no other run
@@ -72,9 +74,9 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
     """
     path = given
     try:
-        path = new_in(results_folder(), scenario, now) if given is None else _compressed_name(given)
+        path = new_stats_path(results_folder(), scenario, now) if given is None else _compressed_name(given)
         path.parent.mkdir(parents=True, exist_ok=True)
-        there = _check(path)
+        there = _is_there(path)
         if there and not force:
             raise StatFileError(f"{path}: exists already; give another name, or --force to overwrite it")
         with path.open("ab" if there else "xb") as file:
@@ -90,29 +92,29 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
                 path.unlink()
 
     try:
-        with interruption.undone(remove_empty):
+        with interruption.undo_on_interrupt(remove_empty):
             yield path
     finally:
         remove_empty()
 
 
-def new_in(folder: Path, scenario: Scenario, now: float) -> Path:
+def new_stats_path(folder: Path, scenario: Scenario, now: float) -> Path:
     """Return the name of a new stat file in a folder."""
-    path = folder / default_name(scenario, now)
+    path = folder / default_stats_name(scenario, now)
     while path.exists():  # another run began in the same second
         now += 1
-        path = folder / default_name(scenario, now)
+        path = folder / default_stats_name(scenario, now)
     return path
 
 
 def _compressed_name(given: Path) -> Path:
     if not given.name or given.is_dir():
         raise StatFileError(f"{given}: is a folder; a file is expected")
-    _check(given)
+    _is_there(given)
     return given if given.name.endswith(".gz") else given.with_name(given.name + ".gz")
 
 
-def _check(path: Path) -> bool:
+def _is_there(path: Path) -> bool:
     """Whether a file is there; raises StatFileError when it is no regular one."""
     if not os.path.lexists(path):
         return False

@@ -18,17 +18,17 @@ from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.description import Gap, HostFacts, MasterFacts, RunDescription, RunSummary, WorkerFacts
 from ssbench.run import terminal
-from ssbench.run.load_course import LoadCourse, MasterLoad
-from ssbench.run.options import BenchOptions, RunOptions, recorded
-from ssbench.run.part import Part
-from ssbench.run.sides import prefixes, together
+from ssbench.run.load_course import LoadSampler, MasterLoad
+from ssbench.run.options import BenchOptions, RunOptions, recorded_options
+from ssbench.run.part import GroupRun
+from ssbench.run.sides import merge_side_stages, object_prefixes_of_sides
 from ssbench.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from ssbench.results.observation import Observation
 
 
-def describe(
+def make_run_description(
     run_id: int,
     scenario: Scenario,
     seed: int,
@@ -53,7 +53,9 @@ def describe(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded(bench, options, fleet.parameters.trans_id_extra, tag, containers, store_clock),
+        options=recorded_options(
+            bench, options, fleet.parameters.trans_id_extra, tag, containers, store_clock
+        ),
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),
@@ -64,20 +66,20 @@ def describe(
         storage_urls=tuple(fleet.storage_urls),
         sides=tuple(side.name for side in options.sides),
         side_policies=tuple(side.policy for side in options.sides if side.policy),
-        side_prefixes=prefixes(seed) if options.sides else (),
+        side_prefixes=object_prefixes_of_sides(seed) if options.sides else (),
         stages=scenario.stage_names,
         accounts=tuple(accounts),
     )
 
 
-def late_warnings(of_cluster: Iterable[str]) -> list[str]:
+def find_late_warnings(of_cluster: Iterable[str]) -> list[str]:
     """Return the warnings that only the report has; on the screen they would repeat what is there."""
-    loss = terminal.loss()
+    loss = terminal.describe_output_loss()
     return [*([] if loss is None else [loss]), *of_cluster]
 
 
-def so_far(
-    fleet: Fleet, epoch: float, own: MasterLoad, course: LoadCourse, warnings: Iterable[str]
+def make_summary_so_far(
+    fleet: Fleet, epoch: float, own: MasterLoad, course: LoadSampler, warnings: Iterable[str]
 ) -> RunSummary:
     """Return what is known of a benchmark in progress: of its workers, of the master, and its warnings."""
     used = own.used(time.monotonic(), terminal.seconds_unread())
@@ -85,21 +87,21 @@ def so_far(
         ended=time.time(),
         warnings=tuple(warnings),
         workers=tuple(
-            _facts(worker, epoch) for worker in fleet.roster.workers.values() if worker.presence.used
+            _worker_facts(worker, epoch) for worker in fleet.roster.workers.values() if worker.presence.used
         ),
         master=MasterFacts(used.cpu_share, own.longest, used.unread),
-        gaps=tuple(_gaps(own, fleet.roster.workers.values(), epoch)),
+        gaps=tuple(_generator_gaps(own, fleet.roster.workers.values(), epoch)),
         generator_load=course.samples(epoch),
     )
 
 
-def summarize(
+def make_run_summary(
     scenario: Scenario,
     fleet: Fleet,
-    parts: Sequence[Part],
+    parts: Sequence[GroupRun],
     observation: Observation | None,
     own: MasterLoad,
-    course: LoadCourse,
+    course: LoadSampler,
     *,
     warnings: Iterable[str],
     interrupted: bool,
@@ -123,7 +125,7 @@ def summarize(
     for state in states:
         missing.update(state.not_sendable)
     return replace(
-        so_far(fleet, epoch, own, course, warnings),
+        make_summary_so_far(fleet, epoch, own, course, warnings),
         not_sendable=tuple((*key, count) for key, count in sorted(missing.items())),
         lost_jobs=sum(benchmark.lost_jobs for benchmark in benchmarks),
         interrupted=interrupted,
@@ -148,14 +150,14 @@ def summarize(
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),
         trouble=trouble,
-        stages=() if scenario.groups else together(each.stages for each in facts),
+        stages=() if scenario.groups else merge_side_stages(each.stages for each in facts),
         groups=tuple(facts) if scenario.groups else (),
         addresses=addresses,
         hosts=hosts,
     )
 
 
-def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
+def _worker_facts(worker: WorkerState, epoch: float) -> WorkerFacts:
     return WorkerFacts(
         worker.worker_id,
         worker.host,
@@ -172,7 +174,7 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
     )
 
 
-def _gaps(own: MasterLoad, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
+def _generator_gaps(own: MasterLoad, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
     """Yield the times in which the master or a worker stalled, in order."""
     of: list[tuple[int | None, list[tuple[float, float]]]] = [(None, own.gaps)]
     of += [(worker.worker_id, worker.load.gaps) for worker in workers if worker.presence.used]

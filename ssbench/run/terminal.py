@@ -1,7 +1,7 @@
 """Standard error, which whole lines and rows of single characters share.
 
 What is written here is made printable: names in messages come from files and other hosts.
-A program calls :func:`set_up` first. From then on nothing that it writes there can block, end or fail it.
+A program calls :func:`set_up_terminal` first. From then on nothing that it writes there can block, end or fail it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 
 from ssbench.base import colour, interruption
-from ssbench.base.printable import printable, shown
-from ssbench.run.channel import Channel
+from ssbench.base.printable import make_printable, make_printable_lines
+from ssbench.run.channel import OutputChannel
 
 #: Seconds to wait at the end of the program, or of a run, for a reader that does not keep up.
-_LAST_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 
-_channel: Channel | None = None
+_channel: OutputChannel | None = None
 _in_row = False
-_passing = False
+_passing_shown = False
 #: Lines that are drawn and can be drawn over.
-_drawn = 0
+_drawn_lines = 0
 
 #: The width of a terminal that does not tell it.
-_COLUMNS = 80
+_USUAL_COLUMNS = 80
 
 #: Levels of log lines, and their tones.
-_LEVELS = {"WARNING": "doubtful", "ERROR": "bad", "CRITICAL": "bad"}
+_LEVEL_TONES = {"WARNING": "doubtful", "ERROR": "bad", "CRITICAL": "bad"}
 
 #: Erases the rest of a line of a terminal.
 _ERASE_REST = "\x1b[K"
@@ -39,26 +39,26 @@ _ERASE_REST = "\x1b[K"
 _ERASE_BELOW = "\x1b[J"
 
 
-def set_up() -> None:
+def set_up_terminal() -> None:
     """Send everything that is written to standard error through a channel."""
     global _channel  # noqa: PLW0603 - there is one standard error
     if sys.stderr is not sys.__stderr__:
         return  # set up already, or replaced by a test
     _reserve_descriptors()
-    _channel = Channel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else Channel(None)
+    _channel = OutputChannel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else OutputChannel(None)
     sys.stderr = _channel
-    atexit.register(_channel.finish, _LAST_SECONDS)
+    atexit.register(_channel.finish, _DRAIN_SECONDS)
     atexit.register(end_row)  # before that
-    interruption.say_with(_write_last)
+    interruption.set_last_line_writer(_write_last)
 
 
 def _write_last(text: str) -> None:
     """Write the last line of a program that ends on the spot, in the middle of whatever is executed."""
-    end = monotonic() + _LAST_SECONDS
+    end = monotonic() + _DRAIN_SECONDS
     while _channel is not None and _channel.waiting and monotonic() < end:
         sleep(0.01)
-    erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW) if _drawn else ""
-    interruption.write_last(erase + ("\n" if _in_row else "") + text)
+    erase = _to_first_line() + (_ERASE_REST if _drawn_lines == 1 else _ERASE_BELOW) if _drawn_lines else ""
+    interruption.write_last_line(erase + ("\n" if _in_row else "") + text)
 
 
 def _reserve_descriptors() -> None:
@@ -74,10 +74,10 @@ def write_in_row(text: str) -> None:
     """Write characters without an end of line; they are dropped when the reader does not keep up."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     _in_row = True
-    _write_if_read(shown(text))
+    _write_if_read(make_printable_lines(text))
 
 
-def redraw(text: str) -> None:
+def redraw_line(text: str) -> None:
     """Write a line over the one that was drawn before; it is dropped when the reader does not keep up.
 
     It must be shorter than a line of the terminal. It disappears when anything else is written.
@@ -86,21 +86,21 @@ def redraw(text: str) -> None:
 
 
 def redraw_lines(lines: Sequence[str]) -> None:
-    """Write one line or more as :func:`redraw` does; there must be fewer than the terminal has."""
-    global _drawn  # noqa: PLW0603 - there is one standard error
+    """Write one line or more as :func:`redraw_line` does; there must be fewer than the terminal has."""
+    global _drawn_lines  # noqa: PLW0603 - there is one standard error
     text = "\r\n".join(f"{_painted(line)}{_ERASE_REST}" for line in lines)
-    _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn > 1 else ""))
-    _drawn = len(lines)
+    _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn_lines > 1 else ""))
+    _drawn_lines = len(lines)
 
 
 def _painted(line: str) -> str:
     """Return a printable line, in its colour where it has one."""
-    tone = line.tone if isinstance(line, colour.Toned) and colour.wanted(sys.stderr) else ""
-    return colour.paint(printable(line), tone)
+    tone = line.tone if isinstance(line, colour.TonedText) and colour.wants_colours(sys.stderr) else ""
+    return colour.paint_text(make_printable(line), tone)
 
 
 def _to_first_line() -> str:
-    return "\r" if _drawn < 2 else f"\r\x1b[{_drawn - 1}A"
+    return "\r" if _drawn_lines < 2 else f"\r\x1b[{_drawn_lines - 1}A"
 
 
 def _write_if_read(text: str) -> None:
@@ -116,47 +116,49 @@ def write_line(text: str, level: str = "") -> None:
     ``level`` is a word of it, such as WARNING, that has a colour where there are colours.
     """
     end_row()
-    text = shown(text)
-    if level in _LEVELS and colour.wanted(sys.stderr):
-        text = text.replace(level, colour.paint(level, _LEVELS[level]), 1)
+    text = make_printable_lines(text)
+    if level in _LEVEL_TONES and colour.wants_colours(sys.stderr):
+        text = text.replace(level, colour.paint_text(level, _LEVEL_TONES[level]), 1)
     sys.stderr.write(text + "\n")
 
 
 def end_row() -> None:
     """End the row of characters, and remove the line that is redrawn, if there is one."""
-    global _drawn, _in_row  # noqa: PLW0603 - there is one standard error
-    if _drawn:
-        erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW)
-        _drawn = 0
+    global _drawn_lines, _in_row  # noqa: PLW0603 - there is one standard error
+    if _drawn_lines:
+        erase = _to_first_line() + (_ERASE_REST if _drawn_lines == 1 else _ERASE_BELOW)
+        _drawn_lines = 0
         sys.stderr.write(erase)
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
 
 
-def let_remain() -> None:
+def keep_output() -> None:
     """Let what standard output has just shown be what remains on the screen.
 
     From now on, messages that are only for information are drawn in one line, which disappears
     (:func:`write_passing`); warnings remain. Without effect where standard output and standard error are not
     one terminal, and with ``-v``.
     """
-    global _passing  # noqa: PLW0603 - there is one standard error
-    _passing = can_redraw() and is_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
+    global _passing_shown  # noqa: PLW0603 - there is one standard error
+    _passing_shown = (
+        can_redraw() and shares_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
+    )
 
 
-def passes() -> bool:
+def messages_disappear() -> bool:
     """Return whether messages that are only for information disappear again."""
-    return _passing
+    return _passing_shown
 
 
 def write_passing(text: str) -> None:
     """Show a line that disappears with the next one, or at the end of the program."""
     # ASCII, so that each character takes one column.
-    redraw(text.encode("ascii", "replace").decode()[: (columns() or _COLUMNS) - 1])
+    redraw_line(text.encode("ascii", "replace").decode()[: (terminal_width() or _USUAL_COLUMNS) - 1])
 
 
-def is_standard_output() -> bool:
+def shares_standard_output() -> bool:
     """Return whether standard output and standard error are one terminal, or one file (``2>&1``)."""
     try:
         out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
@@ -178,7 +180,7 @@ def can_redraw() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def columns() -> int | None:
+def terminal_width() -> int | None:
     """Return the width of the terminal; None where it does not tell it."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
@@ -186,7 +188,7 @@ def columns() -> int | None:
         return None
 
 
-def rows() -> int | None:
+def terminal_height() -> int | None:
     """Return the height of the terminal; None where it does not tell it."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).lines or None
@@ -194,25 +196,25 @@ def rows() -> int | None:
         return None
 
 
-def encoding() -> str:
+def terminal_encoding() -> str:
     """Return the encoding of standard error."""
     return getattr(sys.stderr, "encoding", None) or "ascii"
 
 
-def behind() -> bool:
+def is_reader_behind() -> bool:
     """Return whether the reader does not keep up, so that optional text should be left out."""
     return _channel is not None and _channel.behind
 
 
-def drain() -> None:
+def drain_output() -> None:
     """Wait up to a second until the text is written: before standard output is, and before a question."""
     if _channel is not None:
-        _channel.drain(_LAST_SECONDS)
+        _channel.drain(_DRAIN_SECONDS)
 
 
-def loss() -> str | None:
+def describe_output_loss() -> str | None:
     """Drain; then return how much of standard error was not written and why, None where all was."""
-    drain()
+    drain_output()
     if _channel is None or not _channel.unread:
         return None
     return f"Output: {_channel.unread:,} bytes for standard error were not written: {_channel.why}"

@@ -8,33 +8,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 from ssbench.fleet import events
-from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.roster import NotReady
-from ssbench.fleet.standstill import Standstill
-from ssbench.fleet.wire import LOST_AFTER, Result, worker_name
+from ssbench.fleet.standstill import StallDetector
+from ssbench.fleet.wire import LOST_AFTER, JobResult, worker_name
 from ssbench.fleet.worker_state import WorkerState
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
 #: workers that are not ready, that a line names.
-_MOST_RANGES = 12
-_MOST_STRANGE = 3
-_MOST_HOLDERS = 5
-_MOST_NOT_READY = 4
+_MAX_RANGES = 12
+_MAX_STRANGE_WORKERS = 3
+_MAX_HOLDERS = 5
+_MAX_NOT_READY = 4
 
 #: Most characters that are repeated of why a message is invalid.
-_MOST_REPEATED = 200
+_MAX_REPEATED_CHARACTERS = 200
 
 
-def work_port_name(port: int | None) -> str:
+def format_work_port(port: int | None) -> str:
     """Name the port for work; None or 0: it has no number that workers know."""
     return "the work port" + (f" ({port})" if port else "")
 
 
 #: What is said of one worker, after its name, and of several, where there may be many.
 _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
-    events.Joined: ("joined ({event.capacity} jobs at once)", "joined"),
+    events.WorkerJoined: ("joined ({event.capacity} jobs at once)", "joined"),
     events.Back: ("is back and is used again", "are back and are used again"),
     events.Left: ("has ended: {event.reason}", "have ended"),
     events.Lost: (
@@ -82,55 +82,53 @@ _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
 }
 
 #: Kinds whose events differ in more than the worker, so that an example is given.
-_WITH_EXAMPLE = (events.Refused, events.Left, events.Invalid)
+_EXAMPLE_EVENTS = (events.Refused, events.Left, events.Invalid)
 
 
-def sentence(event: events.Event, work_port: str = "the work port") -> str:
+def describe_event(event: events.Event, work_port: str = "the work port") -> str:
     """Return what to say of one event."""
     if isinstance(event, events.WorkerEvent):
-        return f"{event.worker.name} {_fill(_SENTENCES[type(event)][0], event, work_port)}"
+        return f"{event.worker.name} {_fill_sentence(_SENTENCES[type(event)][0], event, work_port)}"
     if isinstance(event, events.Scarce):
         return event.text
     if isinstance(event, events.InvalidMessage):
-        return f"Dropped an invalid message: {event.why[:_MOST_REPEATED]}"
+        return f"Dropped an invalid message: {event.why[:_MAX_REPEATED_CHARACTERS]}"
     raise TypeError(event)
 
 
-def sentence_about(several: Sequence[events.WorkerEvent], work_port: str = "the work port") -> str:
+def describe_events(several: Sequence[events.WorkerEvent], work_port: str = "the work port") -> str:
     """Return what to say of several events, all of one kind."""
     kind = type(several[0])
     hosts = {event.worker.host for event in several}
     where = f"{len(hosts)} hosts" if len(hosts) > 1 else f"host {next(iter(hosts))}"
-    ids = id_ranges(event.worker.worker_id for event in several)
-    text = (
-        f"{len(several):,} workers on {where} (ids {ids}) {_fill(_SENTENCES[kind][1], several[0], work_port)}"
-    )
+    ids = format_id_ranges(event.worker.worker_id for event in several)
+    text = f"{len(several):,} workers on {where} (ids {ids}) {_fill_sentence(_SENTENCES[kind][1], several[0], work_port)}"
     text += _with_jobs(sum(getattr(event, "jobs", 0) for event in several))
-    return text + (f"; the first: {sentence(several[0], work_port)}" if kind in _WITH_EXAMPLE else "")
+    return text + (f"; the first: {describe_event(several[0], work_port)}" if kind in _EXAMPLE_EVENTS else "")
 
 
-def _fill(text: str, event: events.WorkerEvent, work_port: str) -> str:
+def _fill_sentence(text: str, event: events.WorkerEvent, work_port: str) -> str:
     jobs = getattr(event, "jobs", 0)
     return text.format(
         event=event,
-        jobs=_jobs(jobs),
+        jobs=_format_jobs(jobs),
         with_jobs=_with_jobs(jobs),
         work_port=work_port,
-        seconds=duration(getattr(event, "seconds", 0.0)),
+        seconds=format_duration(getattr(event, "seconds", 0.0)),
         lost_after=LOST_AFTER,
-        most_workers=MOST_WORKERS,
+        most_workers=MAX_WORKERS,
     )
 
 
-def _jobs(count: int) -> str:
+def _format_jobs(count: int) -> str:
     return f"{count:,} job{'' if count == 1 else 's'}"
 
 
 def _with_jobs(count: int) -> str:
-    return f", with {_jobs(count)}" if count else ""
+    return f", with {_format_jobs(count)}" if count else ""
 
 
-def id_ranges(ids: Iterable[int]) -> str:
+def format_id_ranges(ids: Iterable[int]) -> str:
     """Name numbers as ranges, ``0-7, 9``; a long list is cut."""
     ranges: list[list[int]] = []
     for number in sorted(set(ids)):
@@ -138,14 +136,14 @@ def id_ranges(ids: Iterable[int]) -> str:
             ranges[-1][1] = number
         else:
             ranges.append([number, number])
-    named = [f"{low}-{high}" if high > low else str(low) for low, high in ranges[:_MOST_RANGES]]
-    return ", ".join(named) + (", ..." if len(ranges) > _MOST_RANGES else "")
+    named = [f"{low}-{high}" if high > low else str(low) for low, high in ranges[:_MAX_RANGES]]
+    return ", ".join(named) + (", ..." if len(ranges) > _MAX_RANGES else "")
 
 
 # -- for the report ---------------------------------------------------------------------------
 
 
-def strange_results(
+def describe_strange_results(
     workers: Iterable[WorkerState], invalid_messages: int = 0, own_gaps_dropped: int = 0
 ) -> list[str]:
     """Return, for the report, how many results were ignored or refused, and whose they were.
@@ -167,9 +165,13 @@ def strange_results(
         if counts:
             names = [
                 f"{count:,} of {worker_name(worker.worker_id, worker.host, worker.pid, begins=False)}"
-                for worker, count in counts[:_MOST_STRANGE]
+                for worker, count in counts[:_MAX_STRANGE_WORKERS]
             ]
-            more = f" and {len(counts) - _MOST_STRANGE} more workers" if len(counts) > _MOST_STRANGE else ""
+            more = (
+                f" and {len(counts) - _MAX_STRANGE_WORKERS} more workers"
+                if len(counts) > _MAX_STRANGE_WORKERS
+                else ""
+            )
             total = sum(count for _, count in counts)
             lines.append(f"{total:,} result{'s' * (total > 1)} {text}: {', '.join(names)}{more}")
     # The accounts of several groups of users share what is known of a worker's load.
@@ -186,7 +188,9 @@ def strange_results(
 # -- waiting ----------------------------------------------------------------------------------
 
 
-def not_ready(found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "the work port") -> str:
+def describe_not_ready(
+    found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "the work port"
+) -> str:
     """Return why workers whose heartbeats arrive are not used; empty if there are none."""
     reasons = {
         NotReady.NEW: "has just come",
@@ -195,12 +199,12 @@ def not_ready(found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "t
         NotReady.UNANSWERED: _SENTENCES[events.Unanswered][0].format(work_port=work_port),
     }
     texts = [f"{worker.name} {reasons[why]}" for worker, why in found]
-    if len(texts) > _MOST_NOT_READY:
-        texts[_MOST_NOT_READY:] = [f"and so on for {len(texts) - _MOST_NOT_READY} more workers"]
+    if len(texts) > _MAX_NOT_READY:
+        texts[_MAX_NOT_READY:] = [f"and so on for {len(texts) - _MAX_NOT_READY} more workers"]
     return "; ".join(texts)
 
 
-def keys_refused(number: int) -> str:
+def describe_refused_keys(number: int) -> str:
     """Return how many workers came with a key that is not accepted; empty if none did."""
     if not number:
         return ""
@@ -208,12 +212,12 @@ def keys_refused(number: int) -> str:
     return f"refused {keys} of workers: not in the list of keys, or revoked (keygen --worker)"
 
 
-def waiting_for_jobs(
+def describe_waiting(
     what: str,
     in_flight: int,
     holders: Sequence[WorkerState],
     waiting_for_token: int,
-    standstill: Standstill,
+    standstill: StallDetector,
     now: float,
     unsent: int = 0,
 ) -> str:
@@ -228,49 +232,49 @@ def waiting_for_jobs(
     else:
         text = f"Waiting with {f'{unsent} ' if unsent else ''}{what} for a worker that can take them"
     named = [f"worker {each.worker_id} on {each.host} has {each.held.outstanding}" for each in holders]
-    if len(named) > _MOST_HOLDERS:
-        named[_MOST_HOLDERS:] = [f"{len(named) - _MOST_HOLDERS} more workers have the rest"]
+    if len(named) > _MAX_HOLDERS:
+        named[_MAX_HOLDERS:] = [f"{len(named) - _MAX_HOLDERS} more workers have the rest"]
     if named:
         text += f" ({', '.join(named)})"
     if waiting_for_token:
         text += f", {waiting_for_token}{' more' if in_flight else ''} wait for a new token"
     if unsent and in_flight:
         text += f", {unsent} more wait for a worker"
-    text += f"; nothing has ended for {duration(now - standstill.ended_at)}"
+    text += f"; nothing has ended for {format_duration(now - standstill.ended_at)}"
     if standstill.failures:
-        text += f", {nothing_succeeds(standstill, now)}"
+        text += f", {describe_stalled_phase(standstill, now)}"
     return text
 
 
-def nothing_succeeds(standstill: Standstill, now: float) -> str:
+def describe_stalled_phase(standstill: StallDetector, now: float) -> str:
     """Return for how long nothing has succeeded, and what failed instead."""
-    return f"nothing has succeeded for {duration(now - standstill.succeeded_at)}: {standstill.failures}"
-
-
-def abandoned(standstill: Standstill, now: float) -> str:
-    """Return why a phase is abandoned in which nothing succeeds."""
     return (
-        f"{nothing_succeeds(standstill, now)} (given up after --give-up-after {standstill.give_up_after:g})"
+        f"nothing has succeeded for {format_duration(now - standstill.succeeded_at)}: {standstill.failures}"
     )
 
 
-def authentication_failed(failures: int, error: str) -> str:
+def describe_abandoned_phase(standstill: StallDetector, now: float) -> str:
+    """Return why a phase is abandoned in which nothing succeeds."""
+    return f"{describe_stalled_phase(standstill, now)} (given up after --give-up-after {standstill.give_up_after:g})"
+
+
+def describe_failed_renewal(failures: int, error: str) -> str:
     """Return what to say when there is no new token after this many failures."""
     return f"Authenticating again has failed ({failures} x), and is tried again: {error}"
 
 
-def holder(worker: WorkerState) -> str:
+def describe_job_holder(worker: WorkerState) -> str:
     """Name the worker with which a job was lost."""
     return f"with worker {worker.worker_id} on {worker.host}"
 
 
-def at_storage_url(result: Result, urls: Sequence[str]) -> str:
+def add_storage_url(result: JobResult, urls: Sequence[str]) -> str:
     """Return the detail of a failure with the storage URL that it came from, where there are several."""
     url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
     return f"{url}: {result.detail}"
 
 
-def unreached(addresses: Counter[str]) -> list[str]:
+def describe_unreached(addresses: Counter[str]) -> list[str]:
     """Return what the user should know of connections that failed, to hosts that have other addresses."""
     return [
         f"{count:,} connections to {address} failed; those of the host that answered, if any, were used"

@@ -12,20 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.base.at_once import at_once
+from ssbench.base.at_once import call_concurrently
 from ssbench.base.errors import SsbenchError
-from ssbench.fleet.history import History, after_failure
-from ssbench.fleet.wire import Result
+from ssbench.fleet.history import History, history_after_failure
+from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task
 from ssbench.store.stores import STORE, Credentials, Session
-from ssbench.store.swift.credentials import in_account
-from ssbench.store.swift.renewal import INTERVAL, pause_after, send_again
+from ssbench.store.swift.credentials import session_in_account
+from ssbench.store.swift.renewal import RENEWAL_INTERVAL, is_sent_again, pause_after_failures
 
 #: How many of several credentials are used to authenticate at once.
-_AT_ONCE = 10
+_RENEWALS_AT_ONCE = 10
 
 #: The cause of a request whose token was refused.
-UNAUTHORIZED = "HTTP 401"
+UNAUTHORIZED_CAUSE = "HTTP 401"
 
 
 def _on_a_thread(call: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class TokenSource:
 
     There is an account for each of the credentials; or one for each of the ``names``, all reached with the
     token that one of the credentials, a reseller admin's, gets. Raises what
-    :func:`ssbench.store.swift.auth.authenticate` raises, and UsageError where an account cannot be named.
+    :func:`ssbench.store.swift.auth.authenticate_swift` raises, and UsageError where an account cannot be named.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TokenSource:
         authenticate: Callable[[Credentials], Session] | None = None,
     ) -> None:
         # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
-        from ssbench.store.swift.auth import warn_of_proxy  # noqa: PLC0415
+        from ssbench.store.swift.auth import warn_of_auth_proxy  # noqa: PLC0415
 
         self._credentials = credentials
         self._authenticate = authenticate = authenticate or STORE.authenticate
@@ -57,13 +57,13 @@ class TokenSource:
         if len(credentials) == 1:
             self.sessions = [authenticate(credentials[0])]
         else:
-            self.sessions = at_once(authenticate, credentials, _AT_ONCE, "authenticate")
+            self.sessions = call_concurrently(authenticate, credentials, _RENEWALS_AT_ONCE, "authenticate")
         for each, session in zip(credentials, self.sessions, strict=True):
-            warn_of_proxy(each, session)
+            warn_of_auth_proxy(each, session)
         if names:
-            self.sessions = [in_account(self.sessions[0], name) for name in names]
+            self.sessions = [session_in_account(self.sessions[0], name) for name in names]
         #: Tokens of many accounts may be refused at once.
-        self._turn = threading.BoundedSemaphore(_AT_ONCE)
+        self._turn = threading.BoundedSemaphore(_RENEWALS_AT_ONCE)
 
     def renewing(self, account: int) -> Callable[[], Session] | None:
         """Return what renews the token of a session; None where the user gave it, and there is no other."""
@@ -90,10 +90,10 @@ class TokenSource:
 
     def renewals(self) -> list[TokenRenewal]:
         """Return what renews the tokens in the loop of a run: one for each of the credentials."""
-        return [_renewal(self.renewing(number)) for number in range(len(self._credentials))]
+        return [_make_renewal(self.renewing(number)) for number in range(len(self._credentials))]
 
 
-def _renewal(renew: Callable[[], Session] | None) -> TokenRenewal:
+def _make_renewal(renew: Callable[[], Session] | None) -> TokenRenewal:
     return TokenRenewal(None if renew is None else lambda: renew().token or "")
 
 
@@ -160,12 +160,12 @@ class TokenRenewal:
         self._asked = False
         if isinstance(answer, SsbenchError):
             self.failures += 1
-            self._next_at = now + pause_after(self.failures)
+            self._next_at = now + pause_after_failures(self.failures)
             self.error = str(answer)
             return None
         if isinstance(answer, BaseException):
             raise answer
-        self._next_at = now + INTERVAL
+        self._next_at = now + RENEWAL_INTERVAL
         self._under_way = False
         self.failures = 0
         return answer
@@ -181,7 +181,7 @@ class WaitingForToken:
         return len(self._waiting)
 
     def add(
-        self, task: Task, result: Result, history: History | None, renewal: TokenRenewal, ended: float
+        self, task: Task, result: JobResult, history: History | None, renewal: TokenRenewal, ended: float
     ) -> bool:
         """Keep a task whose token, that of ``renewal``, was refused; ``result`` includes its history.
 
@@ -190,8 +190,8 @@ class WaitingForToken:
         Returns False if it is not to be sent again: there is no way to a new token, or new tokens were
         refused too often.
         """
-        later = after_failure(result, UNAUTHORIZED, history, ended)
-        if not renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
+        later = history_after_failure(result, UNAUTHORIZED_CAUSE, history, ended)
+        if not renewal.possible or not is_sent_again(later.retried[UNAUTHORIZED_CAUSE]):
             return False
         self._waiting.append((task, later, renewal))
         return True

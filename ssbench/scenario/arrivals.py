@@ -18,15 +18,15 @@ import numpy.typing as npt
 from ssbench.scenario.model import Stage
 
 #: Moments made at once.
-_BLOCK = 4096
+_MOMENTS_AT_ONCE = 4096
 
 #: R(t) is a sum of products; an operation that is due at the very end of the run because of rounding is none.
-_ROUNDING = 1e-9
+_MAX_ROUNDING_ERROR = 1e-9
 
 _Moments = npt.NDArray[np.float64]
 
 
-def seed_of_group(seed: int, name: str) -> int:
+def derive_group_seed(seed: int, name: str) -> int:
     """Return the seed by which the group of this name draws, in a run with a seed.
 
     Groups draw independently of each other, and what one draws does not depend on which others there are.
@@ -107,10 +107,14 @@ class Arrivals:
             self._moments, self._first = self._make(), 0
 
     def _make(self) -> _Moments:
-        distances = np.ones(_BLOCK) if self._random is None else self._random.exponential(size=_BLOCK)
+        distances = (
+            np.ones(_MOMENTS_AT_ONCE)
+            if self._random is None
+            else self._random.exponential(size=_MOMENTS_AT_ONCE)
+        )
         sums = self._sum + distances.cumsum()
         self._sum = float(sums[-1])
-        within = sums < self._sums[-1] - _ROUNDING
+        within = sums < self._sums[-1] - _MAX_ROUNDING_ERROR
         if not within.all():
             self._complete = True
             sums = sums[within]
@@ -122,7 +126,7 @@ class Arrivals:
         return np.asarray(self._begins[places] + 2 * left / divisors)
 
 
-def last_due(
+def find_last_due(
     plan: Sequence[Stage], kind: str, seed: int, until: float, counts: Sequence[int], phase: float = 0.0
 ) -> list[_Moments]:
     """Return the last moments of each stage at which operations were due up to ``until``, so many of each."""
@@ -130,7 +134,7 @@ def last_due(
     ends = np.cumsum([stage.seconds for stage in plan])
     kept = [np.empty(0) for _ in plan]
     while arrivals.next <= min(until, sys.float_info.max):
-        block = np.array(arrivals.take(_BLOCK))
+        block = np.array(arrivals.take(_MOMENTS_AT_ONCE))
         places = ends.searchsorted(block, "right")
         for place, count in enumerate(counts):
             own = block[(places == place) & (block <= until)] if count else block[:0]
@@ -139,7 +143,7 @@ def last_due(
     return kept
 
 
-def due_by_stage(
+def count_due_by_stage(
     plan: Sequence[Stage], kind: str, seed: int, until: float, most: int | None, phase: float = 0.0
 ) -> list[int]:
     """Return how many operations were due in each stage up to a moment, of the first ``most`` of them."""
@@ -148,7 +152,7 @@ def due_by_stage(
     counts = np.zeros(len(plan) + 1, np.int64)
     left = math.inf if most is None else most
     while left > 0 and arrivals.next <= min(until, sys.float_info.max):
-        block = np.array(arrivals.take(int(min(left, _BLOCK))))
+        block = np.array(arrivals.take(int(min(left, _MOMENTS_AT_ONCE))))
         block = block[block <= until]
         counts += np.bincount(ends.searchsorted(block, "right"), minlength=len(counts))
         left -= len(block)

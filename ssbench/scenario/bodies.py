@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ssbench.base import quantities
-from ssbench.document.columns import plural
-from ssbench.scenario.body_files import BodyFiles, find, refuse_outside
+from ssbench.document.columns import format_plural
+from ssbench.scenario.body_files import BodyFiles, find_body_files, refuse_outside
 from ssbench.scenario.rule import Rule
 
 
@@ -39,7 +39,7 @@ class Body:
         return f"compressible: {self.zeros:g}"
 
 
-def _body(value: object) -> object:
+def _parse_body(value: object) -> object:
     """Return what a scenario says of bodies; a value that says nothing unchanged."""
     match value:
         case "random" | "zero":
@@ -51,7 +51,7 @@ def _body(value: object) -> object:
     return value
 
 
-def with_files(body: Body, folder: Path, allowed: Sequence[Path] = ()) -> Body:
+def read_files_of_body(body: Body, folder: Path, allowed: Sequence[Path] = ()) -> Body:
     """Return bodies whose files, if any, have been read; their path is relative to a folder.
 
     They have to be in that folder, or in one that is ``allowed``. Raises ValueError.
@@ -60,19 +60,19 @@ def with_files(body: Body, folder: Path, allowed: Sequence[Path] = ()) -> Body:
         return body
     files = folder / body.files.folder
     refuse_outside(files, (folder, *allowed))
-    return Body(0.0, find(files.resolve()))
+    return Body(0.0, find_body_files(files.resolve()))
 
 
-BODY = Rule(
+BODY_RULE = Rule(
     lambda value: isinstance(value, Body),
     "random, zero, {compressible: 0.6}, a share above 0 and below 1, which a compressor saves, or"
     " {files: FOLDER}, whose files are uploaded",
-    convert=_body,
+    convert=_parse_body,
 )
 
 
 #: Swift takes 90 items of 256 bytes unless a cluster says otherwise, which is asked before a run.
-_MOST_ITEMS, _MOST_BYTES = 1000, 10_000
+_MAX_ITEMS, _MAX_BYTES = 1000, 10_000
 
 
 class Metadata(Struct, frozen=True):
@@ -83,24 +83,24 @@ class Metadata(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"{plural(self.number, 'item')} of {plural(self.size, 'byte')}"
+        return f"{format_plural(self.number, 'item')} of {format_plural(self.size, 'byte')}"
 
 
-def _metadata(value: object) -> object:
+def _parse_metadata(value: object) -> object:
     """Return what a value means; any wrong value unchanged."""
     match value:
         case {"number": int() as number, "size": int() | str() as given, **others} if not others:
-            size = int(quantities.size(given)) if isinstance(given, str) else given
+            size = int(quantities.parse_size(given)) if isinstance(given, str) else given
             if type(number) is not bool and type(given) is not bool:
                 return Metadata(number, size)
     return value
 
 
-METADATA = Rule(
+METADATA_RULE = Rule(
     lambda value: (
-        isinstance(value, Metadata) and 1 <= value.number <= _MOST_ITEMS and 1 <= value.size <= _MOST_BYTES
+        isinstance(value, Metadata) and 1 <= value.number <= _MAX_ITEMS and 1 <= value.size <= _MAX_BYTES
     ),
-    f"a mapping with number, a whole number of items from 1 to {_MOST_ITEMS}, and size, the bytes of each"
-    f" value from 1 to {_MOST_BYTES}",
-    convert=_metadata,
+    f"a mapping with number, a whole number of items from 1 to {_MAX_ITEMS}, and size, the bytes of each"
+    f" value from 1 to {_MAX_BYTES}",
+    convert=_parse_metadata,
 )

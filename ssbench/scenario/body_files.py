@@ -18,11 +18,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ssbench.base.errors import UsageError
-from ssbench.base.quantities import amount
+from ssbench.base.quantities import format_bytes
 
 #: All files are held in memory, in each process of a worker.
-MOST_BYTES = 100_000_000
-MOST_FILES = 10_000
+MAX_BODY_FILES_BYTES = 100_000_000
+MAX_BODY_FILES = 10_000
 
 
 class BodyFiles(Struct, frozen=True):
@@ -41,10 +41,10 @@ class BodyFiles(Struct, frozen=True):
     def __str__(self) -> str:
         """Return it in words."""
         files = f"{self.count:,} file{'s' * (self.count != 1)} of {self.folder}"
-        return f"{files} ({amount(self.size)}, digest {self.digest[:8]})"
+        return f"{files} ({format_bytes(self.size)}, digest {self.digest[:8]})"
 
 
-class Content(NamedTuple):
+class BodyContent(NamedTuple):
     """The bytes of all files, one after the other by their names, and where each begins."""
 
     data: bytes
@@ -82,19 +82,19 @@ def _is_below(path: Path, folder: Path) -> bool:
     )
 
 
-def find(folder: Path) -> BodyFiles:
+def find_body_files(folder: Path) -> BodyFiles:
     """Read the files of a folder; raises ValueError where they cannot be bodies.
 
     Hidden ones, empty ones and sub-folders are not used.
     """
-    return _read(folder)[0]
+    return _read_files(folder)[0]
 
 
 @lru_cache(maxsize=1)  # groups of users have the same ones
-def load(files: BodyFiles) -> Content:
+def load_body_files(files: BodyFiles) -> BodyContent:
     """Return the content of files that the master has read; raises UsageError where they are others here."""
     try:
-        found, content = _read(Path(files.folder))
+        found, content = _read_files(Path(files.folder))
     except ValueError as error:
         raise UsageError(f"body: {error}; the folder has to be on the hosts of all workers") from None
     if found.digest != files.digest:
@@ -105,39 +105,39 @@ def load(files: BodyFiles) -> Content:
     return content
 
 
-def _read(folder: Path) -> tuple[BodyFiles, Content]:
+def _read_files(folder: Path) -> tuple[BodyFiles, BodyContent]:
     try:
         entries = sorted(folder.iterdir(), key=lambda each: each.name)
         used = [each for each in entries if _is_used(each)]
         size = sum(each.stat().st_size for each in used)
         if not used:
             raise ValueError(f"{folder}: expected a file that is not empty")
-        if len(used) > MOST_FILES or size > MOST_BYTES:
+        if len(used) > MAX_BODY_FILES or size > MAX_BODY_FILES_BYTES:
             raise ValueError(
-                f"{folder}: expected at most {MOST_FILES:,} files of {amount(MOST_BYTES)} in all,"
-                f" not {len(used):,} of {amount(size)}"
+                f"{folder}: expected at most {MAX_BODY_FILES:,} files of {format_bytes(MAX_BODY_FILES_BYTES)} in all,"
+                f" not {len(used):,} of {format_bytes(size)}"
             )
-        parts = [*_contents(used)]
+        parts = [*_read_contents(used)]
         str(folder).encode()  # which is how it gets to workers
     except UnicodeEncodeError:
         raise ValueError(f"{str(folder)!a}: expected a path in UTF-8") from None
     except OSError as error:
         raise ValueError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
     sizes = [*map(len, parts)]
-    digest = blake2b(b"".join(_headers(used, sizes)), digest_size=16)
+    digest = blake2b(b"".join(_make_headers(used, sizes)), digest_size=16)
     for part in parts:
         digest.update(part)
     found = BodyFiles(str(folder), len(used), sum(sizes), digest.hexdigest(), len(entries) - len(used))
-    return found, Content(b"".join(parts), tuple(accumulate(sizes, initial=0))[:-1])
+    return found, BodyContent(b"".join(parts), tuple(accumulate(sizes, initial=0))[:-1])
 
 
-def _contents(paths: list[Path]) -> Iterator[bytes]:
+def _read_contents(paths: list[Path]) -> Iterator[bytes]:
     """Yield the bytes of files; raises ValueError for those that are not of the size that they had."""
     for path in paths:
         size = path.stat().st_size
         with path.open("rb") as file:
             content = file.read(size + 1)
-        if len(content) != size or size > MOST_BYTES:
+        if len(content) != size or size > MAX_BODY_FILES_BYTES:
             raise ValueError(f"{path}: is no plain file, or changes while it is read")
         yield content
 
@@ -146,7 +146,7 @@ def _is_used(path: Path) -> bool:
     return not path.name.startswith(".") and path.is_file() and path.stat().st_size > 0
 
 
-def _headers(paths: list[Path], sizes: list[int]) -> Iterator[bytes]:
+def _make_headers(paths: list[Path], sizes: list[int]) -> Iterator[bytes]:
     for path, size in zip(paths, sizes, strict=True):
         name = path.name.encode("utf-8", "surrogateescape")
         yield b"%d %d %b" % (len(name), size, name)

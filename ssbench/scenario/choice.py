@@ -18,23 +18,23 @@ from ssbench.scenario.popularity import Popularity
 
 #: Numbers that are drawn at once: enough for numpy to be fast, few enough for what they are about to stay in
 #: the caches of a processor.
-BLOCK = 512
+SHARES_AT_ONCE = 512
 
 #: The same where there are few objects, whose number soon is another one.
-_SMALL_BLOCK = 64
+_SHARES_OF_FEW_OBJECTS = 64
 
 #: So many objects are more than the caches of a processor hold.
-_MANY = 100_000
+_MANY_OBJECTS = 100_000
 
 #: Ranks whose weights are added up one by one. From there on the sum of the weights up to a rank is an
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
-_EXACT = 1024
+_EXACT_RANKS = 1024
 
 #: Free slots at the beginning are given back from so many on, where they are half of all.
-_FREE = 65536
+_MIN_FREE_SLOTS = 65536
 
 
-class Line:
+class SlottedObjects:
     """Objects in slots: those of ``numbers`` from the slot ``first`` on, in 4 bytes each.
 
     Where there is no object, ``numbers`` is empty.
@@ -64,17 +64,17 @@ class Line:
             return
         numbers[slot] = numbers[self.first]
         self.first += 1
-        if self.first == len(numbers) or (self.first >= _FREE and self.first * 2 >= len(numbers)):
+        if self.first == len(numbers) or (self.first >= _MIN_FREE_SLOTS and self.first * 2 >= len(numbers)):
             del numbers[: self.first]
             self.next = max(self.next - self.first, 0)
             self.first = 0
 
 
 #: Returns the slot of an object in its line, which has one object or more.
-Choose = Callable[[], int]
+ChooseSlot = Callable[[], int]
 
-Shares = npt.NDArray[np.float64]
-Ranks = npt.NDArray[np.int64]
+ShareArray = npt.NDArray[np.float64]
+RankArray = npt.NDArray[np.int64]
 
 
 def is_aged(popularity: Popularity) -> bool:
@@ -82,45 +82,51 @@ def is_aged(popularity: Popularity) -> bool:
     return popularity.kind in {"rotate", "sequential", "latest"}
 
 
-def chooser(
-    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]] = ()
-) -> Choose:
+def make_chooser(
+    popularity: Popularity,
+    line: SlottedObjects,
+    random: np.random.Generator,
+    along: Sequence[array[int]] = (),
+) -> ChooseSlot:
     """Return what chooses an object of a line, by numbers of a generator.
 
-    ``along`` are arrays in which the chosen objects are looked up by their numbers: see :func:`_touch`.
+    ``along`` are arrays in which the chosen objects are looked up by their numbers: see :func:`_touch_objects`.
     """
     match popularity.kind:
         case "uniform":
-            found = _by_rank(line, random, _evenly, along)
+            found = _choose_by_rank(line, random, _split_evenly, along)
         case "zipf":
-            found = _by_rank(line, random, ranks_of(popularity.exponent), along)
+            found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along)
         case "latest":
-            found = _by_rank(line, random, ranks_of(popularity.exponent), along, newest=True)
+            found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along, newest=True)
         case "hotspot":
-            found = _hotspot(popularity, line, random, along)
+            found = _choose_hotspot(popularity, line, random, along)
         case _:
-            found = _in_turn(line)
+            found = _choose_in_turn(line)
     return found.__next__
 
 
-def chooser_to_delete(
-    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]] = ()
-) -> Choose:
+def make_deletion_chooser(
+    popularity: Popularity,
+    line: SlottedObjects,
+    random: np.random.Generator,
+    along: Sequence[array[int]] = (),
+) -> ChooseSlot:
     """Return what chooses an object to be deleted: the oldest, or any where the order does not matter."""
     if is_aged(popularity):
         return lambda: line.first
-    return chooser(Popularity("uniform"), line, random, along)
+    return make_chooser(Popularity("uniform"), line, random, along)
 
 
-def shares(random: np.random.Generator) -> Iterator[float]:
+def draw_shares(random: np.random.Generator) -> Iterator[float]:
     """Return numbers from 0 to 1, 1 excluded, without end."""
-    return chain.from_iterable(random.random(BLOCK).tolist() for _ in repeat(None))
+    return chain.from_iterable(random.random(SHARES_AT_ONCE).tolist() for _ in repeat(None))
 
 
 # Between two numbers that a generator yields the line may change, and often does.
 
 
-def _in_turn(line: Line) -> Iterator[int]:
+def _choose_in_turn(line: SlottedObjects) -> Iterator[int]:
     while True:
         slot = line.next
         if not line.first <= slot < len(line.numbers):
@@ -129,16 +135,16 @@ def _in_turn(line: Line) -> Iterator[int]:
         yield slot
 
 
-def _hotspot(
-    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]]
+def _choose_hotspot(
+    popularity: Popularity, line: SlottedObjects, random: np.random.Generator, along: Sequence[array[int]]
 ) -> Iterator[int]:
     numbers, objects, requests = line.numbers, popularity.objects, popularity.requests
     known = hot = 0
     while True:
-        parts = random.random(BLOCK)
+        parts = random.random(SHARES_AT_ONCE)
         hots, colds = parts / requests * hot, (parts - requests) / (1 - requests) * (known - hot)
         ranks = np.where(parts < requests, hots, hot + colds).astype(np.int64)
-        _touch(line, line.first + ranks, along)
+        _touch_objects(line, line.first + ranks, along)
         for part in parts.tolist():
             first = line.first
             count = len(numbers) - first
@@ -153,10 +159,10 @@ def _hotspot(
                 yield first + min(hot + cold, count - 1)
 
 
-def _by_rank(
-    line: Line,
+def _choose_by_rank(
+    line: SlottedObjects,
     random: np.random.Generator,
-    draw: Callable[[int, Shares], Ranks],
+    draw: Callable[[int, ShareArray], RankArray],
     along: Sequence[array[int]],
     *,
     newest: bool = False,
@@ -169,8 +175,8 @@ def _by_rank(
     numbers = line.numbers
     while True:
         most = len(line) + len(line) // 8 + 1
-        ranks = draw(most, random.random(min(max(most, _SMALL_BLOCK), BLOCK)))
-        _touch(line, len(numbers) - 1 - ranks if newest else ranks + line.first, along)
+        ranks = draw(most, random.random(min(max(most, _SHARES_OF_FEW_OBJECTS), SHARES_AT_ONCE)))
+        _touch_objects(line, len(numbers) - 1 - ranks if newest else ranks + line.first, along)
         for rank in ranks.tolist():
             first, end = line.first, len(numbers)
             count = end - first
@@ -180,45 +186,45 @@ def _by_rank(
                 break
 
 
-def _touch(line: Line, slots: Ranks, along: Sequence[array[int]]) -> None:
+def _touch_objects(line: SlottedObjects, slots: RankArray, along: Sequence[array[int]]) -> None:
     """Read what will be asked for soon, all at once.
 
     Of millions of objects it is in no cache of the processor, and each read by itself waits for the memory.
     """
-    if len(line.numbers) < _MANY:
+    if len(line.numbers) < _MANY_OBJECTS:
         return
     found = np.frombuffer(line.numbers, np.uint32)[slots.clip(line.first, len(line.numbers) - 1)]
     for each in along:
         np.frombuffer(each, f"u{each.itemsize}")[found].sum()
 
 
-def _evenly(count: int, parts: Shares) -> Ranks:
+def _split_evenly(count: int, parts: ShareArray) -> RankArray:
     return (parts * count).astype(np.int64)
 
 
-def ranks_of(exponent: float) -> Callable[[int, Shares], Ranks]:
+def make_rank_function(exponent: float) -> Callable[[int, ShareArray], RankArray]:
     """Return a function of a count and of numbers from 0 to 1 that returns ranks from 0 to below the count.
 
     They are by Zipf's law, of any exponent above 0.
     """
-    sums = (np.arange(1, _EXACT + 1, dtype=np.float64) ** -exponent).cumsum()
+    sums = (np.arange(1, _EXACT_RANKS + 1, dtype=np.float64) ** -exponent).cumsum()
     power = 1 - exponent
 
     def integral(rank: float) -> float:
         return math.expm1(power * math.log(rank)) / power if power else math.log(rank)
 
-    start = integral(_EXACT + 0.5)
+    start = integral(_EXACT_RANKS + 0.5)
 
-    def ranks(count: int, parts: Shares) -> Ranks:
-        exact = min(count, _EXACT)
-        total = sums[exact - 1] + (integral(count + 0.5) - start if count > _EXACT else 0.0)
+    def ranks(count: int, parts: ShareArray) -> RankArray:
+        exact = min(count, _EXACT_RANKS)
+        total = sums[exact - 1] + (integral(count + 0.5) - start if count > _EXACT_RANKS else 0.0)
         weights = parts * total
-        found: Ranks = np.minimum(sums[:exact].searchsorted(weights, side="right"), exact - 1)
-        if count > _EXACT:
+        found: RankArray = np.minimum(sums[:exact].searchsorted(weights, side="right"), exact - 1)
+        if count > _EXACT_RANKS:
             beyond = np.flatnonzero(weights >= sums[-1])
             places = weights[beyond] - sums[-1] + start
             far = np.exp(np.log1p(places * power) / power) if power else np.exp(places)
-            found[beyond] = np.clip((far - 0.5).astype(np.int64), _EXACT, count - 1)
+            found[beyond] = np.clip((far - 0.5).astype(np.int64), _EXACT_RANKS, count - 1)
         return found
 
     return ranks

@@ -10,7 +10,14 @@ from array import array
 from collections.abc import Collection
 from itertools import islice
 
-from ssbench.scenario.choice import Choose, Line, chooser, chooser_to_delete, is_aged, shares
+from ssbench.scenario.choice import (
+    ChooseSlot,
+    SlottedObjects,
+    draw_shares,
+    is_aged,
+    make_chooser,
+    make_deletion_chooser,
+)
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operation import Effect
@@ -20,10 +27,10 @@ from ssbench.scenario.population import Population
 _ADDS, _READS, _REMOVES, _NONE = Effect.ADDS, Effect.READS, Effect.REMOVES, Effect.NONE
 
 #: How many objects are drawn before the next one that is free is taken.
-_TRIES = 16
+_MAX_TRIES = 16
 
 
-def population_of(scenario: Scenario, workload: Workload) -> Population:
+def make_population(scenario: Scenario, workload: Workload) -> Population:
     """Return the objects of a run."""
     if scenario.popularity in {None, Popularity()} and scenario.reuse is None:
         return Population(scenario, workload)
@@ -44,9 +51,9 @@ class ChosenPopulation(Population):
         self._append = self._come_back
         popularity = scenario.popularity or Popularity()
         *generators, of_reuse = workload.generators()
-        self._share = shares(of_reuse).__next__
+        self._share = draw_shares(of_reuse).__next__
         classes = scenario.size_classes
-        self._lines = [Line(aged=is_aged(popularity)) for _ in classes]
+        self._lines = [SlottedObjects(aged=is_aged(popularity)) for _ in classes]
         #: What is in their slots.
         self._numbers = [line.numbers for line in self._lines]
         lines = [
@@ -55,8 +62,8 @@ class ChosenPopulation(Population):
                 self._lines, generators, self._containers, self._sizes, strict=True
             )
         ]
-        self._choose = [chooser(popularity, *each) for each in lines]
-        self._choose_to_delete = [chooser_to_delete(popularity, *each) for each in lines]
+        self._choose = [make_chooser(popularity, *each) for each in lines]
+        self._choose_to_delete = [make_deletion_chooser(popularity, *each) for each in lines]
         #: Objects that are being written, or are reserved for that; they are in their lines.
         self._busy: list[set[int]] = [set() for _ in classes]
         #: Objects whose delete was drawn and has not succeeded.
@@ -187,18 +194,18 @@ class ChosenPopulation(Population):
         self.reused += 1
         return number
 
-    def _pick(self, index: int, now: float, choose: Choose, avoided: Collection[int], slot: int) -> int:
+    def _pick(self, index: int, now: float, choose: ChooseSlot, avoided: Collection[int], slot: int) -> int:
         """Return the slot of an object that is not being written, and not ``avoided`` if possible.
 
         -1: there is none. ``slot`` is the first choice, below 0 where none was made.
         """
         line, busy, expiry = self._lines[index], self._busy[index], self._expiry
-        tries = _TRIES
+        tries = _MAX_TRIES
         while len(line.numbers) - line.first > len(busy):
             slot = choose() if slot < 0 else slot
             number = line.numbers[slot]
             if number in busy or number in avoided:
-                self.redrawn += tries == _TRIES
+                self.redrawn += tries == _MAX_TRIES
                 tries -= 1
                 if tries > 0:
                     slot = -1
@@ -214,7 +221,7 @@ class ChosenPopulation(Population):
         return -1
 
     @staticmethod
-    def _next_free(line: Line, slot: int, busy: set[int], avoided: Collection[int]) -> int:
+    def _next_free(line: SlottedObjects, slot: int, busy: set[int], avoided: Collection[int]) -> int:
         """Return the next slot, from one on, whose object is not being written, nor avoided if possible."""
         free = -1
         for each in range(line.first, len(line.numbers)):

@@ -26,18 +26,18 @@ from ssbench.document.units import Unit
 from ssbench.scenario.operation_table import OPERATIONS
 
 _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
-_PARTS = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?\Z", re.ASCII)
-_CHANGE = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
+_CONDITION_PATTERN = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
+_NUMBER_PATTERN = re.compile(r"\d{1,18}(?:\.\d{1,9})?\Z", re.ASCII)
+_CHANGE_PATTERN = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
 
 #: Names of all operations together.
-_TOTAL = ("total", "all")
-_MOST_CHARACTERS = 200
+_TOTAL_NAMES = ("total", "all")
+_MAX_CHARACTERS = 200
 
 #: What is between two conditions where several are allowed.
-_AND = re.compile(r"\s+and\s+")
+_AND_PATTERN = re.compile(r"\s+and\s+")
 
-EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
+CONDITION_EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Condition:
     """A condition on a figure; ``group`` is the name of a group of users, None for all of them.
 
     ``operation`` is the name of one, None for all; ``size_class`` None for all of the operation. ``limit``
-    is in ``unit``. ``text`` is the condition in a plain form, which :func:`parse` reads again.
+    is in ``unit``. ``text`` is the condition in a plain form, which :func:`parse_condition` reads again.
     """
 
     operation: str | None
@@ -74,7 +74,7 @@ class Condition:
     @property
     def row(self) -> Figure:
         """The figure itself; raises KeyError where this version of ssbench has none of that name."""
-        found = figures.find(self.figure)
+        found = figures.find_figure(self.figure)
         if found is None:
             raise KeyError(self.figure)
         return found
@@ -97,41 +97,41 @@ class Condition:
         """Return a measured value with its unit: 3 digits, or as many as distinguish it from the limit."""
         if not math.isfinite(value):
             return self.spell(value)
-        short = (_significant(value, digits) for digits in range(3, 9))
+        short = (_round_significant(value, digits) for digits in range(3, 9))
         enough = (each for each in short if self.relative or self.holds(each) == self.holds(value))
         return self.spell(next(enough, value))
 
 
-def parse(text: str, *, relative: bool = False, grouped: bool = False) -> Condition:
+def parse_condition(text: str, *, relative: bool = False, grouped: bool = False) -> Condition:
     """Return a condition; raises ValueError, whose text says in one line what is wrong.
 
     With ``relative`` a limit may be a change. With ``grouped`` it may name a group of users, whatever its
-    name: :func:`unknown_subject` says whether the run has it.
+    name: :func:`find_unknown_subject` says whether the run has it.
     """
-    parts = _PARTS.match(text.strip()) if len(text) <= _MOST_CHARACTERS else None
+    parts = _CONDITION_PATTERN.match(text.strip()) if len(text) <= _MAX_CHARACTERS else None
     if parts is None or not parts["subject"]:
-        raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
-    if _AND.search(text):
+        raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is not a condition, {CONDITION_EXAMPLES}")
+    if _AND_PATTERN.search(text):
         raise ValueError(f"{text!r}: one condition is expected; give each by itself")
     name = parts["subject"].strip()
-    group = _group(name) if grouped else None
-    operation, size_class, row = subject(name.removeprefix(f"{group}."), text)
+    group = _group_of(name) if grouped else None
+    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), text)
     written = parts["limit"].strip()
-    limit, unit = _limit(written, row, text, relative=relative)
+    limit, unit = _parse_limit(written, row, text, relative=relative)
     name = ".".join(each for each in (group, operation, size_class, row.key) if each)
     plain = f"{name} {parts['relation']} {written}"
     return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain, group)
 
 
-def subject(name: str, text: str | None = None) -> tuple[str | None, str | None, Figure]:
+def parse_subject(name: str, text: str | None = None) -> tuple[str | None, str | None, Figure]:
     """Return the operation, the size class and the figure that a name such as ``read.tiny.p99`` is of.
 
     Raises ValueError, whose message begins with ``text``, the condition that the name stands in.
     """
     text = text or name
-    names, percentile, rank = _split(name)
+    names, percentile, rank = _split_subject(name)
     operation, size_class = _subject(names, text)
-    row = _row(percentile + rank, text)
+    row = _find_row(percentile + rank, text)
     if size_class is not None and row.scope is not Scope.SIZE_CLASS:
         raise ValueError(f"{text!r}: {row.key} are not counted by size class")
     if operation is not None and row.scope is Scope.RUN:
@@ -139,7 +139,7 @@ def subject(name: str, text: str | None = None) -> tuple[str | None, str | None,
     return operation, size_class, row
 
 
-def unknown_subject(
+def find_unknown_subject(
     condition: Condition, size_classes: Iterable[str], groups: Iterable[str] = ()
 ) -> str | None:
     """Return what is wrong where a condition is about a size class or a group that does not exist."""
@@ -147,7 +147,7 @@ def unknown_subject(
     if condition.group is not None and condition.group not in known:
         if not known:
             return _no_operation(condition.group, condition.text)
-        names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_names()))}"
+        names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_operation_names()))}"
         return f"{condition.text!r}: {condition.group!r} is neither an operation nor a group {names}"
     known = list(size_classes)
     if condition.size_class is None or condition.size_class in known:
@@ -158,12 +158,14 @@ def unknown_subject(
     )
 
 
-def parse_all(text: str, *, relative: bool = False, grouped: bool = False) -> tuple[Condition, ...]:
-    """Return conditions with ``and`` between them, each as :func:`parse` does; raises ValueError."""
-    return tuple(parse(part, relative=relative, grouped=grouped) for part in _AND.split(text.strip()))
+def parse_conditions(text: str, *, relative: bool = False, grouped: bool = False) -> tuple[Condition, ...]:
+    """Return conditions with ``and`` between them, each as :func:`parse_condition` does; raises ValueError."""
+    return tuple(
+        parse_condition(part, relative=relative, grouped=grouped) for part in _AND_PATTERN.split(text.strip())
+    )
 
 
-def _split(subject: str) -> tuple[list[str], str, str]:
+def _split_subject(subject: str) -> tuple[list[str], str, str]:
     """Return what precedes the figure, and the figure in two parts: a percentile may have a dot."""
     found = re.search(r"(?:^|\.)((?:first_|response_|service_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
     if found:
@@ -172,49 +174,49 @@ def _split(subject: str) -> tuple[list[str], str, str]:
     return [name for name in (before,) if name], figure.lower(), ""
 
 
-def _names() -> tuple[str, ...]:
+def _operation_names() -> tuple[str, ...]:
     """Return what may be the operation of a condition."""
     return (*(each.name for each in OPERATIONS.drawn), "total")
 
 
 def _no_operation(name: str, text: str) -> str:
-    return f"{text!r}: {name!r} is not an operation ({', '.join(_names())}){did_you_mean(name, _names())}"
+    return f"{text!r}: {name!r} is not an operation ({', '.join(_operation_names())}){did_you_mean(name, _operation_names())}"
 
 
-def _group(name: str) -> str | None:
+def _group_of(name: str) -> str | None:
     """Return the group that the name of a figure begins with; what is no operation is a group."""
-    names, _, _ = _split(name)
+    names, _, _ = _split_subject(name)
     first = names[0].partition(".")[0] if names else ""
-    return None if not first or first.lower() in (*_names(), *_TOTAL) else first
+    return None if not first or first.lower() in (*_operation_names(), *_TOTAL_NAMES) else first
 
 
 def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
     if not names:
         return None, None
     operation, _, size_class = names[0].partition(".")
-    if operation.lower() in _TOTAL:
+    if operation.lower() in _TOTAL_NAMES:
         if size_class:
             raise ValueError(f"{text!r}: size classes are of one operation, as in read.{size_class}.p99")
         return None, None
-    if operation.lower() not in _names():
+    if operation.lower() not in _operation_names():
         raise ValueError(_no_operation(operation, text))
     return operation.lower(), size_class or None
 
 
-def _row(key: str, text: str) -> Figure:
-    found = figures.find(key)
+def _find_row(key: str, text: str) -> Figure:
+    found = figures.find_figure(key)
     if found is None:
         raise ValueError(
             f"{text!r}: {key!r} is not a figure ({', '.join(figures.FIGURES)}; before a latency, first_: to"
             f" the first byte, response_: since it was due, service_: since it was sent)"
-            f"{did_you_mean(key, figures.LIKELY)}"
+            f"{did_you_mean(key, figures.LIKELY_KEYS)}"
         )
     return found
 
 
-def _limit(limit: str, row: Figure, text: str, *, relative: bool) -> tuple[float, Unit]:
+def _parse_limit(limit: str, row: Figure, text: str, *, relative: bool) -> tuple[float, Unit]:
     figure, usual = row.key, row.unit
-    if change := _CHANGE.match(limit):
+    if change := _CHANGE_PATTERN.match(limit):
         if not relative:
             raise ValueError(f"{text!r}: a change such as {limit!r} needs two runs: see compare")
         return float(change[1] + change[2]) / 100, Unit.CHANGE
@@ -222,24 +224,24 @@ def _limit(limit: str, row: Figure, text: str, *, relative: bool) -> tuple[float
         if not limit[-1:].isalpha():
             raise ValueError(f"{text!r}: the limit of {figure} needs a unit, such as 200ms or 2s")
         try:
-            seconds = quantities.seconds(limit)
+            seconds = quantities.parse_seconds(limit)
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}") from None
         if seconds < 0:
             raise ValueError(f"{text!r}: a latency is never below 0")
         return seconds, usual
-    if limit.endswith("%") and row.whole is not None and _NUMBER.match(limit[:-1].strip()):
+    if limit.endswith("%") and row.whole is not None and _NUMBER_PATTERN.match(limit[:-1].strip()):
         share = float(limit[:-1]) / 100
         if share > 1 and figure == "errors":
             raise ValueError(f"{text!r}: there are never more than 100% errors")
         return share, Unit.SHARE
     number = limit.removesuffix(usual.value).strip()
-    if not _NUMBER.match(number):
+    if not _NUMBER_PATTERN.match(number):
         suffixes = " or a share such as 0.1%" if row.whole is not None else ""
         raise ValueError(f"{text!r}: the limit of {figure} is a number such as 500{usual.value}{suffixes}")
     return float(number), usual
 
 
-def _significant(value: float, digits: int) -> float:
+def _round_significant(value: float, digits: int) -> float:
     """Return a value rounded to this many digits; all digits before the point are kept."""
     return float(f"{value:.{digits}g}") if abs(value) < 10 ** (digits - 1) else float(round(value))

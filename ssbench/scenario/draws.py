@@ -2,10 +2,10 @@
 
 For each operation, four things are drawn: a size class by its share, which as a rule is that of its initial
 files, the operation by the weights of that class, a size by the distribution of the class, and a container.
-All of it is drawn with numpy, always :data:`BLOCK` operations at a time, so that the stream does not depend
+All of it is drawn with numpy, always :data:`OPERATIONS_AT_ONCE` operations at a time, so that the stream does not depend
 on how many the caller takes. An operation without a weight does not change it.
 
-A size follows from a share, a whole number from 0 to :data:`LARGEST_SHARE`, each as likely as any other,
+A size follows from a share, a whole number from 0 to :data:`MAX_SHARE`, each as likely as any other,
 by the inverse of its distribution function. So a size needs one draw whatever its distribution is.
 """
 
@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import owner_of
+from ssbench.scenario.owner import make_owner
 from ssbench.scenario.sizes import Histogram, Lognormal, Shape
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
-BLOCK = 4096
+OPERATIONS_AT_ONCE = 4096
 
 #: (operation code, size-class index, container number, bytes to send)
 Draw = tuple[int, int, int, int]
@@ -34,13 +34,13 @@ Draw = tuple[int, int, int, int]
 #: out after later ones. A copy has the number of the object that is copied in their place.
 Target = tuple[int, int, int, int, int]
 
-Shares = npt.NDArray[np.int64]
-Sizes = npt.NDArray[np.int64]
+DrawnShares = npt.NDArray[np.int64]
+DrawnSizes = npt.NDArray[np.int64]
 
 #: As fine as a float is below 1.
-LARGEST_SHARE = 2**53 - 1
+MAX_SHARE = 2**53 - 1
 
-_NORMAL = NormalDist()
+_NORMAL_DISTRIBUTION = NormalDist()
 
 
 class Workload:
@@ -60,9 +60,11 @@ class Workload:
         classes = scenario.size_classes
         #: What turns the shares that are drawn for a class into sizes, where these are not uniform.
         self._shapes = {
-            index: sizes_of(each.shape) for index, each in enumerate(classes) if each.shape is not None
+            index: make_size_function(each.shape)
+            for index, each in enumerate(classes)
+            if each.shape is not None
         }
-        ends = [_ends(each) for each in classes]
+        ends = [_find_ends(each) for each in classes]
         self._low = np.array([low for low, _ in ends], np.int64)
         self._high = np.array([high for _, high in ends], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
@@ -92,14 +94,14 @@ class Workload:
     def _blocks(self) -> Iterator[Iterator[Draw]]:
         random = np.random.Generator(np.random.PCG64(self._run_seed))
         while True:
-            pairs = self._thresholds.searchsorted(random.random(BLOCK), side="right")
+            pairs = self._thresholds.searchsorted(random.random(OPERATIONS_AT_ONCE), side="right")
             classes, rows = np.divmod(pairs, len(self._codes))
             sizes = random.integers(self._low[classes], self._high[classes], endpoint=True)
             sizes *= self._sends_body[rows]
             for index, in_sizes in self._shapes.items():
                 places = np.flatnonzero((classes == index) & self._sends_body[rows])
                 sizes[places] = in_sizes(sizes[places])
-            containers = random.integers(self.scenario.container_numbers, size=BLOCK)
+            containers = random.integers(self.scenario.container_numbers, size=OPERATIONS_AT_ONCE)
             codes = self._codes[rows]
             yield zip(codes.tolist(), classes.tolist(), containers.tolist(), sizes.tolist(), strict=True)
 
@@ -121,12 +123,12 @@ class Workload:
         random = np.random.Generator(np.random.PCG64(self._initial_seed))
         for index, each in enumerate(self.scenario.size_classes):
             if self._prepared:
-                own = int(owner_of(self.scenario, each).partition(" ")[0], 16)
+                own = int(make_owner(self.scenario, each).partition(" ")[0], 16)
                 random = np.random.Generator(np.random.PCG64(own))
             containers = self.initial_containers(index)
-            for start in range(0, each.initial_files, BLOCK):
-                block = containers[start : start + BLOCK].tolist()
-                sizes = random.integers(*_ends(each), BLOCK, endpoint=True)
+            for start in range(0, each.initial_files, OPERATIONS_AT_ONCE):
+                block = containers[start : start + OPERATIONS_AT_ONCE].tolist()
+                sizes = random.integers(*_find_ends(each), OPERATIONS_AT_ONCE, endpoint=True)
                 if each.shape is not None:
                     sizes = self._shapes[index](sizes)
                 of_block = zip(block, sizes.tolist(), strict=False)
@@ -134,33 +136,35 @@ class Workload:
                     yield index, container, number, size
 
 
-def _ends(size_class: SizeClass) -> tuple[int, int]:
+def _find_ends(size_class: SizeClass) -> tuple[int, int]:
     """Return the ends of what is drawn for the size of a class: sizes, or shares of a distribution."""
-    return (size_class.size_min, size_class.size_max) if size_class.shape is None else (0, LARGEST_SHARE)
+    return (size_class.size_min, size_class.size_max) if size_class.shape is None else (0, MAX_SHARE)
 
 
-def sizes_of(shape: Shape) -> Callable[[Shares], Sizes]:
+def make_size_function(shape: Shape) -> Callable[[DrawnShares], DrawnSizes]:
     """Return a function that turns shares into sizes in bytes."""
-    return _lognormal(shape) if isinstance(shape, Lognormal) else _histogram(shape)
+    return _make_lognormal(shape) if isinstance(shape, Lognormal) else _make_histogram(shape)
 
 
-def _lognormal(shape: Lognormal) -> Callable[[Shares], Sizes]:
+def _make_lognormal(shape: Lognormal) -> Callable[[DrawnShares], DrawnSizes]:
     low, high = shape.part
     # 0 and 1 themselves are infinitely far away.
     low, high = max(low, 2.0**-60), min(high, 1 - 2.0**-53)
 
-    def sizes(shares: Shares) -> Sizes:
+    def sizes(shares: DrawnShares) -> DrawnSizes:
         parts = low + (shares + 0.5) * 2.0**-53 * (high - low)
-        deviations = np.fromiter(map(_NORMAL.inv_cdf, parts.tolist()), np.float64, len(parts))
+        deviations = np.fromiter(map(_NORMAL_DISTRIBUTION.inv_cdf, parts.tolist()), np.float64, len(parts))
         found = shape.median * np.exp(shape.sigma * deviations)
         # Below 2**63 as a float, too.
-        sizes_: Sizes = np.rint(np.clip(found, shape.smallest, min(shape.largest, 2**62))).astype(np.int64)
+        sizes_: DrawnSizes = np.rint(np.clip(found, shape.smallest, min(shape.largest, 2**62))).astype(
+            np.int64
+        )
         return sizes_
 
     return sizes
 
 
-def _histogram(shape: Histogram) -> Callable[[Shares], Sizes]:
+def _make_histogram(shape: Histogram) -> Callable[[DrawnShares], DrawnSizes]:
     lowest = np.array([low for low, _, _ in shape.ranges], np.int64)
     highest = np.array([high for _, high, _ in shape.ranges], np.int64)
     counts = (highest - lowest).astype(np.float64) + 1
@@ -169,12 +173,12 @@ def _histogram(shape: Histogram) -> Callable[[Shares], Sizes]:
     ends /= ends[-1]
     begins = np.concatenate(([0.0], ends[:-1]))
 
-    def sizes(shares: Shares) -> Sizes:
+    def sizes(shares: DrawnShares) -> DrawnSizes:
         parts = shares * 2.0**-53
         places = ends.searchsorted(parts, side="right")
         # How far into its range a share is, which is as even as the share itself.
         within = (parts - begins[places]) / (ends[places] - begins[places])
-        found: Sizes = np.minimum(
+        found: DrawnSizes = np.minimum(
             lowest[places] + (within * counts[places]).astype(np.int64), highest[places]
         )
         return found

@@ -13,19 +13,19 @@ from dataclasses import replace
 from ssbench.base.errors import UsageError
 from ssbench.scenario.draws import Target
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation import Effect, Operation
+from ssbench.scenario.operation import Effect, OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.scenario.population import Population
 from ssbench.scenario.rule import MAX_NUMBER
 
 #: Methods of requests that change nothing.
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def writes(operation: Operation) -> bool:
+def may_write(operation: OperationKind) -> bool:
     """Whether an operation may change what is in the store."""
     return (
-        operation.method not in _SAFE
+        operation.method not in _SAFE_METHODS
         or operation.effect not in {Effect.READS, Effect.NONE}
         or operation.requests > 1
         or operation.signed  # its key is written to the account
@@ -39,17 +39,17 @@ def refuse_writes(scenario: Scenario) -> None:
     found = [
         name
         for name in sorted(used)
-        if writes(OPERATIONS.of(settings[name]) if name in settings else OPERATIONS.named(name))
+        if may_write(OPERATIONS.of(settings[name]) if name in settings else OPERATIONS.named(name))
     ]
     if found:
-        allowed = ", ".join(row.name for row in OPERATIONS.drawn if not row.defined and not writes(row))
+        allowed = ", ".join(row.name for row in OPERATIONS.drawn if not row.defined and not may_write(row))
         raise UsageError(
             f"--existing reads only, and operations of the scenario write: {', '.join(found)}"
             f" (what it may have: {allowed}, and operations of your own that GET or HEAD)"
         )
 
 
-class _OfClass:
+class _ClassObjects:
     """The objects of a size class, in the order in which they were found; they are numbered from 1."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _OfClass:
         return self._names[self._ends[number - 1] : self._ends[number]].decode()
 
 
-class Existing:
+class ExistingObjects:
     """The objects for a scenario, each in the first of its size classes whose range has its size.
 
     A scenario with one class has all objects in that. ``skipped`` counts those that fit none. A size may
@@ -95,9 +95,9 @@ class Existing:
         ]
         #: The places of the classes that are in use.
         self._used = [place for place, is_used in enumerate(used) if is_used]
-        self._classes = [_OfClass() for _ in scenario.size_classes]
+        self._classes = [_ClassObjects() for _ in scenario.size_classes]
         #: Of an object without a byte there is no part.
-        self._least = [_least(scenario, place) for place in range(len(scenario.size_classes))]
+        self._least = [_min_size(scenario, place) for place in range(len(scenario.size_classes))]
 
     @property
     def only_class(self) -> bool:
@@ -191,6 +191,6 @@ class Existing:
             yield f"{self.containers[container]}/{name}"
 
 
-def _least(scenario: Scenario, place: int) -> int:
+def _min_size(scenario: Scenario, place: int) -> int:
     weights = [part.size_classes[place].weights for part in scenario.parts]
     return int(any(row.reads_part and each.get(row.name) for each in weights for row in OPERATIONS.drawn))

@@ -16,22 +16,22 @@ from dataclasses import dataclass
 import msgspec
 
 from ssbench.base.measures import Count, Seconds, Share
-from ssbench.base.record import Record
+from ssbench.base.record import JsonRecord
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.names import container_name
-from ssbench.scenario.operation import Effect, Settings
+from ssbench.scenario.operation import Effect, OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
-SECONDS_A_REQUEST = 0.02
-BYTES_A_SECOND = 100e6
+SECONDS_PER_REQUEST = 0.02
+BYTES_PER_SECOND = 100e6
 
 #: A walk gets as low as this many standard deviations below its mean with a chance of 5 %; less is not worth
 #: a warning.
-_DEVIATIONS = 1.96
+_MAX_DEVIATIONS = 1.96
 
 
-class Forecast(Record, frozen=True, kw_only=True):
+class Forecast(JsonRecord, frozen=True, kw_only=True):
     """What a scenario would do.
 
     ``uploads`` objects with ``upload_bytes`` in all are uploaded first, where they are not there yet.
@@ -54,13 +54,13 @@ class Forecast(Record, frozen=True, kw_only=True):
     groups: dict[str, Forecast] = msgspec.field(default_factory=dict)
 
 
-def forecast(scenario: Scenario) -> Forecast:
+def forecast_scenario(scenario: Scenario) -> Forecast:
     """Return what a scenario would do."""
     if scenario.groups:
-        return _of_groups(scenario)
+        return _forecast_groups(scenario)
     initial = sum(each.initial_files for each in scenario.size_classes)
     uploaded = sum(each.initial_files * each.mean_size for each in scenario.size_classes)
-    sent, received = _moved(scenario)
+    sent, received = _mean_bytes(scenario)
     first, last = (
         container_name(scenario.container_base, number, scenario.policy)
         for number in (0, scenario.container_count - 1)
@@ -70,18 +70,18 @@ def forecast(scenario: Scenario) -> Forecast:
         last_container=last,
         uploads=initial,
         upload_bytes=uploaded,
-        mix=_shares(scenario),
+        mix=_operation_mix(scenario),
         sent_bytes=sent,
         received_bytes=received,
-        upload_seconds=_guess(initial, uploaded, scenario.user_count),
+        upload_seconds=_guess_seconds(initial, uploaded, scenario.user_count),
         operation_seconds=_operation_seconds(scenario, sent + received),
-        runs_out=tuple(running_out(scenario)),
+        runs_out=tuple(find_running_out(scenario)),
     )
 
 
-def _of_groups(scenario: Scenario) -> Forecast:
+def _forecast_groups(scenario: Scenario) -> Forecast:
     names = [group.name for group in scenario.groups]
-    found = dict(zip(names, map(forecast, scenario.parts), strict=True))
+    found = dict(zip(names, map(forecast_scenario, scenario.parts), strict=True))
     first = found[names[0]]
     return Forecast(
         first_container=first.first_container,
@@ -102,11 +102,11 @@ def _operation_seconds(scenario: Scenario, moved: float) -> float:
     count = scenario.operation_count
     if not count:
         return scenario.run_seconds or 0.0
-    seconds = max(_guess(count, count * moved, scenario.user_count), count / (scenario.rate or count))
+    seconds = max(_guess_seconds(count, count * moved, scenario.user_count), count / (scenario.rate or count))
     return seconds + count / scenario.user_count * scenario.think_time
 
 
-def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
+def _operation_shares(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
     """Yield an operation, its share in all operations and its mean size, for each size class."""
     everything = sum(each.share for each in scenario.size_classes)
     for each in scenario.size_classes:
@@ -115,27 +115,27 @@ def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
             yield name, each.share / everything * weight / total, each.mean_size
 
 
-def _shares(scenario: Scenario) -> dict[str, float]:
+def _operation_mix(scenario: Scenario) -> dict[str, float]:
     shares: dict[str, float] = defaultdict(float)
-    for name, share, _ in _kinds(scenario):
+    for name, share, _ in _operation_shares(scenario):
         if share:
             shares[name] += share
     return {operation.name: shares[operation.name] for operation in OPERATIONS if operation.name in shares}
 
 
-def _moved(scenario: Scenario) -> tuple[float, float]:
+def _mean_bytes(scenario: Scenario) -> tuple[float, float]:
     """Return the mean bytes that an operation sends and receives."""
     sent = received = 0.0
     settings = {each.name: each for each in scenario.operations}
-    for name, share, size in _kinds(scenario):
+    for name, share, size in _operation_shares(scenario):
         operation = OPERATIONS.named(name)
         sent += share * size if operation.sends_body else 0
-        received += share * operation.mean_received(size, settings.get(name, Settings(name)))
+        received += share * operation.mean_received(size, settings.get(name, OperationSettings(name)))
     return sent, received
 
 
-def _guess(requests: int, size: float, users: int) -> float:
-    return max(requests * SECONDS_A_REQUEST / min(users, requests or 1), size / BYTES_A_SECOND)
+def _guess_seconds(requests: int, size: float, users: int) -> float:
+    return max(requests * SECONDS_PER_REQUEST / min(users, requests or 1), size / BYTES_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,24 +152,24 @@ class RunsOut:
     deleted: float
 
 
-def running_out(scenario: Scenario) -> Iterator[RunsOut]:
+def find_running_out(scenario: Scenario) -> Iterator[RunsOut]:
     """Yield the size classes whose objects run out before the run ends, as far as that is known."""
     everything = sum(each.share for each in scenario.size_classes)
     for each in scenario.size_classes:
         share = each.share / everything
-        if share and each.initial_files and (found := _of_class(each, share, scenario)):
+        if share and each.initial_files and (found := _find_run_out(each, share, scenario)):
             yield found
 
 
-def _of_class(each: SizeClass, share: float, scenario: Scenario) -> RunsOut | None:
+def _find_run_out(each: SizeClass, share: float, scenario: Scenario) -> RunsOut | None:
     total = sum(each.weights.values())
-    created = _with(each, Effect.ADDS) / total
-    deleted = _with(each, Effect.REMOVES) / total
+    created = _sum_weights(each, Effect.ADDS) / total
+    deleted = _sum_weights(each, Effect.REMOVES) / total
     if not deleted:
         return None
     # What is being created cannot be used yet.
     objects = max(each.initial_files - scenario.user_count * share * created, 0.0)
-    drift, reach = deleted - created, _DEVIATIONS * math.sqrt(deleted + created)
+    drift, reach = deleted - created, _MAX_DEVIATIONS * math.sqrt(deleted + created)
     most = math.inf if scenario.operation_count is None else share * scenario.operation_count
     if drift > 1e-9:
         certain, operations = True, objects / drift
@@ -186,5 +186,5 @@ def _of_class(each: SizeClass, share: float, scenario: Scenario) -> RunsOut | No
     return RunsOut(each.name, certain, round(operations / share), created, deleted)
 
 
-def _with(each: SizeClass, effect: Effect) -> float:
+def _sum_weights(each: SizeClass, effect: Effect) -> float:
     return sum(weight for name, weight in each.weights.items() if OPERATIONS.named(name).effect is effect)

@@ -9,18 +9,18 @@ from typing import Any, Protocol
 from ssbench.base.suggestions import did_you_mean
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import places
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup, Weights
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.rule import Rule, brief
-from ssbench.scenario.rules import GROUP_RULES, INITIAL, SHARE
-from ssbench.scenario.text import KeyPath, spell
+from ssbench.scenario.rule import Rule, shorten_value
+from ssbench.scenario.rules import GROUP_RULES, INITIAL_FILES_RULE, SHARE_RULE
+from ssbench.scenario.text import KeyPath, spell_path
 
 #: Keys of a group that have a structure of their own.
-_STRUCTURES = ("sizes", "initial_files", "stages")
+_STRUCTURED_KEYS = ("sizes", "initial_files", "stages")
 
-#: Keys of a group whose values a :class:`Group` takes as they are.
-_SAME = (
+#: Keys of a group whose values a :class:`UserGroup` takes as they are.
+_COPIED_KEYS = (
     "rate",
     "arrivals",
     "think_time",
@@ -32,7 +32,7 @@ _SAME = (
 )
 
 #: Operations of which a group may have settings of its own, under the name of each; the key that it sets.
-_OPERATIONS = {row.name: row.group_key for row in OPERATIONS if row.group_key}
+_OPERATION_KEYS = {row.name: row.group_key for row in OPERATIONS if row.group_key}
 
 
 @dataclass(slots=True)
@@ -58,15 +58,15 @@ class GroupEntry:
     @property
     def has_profile(self) -> bool:
         """Whether the file gives it a profile, a valid one or not."""
-        keys = ("profile", "crud_profile", *_OPERATIONS)
+        keys = ("profile", "crud_profile", *_OPERATION_KEYS)
         return any(self.entry.get(key) is not None for key in keys)
 
     @property
-    def operations(self) -> tuple[Settings, ...]:
+    def operations(self) -> tuple[OperationSettings, ...]:
         """The valid settings of operations that it has of its own."""
         return tuple(
-            Settings(name, values={key: self.values[name]})
-            for name, key in _OPERATIONS.items()
+            OperationSettings(name, values={key: self.values[name]})
+            for name, key in _OPERATION_KEYS.items()
             if name in self.values
         )
 
@@ -85,7 +85,7 @@ class GroupEntry:
         initial: Mapping[str, int],
         default: Any,
         weights: Callable[[Any], Weights],
-    ) -> Group:
+    ) -> UserGroup:
         """Return the group, where all values are valid.
 
         ``used`` are the size classes of the scenario, ``initial`` its initial files and ``default`` its
@@ -101,14 +101,14 @@ class GroupEntry:
             )
             ends = entry["size_min"], entry["size_max"]
             classes.append(SizeClass(name, *ends, files, weights(profile), entry["shape"], weight))
-        return Group(
+        return UserGroup(
             self.name,
             tuple(classes),
-            scenario_load.most_users(self.stages, self.values.get("users")),
+            scenario_load.count_most_users(self.stages, self.values.get("users")),
             stages=self.stages,
             operations=self.operations,
-            **places.count_of(self.values, classes),
-            **{key: self.values[key] for key in _SAME if key in self.values},
+            **places.count_containers(self.values, classes),
+            **{key: self.values[key] for key in _COPIED_KEYS if key in self.values},
         )
 
 
@@ -148,9 +148,9 @@ class GroupReader:
         groups = data.get("groups")
         if groups is None:
             return []
-        if not isinstance(groups, list) or not 0 < len(groups) <= scenario_load.MOST_GROUPS:
-            expected = f"a list of 1 to {scenario_load.MOST_GROUPS} groups of users"
-            self._fault(("groups",), f"groups: expected {expected}, not {brief(groups)}")
+        if not isinstance(groups, list) or not 0 < len(groups) <= scenario_load.MAX_GROUPS:
+            expected = f"a list of 1 to {scenario_load.MAX_GROUPS} groups of users"
+            self._fault(("groups",), f"groups: expected {expected}, not {shorten_value(groups)}")
             return []
         found: list[GroupEntry] = []
         operations = data.get("operations")
@@ -163,20 +163,20 @@ class GroupReader:
         for index, entry in enumerate(groups):
             path: KeyPath = ("groups", index)
             if not isinstance(entry, dict):
-                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
+                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
                 continue
             group = self._group(entry, path)
             if group.name and group.name in [each.name for each in found]:
                 wrong = f"expected a name of its own, {group.name!r} is taken"
-                self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
+                self._fault((*path, "name"), f"{spell_path(path)}.name: {wrong}")
             if group.name and group.name.lower() in defined:
                 wrong = f"expected a name that is not that of an operation, not {group.name!r}"
-                self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
+                self._fault((*path, "name"), f"{spell_path(path)}.name: {wrong}")
             found.append(group)
         return found
 
     def _group(self, entry: dict[str, Any], path: KeyPath) -> GroupEntry:
-        values = self._values(entry, path, GROUP_RULES, _STRUCTURES)
+        values = self._values(entry, path, GROUP_RULES, _STRUCTURED_KEYS)
         stages = self._stages(entry, path)
         with_users = bool(stages) and all(stage["has_users"] for stage in stages)
         self._require(entry, path, ("name",) if with_users else ("name", "users"), GROUP_RULES)
@@ -186,13 +186,15 @@ class GroupReader:
             if "seconds" in each
         )
         profile = self._profile(values, path)
-        own = [name for name in _OPERATIONS if name in values]
+        own = [name for name in _OPERATION_KEYS if name in values]
         if own and profile is None:
             profile = dict.fromkeys(own, 1)
         for name in own:
             if not (isinstance(profile, dict) and profile.get(name)):
                 place = (*path, name)
-                self._fault(place, f"{spell(place)}: expected a weight of {name} in profile, or no profile")
+                self._fault(
+                    place, f"{spell_path(place)}: expected a weight of {name} in profile, or no profile"
+                )
         return GroupEntry(values, entry, path, valid, profile)
 
     def check_sizes(
@@ -207,16 +209,16 @@ class GroupReader:
         """
         names = [entry["name"] for entry in classes if "name" in entry]
         for group in groups:
-            sizes = self._numbers(group, "sizes", SHARE, names)
+            sizes = self._numbers(group, "sizes", SHARE_RULE, names)
             if sizes is not None and not any(sizes.values()):
                 path = (*group.path, "sizes")
-                self._fault(path, f"{spell(path)}: expected a number above 0 for one class or more")
+                self._fault(path, f"{spell_path(path)}: expected a number above 0 for one class or more")
             group.sizes = sizes
-            own = group.initial_files = self._numbers(group, "initial_files", INITIAL, names) or {}
+            own = group.initial_files = self._numbers(group, "initial_files", INITIAL_FILES_RULE, names) or {}
             if own and sizes is None and not any((dict(initial) | own).values()):
                 path = (*group.path, "initial_files")
                 expected = "a number above 0 for one class or more, or sizes, which say what the group uses"
-                self._fault(path, f"{spell(path)}: expected {expected}")
+                self._fault(path, f"{spell_path(path)}: expected {expected}")
             used = ", ".join(name for name in names if group.uses(name))
             for name in [
                 each for each in own if used and each in names and own[each] and not group.uses(each)
@@ -224,7 +226,7 @@ class GroupReader:
                 path = (*group.path, "initial_files", name)
                 self._fault(
                     path,
-                    f"{spell(path)}: expected a size class that the sizes of group {group.name!r} have"
+                    f"{spell_path(path)}: expected a size class that the sizes of group {group.name!r} have"
                     f" ({used}), or 0",
                 )
 
@@ -238,20 +240,21 @@ class GroupReader:
             return None
         if not isinstance(given, dict) or not given:
             self._fault(
-                path, f"{spell(path)}: expected a mapping of size classes to numbers, not {brief(given)}"
+                path,
+                f"{spell_path(path)}: expected a mapping of size classes to numbers, not {shorten_value(given)}",
             )
             return {}
         for name, value in given.items():
-            where = f"{spell((*path, name))}: expected "
+            where = f"{spell_path((*path, name))}: expected "
             if name not in names:
                 known = f"the name of a size class in sizes ({', '.join(names)}), not {name!r}"
                 self._fault((*path, name), f"{where}{known}{did_you_mean(str(name), names)}")
             elif not rule.accepts(value):
-                self._fault((*path, name), f"{where}{rule.expected}, not {brief(value)}")
+                self._fault((*path, name), f"{where}{rule.expected}, not {shorten_value(value)}")
         return {name: value for name, value in given.items() if rule.accepts(value)}
 
 
-def together(groups: Sequence[Group], **values: Any) -> Scenario:
+def combine_groups(groups: Sequence[UserGroup], **values: Any) -> Scenario:
     """Return a scenario of these groups; ``values`` are what it says besides."""
     values.setdefault(
         "run_seconds", max(sum(stage.seconds for stage in group.stages) for group in groups) or None

@@ -8,9 +8,9 @@ from typing import Literal
 
 from ssbench.base.measures import PerhapsSeconds
 from ssbench.scenario.bodies import Body, Metadata
-from ssbench.scenario.connections import Connections
-from ssbench.scenario.names import OWN_ACCOUNTS
-from ssbench.scenario.operation import Header, Operation, Settings
+from ssbench.scenario.connections import ConnectionSettings
+from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE
+from ssbench.scenario.operation import Header, OperationKind, OperationSettings
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 
@@ -18,10 +18,10 @@ from ssbench.scenario.sizes import Shape
 Weights = tuple[float, float, float, float] | dict[str, float]
 
 #: The operations that a list of four weights stands for.
-CRUD = ("create", "read", "update", "delete")
+CRUD_OPERATIONS = ("create", "read", "update", "delete")
 
 #: Those of a list of five.
-CRUD_AND_LIST = (*CRUD, "list")
+CRUD_AND_LIST_OPERATIONS = (*CRUD_OPERATIONS, "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SizeClass:
         """Return the relative weights of operations, by name."""
         if isinstance(self.crud_profile, dict):
             return self.crud_profile
-        return dict(zip(CRUD, self.crud_profile, strict=True))
+        return dict(zip(CRUD_OPERATIONS, self.crud_profile, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,17 @@ class Stage:
         return f"{load}/s" if self.rate else f"{load} user{'' if load == '1' else 's'}"
 
 
-def _listed(weights: dict[str, float]) -> str:
+def _name_weights(weights: dict[str, float]) -> str:
     return ", ".join(f"{name} {weight:g}" for name, weight in sorted(weights.items()) if weight)
 
 
-def _stock(size_class: SizeClass) -> str:
+def _count_initial_files(size_class: SizeClass) -> str:
     """Return how many initial files a size class has, where its share of the operations is another number."""
     return "" if size_class.weight is None else f" of {size_class.initial_files} initial files"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class UserGroup:
     """Users of one kind, beside those of other groups: what they do, where, and how much of it.
 
     ``size_classes`` are those of the scenario, in the same order, with this group's weights and operations;
@@ -110,10 +110,10 @@ class Group:
     container_base: str | None = None
     container_count: int | None = None
     policy: str | None = None
-    operations: tuple[Settings, ...] = ()
+    operations: tuple[OperationSettings, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
-    connections: Connections | None = None
+    connections: ConnectionSettings | None = None
 
     def __str__(self) -> str:
         """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""
@@ -124,7 +124,7 @@ class Group:
             "poisson" if self.arrivals == "poisson" else "",
             f"{self.think_time:g} s think time" if self.think_time else "",
             *(
-                f"{each.name} x {each.share:g}{_stock(each)} ({_listed(each.weights)})"
+                f"{each.name} x {each.share:g}{_count_initial_files(each)} ({_name_weights(each.weights)})"
                 for each in self.size_classes
                 if each.share
             ),
@@ -185,9 +185,9 @@ class Scenario:
     warmup: float = 0.0
     think_time: float = 0.0
     fail_if: tuple[str, ...] = ()
-    operations: tuple[Settings, ...] = ()
+    operations: tuple[OperationSettings, ...] = ()
     container_put_headers: tuple[Header, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[UserGroup, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
     delete_after_most: int | None = None
@@ -195,18 +195,18 @@ class Scenario:
     body: Body | None = None
     object_names: str | None = None
     accounts: int = 1
-    account_base: str = OWN_ACCOUNTS
+    account_base: str = DEFAULT_ACCOUNT_BASE
     metadata: Metadata | None = None
-    connections: Connections | None = None
+    connections: ConnectionSettings | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:
         """What each group does, as a scenario without groups; of a scenario without groups, itself."""
         return tuple(map(self._part, self.groups)) or (self,)
 
-    def steps_of(self, operation: Operation) -> tuple[str, ...]:
+    def steps_of(self, operation: OperationKind) -> tuple[str, ...]:
         """Return the names of the steps of an operation; none where they differ between groups."""
-        own = Settings(operation.name)
+        own = OperationSettings(operation.name)
         found = {
             operation.steps_of(next((each for each in part.operations if each.name == operation.name), own))
             for part in self.parts
@@ -240,7 +240,7 @@ class Scenario:
             most[key] = max(most.get(key, 0), part.container_count)
         return sum(most.values())
 
-    def _part(self, group: Group) -> Scenario:
+    def _part(self, group: UserGroup) -> Scenario:
         return replace(
             self,
             name=f"{self.name} ({group.name})",
@@ -262,7 +262,7 @@ class Scenario:
             groups=(),
         )
 
-    def _operations_of(self, group: Group) -> tuple[Settings, ...]:
+    def _operations_of(self, group: UserGroup) -> tuple[OperationSettings, ...]:
         """Return the settings of operations that hold for a group."""
         replaced = {each.name for each in group.operations}
         return (*(each for each in self.operations if each.name not in replaced), *group.operations)

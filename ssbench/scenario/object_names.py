@@ -13,33 +13,33 @@ from functools import cache
 from hashlib import md5
 from typing import NamedTuple
 
-from ssbench.scenario.names import LONGEST_NAME, MARK_PREFIX, object_name, object_numbered
-from ssbench.scenario.rule import MAX_NUMBER, Rule, brief
+from ssbench.scenario.names import MARK_PREFIX, MAX_OBJECT_NAME_BYTES, object_name, parse_object_name
+from ssbench.scenario.rule import MAX_NUMBER, Rule, shorten_value
 
 #: The template by which names are made where there is none.
-USUAL = "{class}_{number:06d}"
+DEFAULT_TEMPLATE = "{class}_{number:06d}"
 
 #: Bytes of a name that are kept free: for what keeps the objects of two runs apart, and for what operations
 #: of several requests append.
-_KEPT_FREE = 64
+_RESERVED_BYTES = 64
 
 #: Characters of a template; digits of a number; hexadecimal digits of all hashes, which are those of an MD5.
-_LONGEST = 200
-_MOST_DIGITS = 20
-_MOST_HASH = 32
+_MAX_TEMPLATE_CHARACTERS = 200
+_MAX_DIGITS = 20
+_MAX_HASH_DIGITS = 32
 _HASH_DIGITS = 4
 
-_WORD = re.compile(r"\{([^{}]*)\}")
-_NUMBER = re.compile(r"number(?::(?:0([1-9][0-9]?))?d?)?", re.ASCII)
-_HASH = re.compile(r"hash(?::([1-9][0-9]?))?", re.ASCII)
+_WORD_PATTERN = re.compile(r"\{([^{}]*)\}")
+_NUMBER_PATTERN = re.compile(r"number(?::(?:0([1-9][0-9]?))?d?)?", re.ASCII)
+_HASH_PATTERN = re.compile(r"hash(?::([1-9][0-9]?))?", re.ASCII)
 
-_EXPECTED = (
+_EXPECTED_TEMPLATE = (
     "a text with {class} and {number} once each, or {name} for both, as in {class}/{number:06d} or"
-    f" {{hash:2}}/{{name}}, of at most {_LONGEST} printable characters"
+    f" {{hash:2}}/{{name}}, of at most {_MAX_TEMPLATE_CHARACTERS} printable characters"
 )
 
 
-class _Part(NamedTuple):
+class _TemplatePart(NamedTuple):
     """A part of a template: its ``kind`` is text, class, number or hash.
 
     ``width`` is how many digits a number has at least, a hash exactly.
@@ -55,44 +55,46 @@ class _Template(NamedTuple):
     pattern: re.Pattern[str]
 
 
-def name_of(template: str | None, prefix: str, number: int) -> str:
+def format_object_name(template: str | None, prefix: str, number: int) -> str:
     """Return the name of an object; ``prefix`` takes the place of ``{class}``.
 
     Without a template it is that of :func:`~ssbench.scenario.names.object_name`.
     """
-    return object_name(prefix, number) if template is None else _read(template).make(prefix, number)
+    return object_name(prefix, number) if template is None else _read_template(template).make(prefix, number)
 
 
-def numbered(template: str | None, name: str) -> tuple[str, int]:
-    """Return what :func:`name_of` made a name of; nothing and 0 where it did not."""
+def match_object_name(template: str | None, name: str) -> tuple[str, int]:
+    """Return what :func:`format_object_name` made a name of; nothing and 0 where it did not."""
     if template is None:
-        return object_numbered(name)
-    match = _read(template).pattern.fullmatch(name)
-    if match is None or name_of(template, match["class"], int(match["number"])) != name:
+        return parse_object_name(name)
+    match = _read_template(template).pattern.fullmatch(name)
+    if match is None or format_object_name(template, match["class"], int(match["number"])) != name:
         return "", 0
     return match["class"], int(match["number"])
 
 
-def what_is_wrong(template: str, prefix: str) -> str:
+def explain_wrong_template(template: str, prefix: str) -> str:
     """Return what is wrong with the names that a template makes for a class; empty where nothing is."""
     for number in (1, MAX_NUMBER):
-        name = name_of(template, prefix, number)
-        if (length := len(name.encode())) > LONGEST_NAME - _KEPT_FREE:
+        name = format_object_name(template, prefix, number)
+        if (length := len(name.encode())) > MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES:
             return (
-                f"expected names of at most {LONGEST_NAME - _KEPT_FREE} bytes ({LONGEST_NAME} less"
-                f" {_KEPT_FREE} for what ssbench appends), but of {brief(prefix)} some have {length:,}"
+                f"expected names of at most {MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES} bytes ({MAX_OBJECT_NAME_BYTES} less"
+                f" {_RESERVED_BYTES} for what ssbench appends), but of {shorten_value(prefix)} some have {length:,}"
             )
         if {".", ".."} & {*name.split("/")}:
-            return f"expected names without the parts . and .., which clients resolve, not {brief(name)}"
+            return (
+                f"expected names without the parts . and .., which clients resolve, not {shorten_value(name)}"
+            )
         if name.startswith(MARK_PREFIX):
             return f"expected names that do not begin with {MARK_PREFIX}, as those of marks of runs do"
     return ""
 
 
 @cache
-def _read(template: str) -> _Template:
+def _read_template(template: str) -> _Template:
     """Return what makes names by a template and finds them; raises ValueError."""
-    parts = [*_parts(template)]
+    parts = [*_parse_template(template)]
     _refuse_ambiguous(parts)
     form = pattern = ""
     hashes: dict[str, slice] = {}
@@ -109,8 +111,8 @@ def _read(template: str) -> _Template:
                 hashes[key := f"hash{digits}"] = slice(digits, digits + width)
                 form, pattern = f"{form}%({key})s", f"{pattern}[0-9a-f]{{{width}}}"
                 digits += width
-    if digits > _MOST_HASH:
-        raise ValueError(f"expected at most {_MOST_HASH} digits of {{hash}} in all, not {digits}")
+    if digits > _MAX_HASH_DIGITS:
+        raise ValueError(f"expected at most {_MAX_HASH_DIGITS} digits of {{hash}} in all, not {digits}")
 
     def make(prefix: str, number: int) -> str:
         values: dict[str, object] = {"class": prefix, "number": number}
@@ -122,28 +124,28 @@ def _read(template: str) -> _Template:
     return _Template(make, re.compile(pattern, re.DOTALL))
 
 
-def _parts(template: str) -> list[_Part]:
+def _parse_template(template: str) -> list[_TemplatePart]:
     """Return the parts of a template, none of which is empty; raises ValueError."""
-    texts = _WORD.split(template.replace("{name}", USUAL))
+    texts = _WORD_PATTERN.split(template.replace("{name}", DEFAULT_TEMPLATE))
     if re.search("[{}]", "".join(texts[::2])):
-        raise ValueError(f"expected {_EXPECTED}, not {brief(template)}")
+        raise ValueError(f"expected {_EXPECTED_TEMPLATE}, not {shorten_value(template)}")
     parts = []
     for place, text in enumerate(texts):
         if not place % 2:
-            parts += [_Part("text", text)] if text else []
+            parts += [_TemplatePart("text", text)] if text else []
         elif text == "class":
-            parts.append(_Part("class"))
-        elif (found := _NUMBER.fullmatch(text)) and int(found[1] or 1) <= _MOST_DIGITS:
-            parts.append(_Part("number", width=int(found[1] or 1)))
-        elif found := _HASH.fullmatch(text):
-            parts.append(_Part("hash", width=int(found[1] or _HASH_DIGITS)))
+            parts.append(_TemplatePart("class"))
+        elif (found := _NUMBER_PATTERN.fullmatch(text)) and int(found[1] or 1) <= _MAX_DIGITS:
+            parts.append(_TemplatePart("number", width=int(found[1] or 1)))
+        elif found := _HASH_PATTERN.fullmatch(text):
+            parts.append(_TemplatePart("hash", width=int(found[1] or _HASH_DIGITS)))
         else:
             known = "{class}, {number}, {number:06d}, {hash}, {hash:2} or {name}"
             raise ValueError(f"expected {known} in braces, not {{{text}}}")
     return parts
 
 
-def _refuse_ambiguous(parts: list[_Part]) -> None:
+def _refuse_ambiguous(parts: list[_TemplatePart]) -> None:
     """Raise ValueError where two objects might have one name."""
     kinds = [each.kind for each in parts]
     if kinds.count("class") != 1 or kinds.count("number") != 1:
@@ -160,15 +162,17 @@ def _refuse_ambiguous(parts: list[_Part]) -> None:
         )
 
 
-def _template(value: object) -> object:
+def _check_template(value: object) -> object:
     """Return a template that is right; what is no text unchanged. Raises ValueError."""
-    if isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST:
-        _read(value)
+    if isinstance(value, str) and value.isprintable() and len(value) <= _MAX_TEMPLATE_CHARACTERS:
+        _read_template(value)
     return value
 
 
-OBJECT_NAMES = Rule(
-    lambda value: isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST,
-    _EXPECTED,
-    convert=_template,
+OBJECT_NAMES_RULE = Rule(
+    lambda value: (
+        isinstance(value, str) and value.isprintable() and 0 < len(value) <= _MAX_TEMPLATE_CHARACTERS
+    ),
+    _EXPECTED_TEMPLATE,
+    convert=_check_template,
 )

@@ -6,7 +6,7 @@ A queue is a series of arrays of object numbers, oldest first. An iterator consu
 join are appended to the last. That keeps the order, and costs two calls into C for each operation and a
 little over 4 bytes for each object.
 
-Objects may expire; the clock is passed in. One counts as expired :func:`margin` seconds early, so that a
+Objects may expire; the clock is passed in. One counts as expired :func:`expiry_margin` seconds early, so that a
 request for it reaches Swift in time. Its lifetime is counted from when its write was sent, because Swift
 counts from the arrival, which is later. Whether a write that failed was carried out is not known: the earlier
 of the two times is used.
@@ -25,16 +25,16 @@ from ssbench.scenario.operation import Effect
 from ssbench.scenario.operation_table import OPERATIONS
 
 #: Numbers in an array, about.
-_CHUNK = 65536
+_CHUNK_NUMBERS = 65536
 
 #: An object that never expires.
-_NEVER = 2**32 - 1
+_NEVER_EXPIRES = 2**32 - 1
 
 #: Most seconds by which an object counts as expired too early.
-_MOST_MARGIN = 5.0
+_MAX_MARGIN_SECONDS = 5.0
 
 
-class Objects:
+class ObjectTable:
     """Containers and sizes by size class and object number, whether or not the object exists.
 
     There is no number 0. The run creates objects from the numbers ``first_created`` of each class on.
@@ -86,7 +86,7 @@ class Objects:
                     yield index, container, number
 
 
-class Queues:
+class ObjectQueues:
     """A queue for each size class, by its index.
 
     ``next(queues.oldest[index], 0) or queues.turn(index)`` takes the oldest object; it is 0 if there is none.
@@ -101,7 +101,7 @@ class Queues:
     def append(self, index: int, number: int) -> None:
         """Put an object at the end."""
         self.join[index](number)
-        if len(self._chunks[index][-1]) >= _CHUNK:
+        if len(self._chunks[index][-1]) >= _CHUNK_NUMBERS:
             self._begin_chunk(index)
 
     def turn(self, index: int) -> int:
@@ -110,7 +110,7 @@ class Queues:
         if not chunks[0]:
             return 0
         self.oldest[index] = iter(chunks.popleft())
-        if not chunks or len(chunks[-1]) >= _CHUNK // 2:
+        if not chunks or len(chunks[-1]) >= _CHUNK_NUMBERS // 2:
             self._begin_chunk(index)
         return next(self.oldest[index])
 
@@ -120,7 +120,7 @@ class Queues:
         self.join[index] = chunk.append
 
 
-class Readers:
+class ReadsInFlight:
     """The reads in flight of each size class, by its index.
 
     ``reading`` says how many each object has, where nothing waits for it. ``released`` are operations that
@@ -155,7 +155,7 @@ class Readers:
             self.released.append(job)
 
 
-class Effects:
+class EffectTable:
     """The effects of operations as a population distinguishes them.
 
     ``by_code`` is a list, which is faster than a dict. In it a change is a rewrite, with its code in
@@ -180,12 +180,12 @@ class Effects:
         }
 
 
-def margin(delete_after: int) -> float:
+def expiry_margin(delete_after: int) -> float:
     """Return how many seconds before Swift deletes an object it is no longer asked for."""
-    return min(_MOST_MARGIN, delete_after / 2)
+    return min(_MAX_MARGIN_SECONDS, delete_after / 2)
 
 
-class Expiry:
+class ExpiryTimes:
     """The time at which each object expires, in 4 bytes an object.
 
     ``counts`` says for each size class how many object numbers there are at first; those never expire,
@@ -193,8 +193,8 @@ class Expiry:
     """
 
     def __init__(self, delete_after: int, counts: Sequence[int]) -> None:
-        self._lifetime = delete_after - margin(delete_after)
-        self._expires = [array("I", [_NEVER]) * count for count in counts]
+        self._lifetime = delete_after - expiry_margin(delete_after)
+        self._expires = [array("I", [_NEVER_EXPIRES]) * count for count in counts]
         #: (size class, number) of a write in flight, and when its object expires if it succeeds.
         self._in_flight: dict[tuple[int, int], int] = {}
         self._start: float | None = None
@@ -203,8 +203,8 @@ class Expiry:
         """Note that a create (with the next number of its class) or an update is sent."""
         expires = self._expires[size_class]
         if number == len(expires):
-            expires.append(_NEVER)
-        self._in_flight[size_class, number] = min(int(self._age(now) + self._lifetime), _NEVER)
+            expires.append(_NEVER_EXPIRES)
+        self._in_flight[size_class, number] = min(int(self._age(now) + self._lifetime), _NEVER_EXPIRES)
 
     def written(self, size_class: int, number: int, ok: bool) -> None:
         """Note that the create or update has ended."""

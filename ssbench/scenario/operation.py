@@ -14,31 +14,31 @@ from ssbench.scenario.rule import Rule
 Header = tuple[str, str]
 
 #: The largest code: stat files and the rows of the master have one byte for it.
-MAX_CODE = 255
+MAX_OPERATION_CODE = 255
 
 #: The codes from here on are of operations that scenarios define.
-FIRST_DEFINED = 128
+FIRST_DEFINED_CODE = 128
 
 #: How large objects are read, unless a scenario says otherwise.
-READS: tuple[str, ...] = ("whole",)
+DEFAULT_READ_MODES: tuple[str, ...] = ("whole",)
 
 #: The least and the largest number of bytes of a part, unless a scenario says others.
-PART_LENGTH = (4096, 4096)
+DEFAULT_PART_LENGTH = (4096, 4096)
 
 #: The most entries of a page of a listing, unless a scenario says otherwise.
-LISTING_LIMIT = 1000
+DEFAULT_LISTING_LIMIT = 1000
 
 #: Results have room for so many steps.
-MOST_STEPS = 6
+MAX_STEPS = 6
 
 #: Longer values of settings are shortened.
-_LONGEST_VALUE = 60
+_MAX_VALUE_CHARACTERS = 60
 
 
 class Effect(Enum):
     """What an operation does to the objects that exist.
 
-    Only operations with :attr:`READS` may be in flight together on one object.
+    Only operations with :attr:`DEFAULT_READ_MODES` may be in flight together on one object.
     """
 
     ADDS = "adds"  # makes a new object
@@ -52,30 +52,32 @@ class Effect(Enum):
 
 #: Names of header fields whose values are secrets: Authorization, Cookie, X-Service-Token, X-Amz-Signature,
 #: X-Container-Meta-Temp-URL-Key and so on. Rather too many than one too few.
-_SECRET = re.compile(r"auth|token|key|cookie|secret|passw|signature|credential|session", re.IGNORECASE)
+_SECRET_PATTERN = re.compile(
+    r"auth|token|key|cookie|secret|passw|signature|credential|session", re.IGNORECASE
+)
 
 #: What is shown in place of a secret.
-HIDDEN = "(not shown)"
+HIDDEN_VALUE = "(not shown)"
 
 #: Keys of a scenario, and fields of records, that hold header fields.
-_HOLD_HEADERS = {"headers", "get_headers", "container_put_headers"}
+_HEADER_KEYS = {"headers", "get_headers", "container_put_headers"}
 
 
-def shown_value(field: str, value: Any) -> Any:
+def hide_secret_value(field: str, value: Any) -> Any:
     """Return the value of a header field as it may be shown and kept: not where that is a secret."""
-    return HIDDEN if _SECRET.search(field) else value
+    return HIDDEN_VALUE if _SECRET_PATTERN.search(field) else value
 
 
-def without_secrets(data: Any) -> Any:
+def remove_secrets(data: Any) -> Any:
     """Return plain data of a scenario without the secrets among its header fields."""
     match data:
         case dict():
             return {
-                key: _shown_fields(value) if key in _HOLD_HEADERS else without_secrets(value)
+                key: _shown_fields(value) if key in _HEADER_KEYS else remove_secrets(value)
                 for key, value in data.items()
             }
         case list() | tuple():
-            return [without_secrets(each) for each in data]
+            return [remove_secrets(each) for each in data]
     return data
 
 
@@ -83,7 +85,7 @@ def _shown_fields(fields: Any) -> Any:
     """Return header fields, a mapping or a list of pairs, without secrets; anything else unchanged."""
     match fields:
         case dict():
-            return {name: shown_value(str(name), value) for name, value in fields.items()}
+            return {name: hide_secret_value(str(name), value) for name, value in fields.items()}
         case list() | tuple():
             return [_shown_pair(each) for each in fields]
     return fields
@@ -92,11 +94,11 @@ def _shown_fields(fields: Any) -> Any:
 def _shown_pair(pair: Any) -> Any:
     match pair:
         case [str() as name, value]:
-            return [name, shown_value(name, value)]
+            return [name, hide_secret_value(name, value)]
     return pair
 
 
-class On(Enum):
+class RequestTarget(Enum):
     """What the request of an operation is for."""
 
     OBJECT = "object"
@@ -105,7 +107,7 @@ class On(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OperationSettings:
     """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
 
     ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
@@ -124,26 +126,28 @@ class Settings:
         """What is set, for people."""
         words = [f"{self.defined[0]} {self.values['path']}"] if self.defined else []
         words += [
-            f"{key} {_in_words(value)}"
+            f"{key} {_format_value(value)}"
             for key, value in self.values.items()
             if key != "path" or not self.defined
         ]
-        return words + [f"header {field}: {shown_value(field, value)}" for field, value in self.headers]
+        return words + [f"header {field}: {hide_secret_value(field, value)}" for field, value in self.headers]
 
 
-def _in_words(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
     if isinstance(value, tuple | list):
         return " to ".join(str(each) for each in dict.fromkeys(value))
-    return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
+    return (
+        str(value) if len(str(value)) <= _MAX_VALUE_CHARACTERS else f"{str(value)[:_MAX_VALUE_CHARACTERS]}..."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class OperationKind:
     """One kind of job.
 
-    ``code`` is its number in messages and stat files: unique, from 0 to :data:`MAX_CODE`, never used
+    ``code`` is its number in messages and stat files: unique, from 0 to :data:`MAX_OPERATION_CODE`, never used
     again for another operation. ``name`` is what scenarios and reports call it. ``method`` is the HTTP
     method of its (last) request. ``sends_body``: the bytes of the job are sent. ``returns_object``: the
     bytes of the result may be those of the object that exists. ``times_first_byte``: the latency of the
@@ -170,7 +174,7 @@ class Operation:
     times_first_byte: bool = False
     drawn: bool = True
     stat_type: str = ""
-    on: On = On.OBJECT
+    on: RequestTarget = RequestTarget.OBJECT
     headers: tuple[Header, ...] = ()
     query: str = ""
     success: frozenset[int] = frozenset()
@@ -187,19 +191,19 @@ class Operation:
     posts: bool = False
     group_key: str = ""
 
-    def most_requests(self, settings: Settings) -> int:
+    def most_requests(self, settings: OperationSettings) -> int:
         """Return how many requests it is at most, those included that remove what it made.
 
         ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
         """
         return self.requests + 2 * int(settings.values.get(self.repeats, 0))
 
-    def steps_of(self, settings: Settings) -> tuple[str, ...]:
+    def steps_of(self, settings: OperationSettings) -> tuple[str, ...]:
         """Return the names of its steps; those of the same name are numbered."""
         names: list[str] = []
         for each in self.steps:
             key = each.strip("{}")
-            names += [each] if key == each else settings.values.get(key, READS)
+            names += [each] if key == each else settings.values.get(key, DEFAULT_READ_MODES)
         return tuple(
             f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
             for place, name in enumerate(names)
@@ -210,11 +214,15 @@ class Operation:
         """Whether it reads a part of an object, which has to have one byte or more."""
         return self.returns_object and "length" in self.keys
 
-    def mean_received(self, size: float, settings: Settings) -> float:
+    def mean_received(self, size: float, settings: OperationSettings) -> float:
         """Return how many bytes it receives on average of an object of ``size`` bytes."""
         if not self.returns_object:
             return 0.0
-        return min(size, sum(settings.values.get("length", PART_LENGTH)) / 2) if self.reads_part else size
+        return (
+            min(size, sum(settings.values.get("length", DEFAULT_PART_LENGTH)) / 2)
+            if self.reads_part
+            else size
+        )
 
     @property
     def has_object(self) -> bool:
@@ -224,4 +232,4 @@ class Operation:
     @property
     def defined(self) -> bool:
         """Whether a scenario defines it."""
-        return self.code >= FIRST_DEFINED
+        return self.code >= FIRST_DEFINED_CODE

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ssbench.base.suggestions import did_you_mean
-from ssbench.scenario.operation import Effect, Header, Settings
+from ssbench.scenario.operation import Effect, Header, OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.rule import HEADERS, LABEL, Rule, brief
+from ssbench.scenario.rule import HEADERS_RULE, LABEL_RULE, Rule, shorten_value
 from ssbench.scenario.text import KeyPath
 
-_NAME = Rule(
+_NAME_RULE = Rule(
     lambda value: isinstance(value, str) and re.fullmatch("[a-z][a-z0-9_]{0,30}", value) is not None,
     "a name of lower-case letters, digits and _",
 )
-_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "COPY", "OPTIONS")
-_EFFECTS = (Effect.NONE, Effect.READS, Effect.CHANGES)
+_ALLOWED_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "COPY", "OPTIONS")
+_ALLOWED_EFFECTS = (Effect.NONE, Effect.READS, Effect.CHANGES)
 
 #: The keys of an operation that a scenario defines itself, which has a method.
-_DEFINITION = {
-    "name": _NAME,
-    "method": Rule(lambda value: value in _METHODS, f"one of {', '.join(_METHODS)}"),
+_DEFINITION_RULES = {
+    "name": _NAME_RULE,
+    "method": Rule(lambda value: value in _ALLOWED_METHODS, f"one of {', '.join(_ALLOWED_METHODS)}"),
     "path": Rule(
         lambda value: (
             isinstance(value, str)
@@ -34,7 +34,7 @@ _DEFINITION = {
         ),
         "a path of printable ASCII that begins with / or {account}, without blanks",
     ),
-    "headers": HEADERS,
+    "headers": HEADERS_RULE,
     "body": Rule(lambda value: isinstance(value, str) and len(value) <= 65536, "a text of at most 65,536"),
     "success": Rule(
         lambda value: (
@@ -45,42 +45,49 @@ _DEFINITION = {
         "a list of statuses from 200 to 599",
     ),
     "effect": Rule(
-        lambda value: value in [each.value for each in _EFFECTS],
-        f"one of {', '.join(each.value for each in _EFFECTS)}",
+        lambda value: value in [each.value for each in _ALLOWED_EFFECTS],
+        f"one of {', '.join(each.value for each in _ALLOWED_EFFECTS)}",
     ),
 }
 
 #: Reports what is wrong at a place of the file.
-Fault = Callable[[KeyPath, str], None]
+ReportFault = Callable[[KeyPath, str], None]
 #: Returns the valid values of a mapping, and reports the others.
-Values = Callable[[dict[str, Any], KeyPath, dict[str, Rule]], dict[str, Any]]
+ReadValues = Callable[[dict[str, Any], KeyPath, dict[str, Rule]], dict[str, Any]]
 
 
-def read(entries: object, values: Values, fault: Fault) -> tuple[Settings, ...]:
+def read_operation_settings(
+    entries: object, values: ReadValues, fault: ReportFault
+) -> tuple[OperationSettings, ...]:
     """Return the settings in the list of a file; the operations that it defines are known from then on."""
     if entries is None:
         return ()
     if not isinstance(entries, list):
-        fault(("operations",), f"operations: expected a list of mappings with a name, not {brief(entries)}")
+        fault(
+            ("operations",),
+            f"operations: expected a list of mappings with a name, not {shorten_value(entries)}",
+        )
         return ()
-    found: dict[str, Settings] = {}
+    found: dict[str, OperationSettings] = {}
     for index, entry in enumerate(entries):
         path: KeyPath = ("operations", index)
         where = f"operations[{index}]"
         if not isinstance(entry, dict):
-            fault(path, f"{where}: expected a mapping, not {brief(entry)}")
+            fault(path, f"{where}: expected a mapping, not {shorten_value(entry)}")
             continue
         name = entry.get("name")
         if not isinstance(name, str):
-            fault(path, f"{where}.name: expected {_NAME.expected}, not {brief(name)}")
+            fault(path, f"{where}.name: expected {_NAME_RULE.expected}, not {shorten_value(name)}")
         elif name in found:
             fault((*path, "name"), f"{where}.name: expected once, {name!r} is there already")
-        elif settings := (_defined if "method" in entry else _known)(entry, path, values, fault):
+        elif settings := (_read_defined if "method" in entry else _read_known)(entry, path, values, fault):
             found[name] = settings
     return tuple(found.values())
 
 
-def _known(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -> Settings | None:
+def _read_known(
+    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
+) -> OperationSettings | None:
     rows = {row.name: row for row in OPERATIONS.drawn if not row.defined}
     row = rows.get(entry["name"])
     if row is None:
@@ -91,17 +98,19 @@ def _known(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -
             f" not {entry['name']!r}{meant}",
         )
         return None
-    given = values(entry, path, {"name": LABEL, "headers": HEADERS, **row.keys})
-    return _settings(given)
+    given = values(entry, path, {"name": LABEL_RULE, "headers": HEADERS_RULE, **row.keys})
+    return _make_settings(given)
 
 
-def _defined(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -> Settings | None:
-    given = values(entry, path, _DEFINITION)
+def _read_defined(
+    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
+) -> OperationSettings | None:
+    given = values(entry, path, _DEFINITION_RULES)
     if any(row.name == entry["name"] and not row.defined for row in OPERATIONS):
         fault((*path, "name"), f"operations[{path[1]}].name: {entry['name']!r} is an operation of ssbench")
         return None
     if "path" not in entry:
-        fault(path, f"operations[{path[1]}].path: missing, expected {_DEFINITION['path'].expected}")
+        fault(path, f"operations[{path[1]}].path: missing, expected {_DEFINITION_RULES['path'].expected}")
     if not given.keys() >= {"name", "method", "path"}:
         return None
     method, effect = given.pop("method"), given.pop("effect", Effect.NONE.value)
@@ -111,33 +120,35 @@ def _defined(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault)
             f"operations[{path[1]}].path: {{object}} needs an effect on an object: reads or changes",
         )
         return None
-    settings = _settings(given, (method, effect, 0))
+    settings = _make_settings(given, (method, effect, 0))
     try:
         row = OPERATIONS.define(settings)
     except ValueError as error:
         fault(path, f"operations[{path[1]}]: {error}")
         return None
-    return _settings(given, (method, effect, row.code))
+    return _make_settings(given, (method, effect, row.code))
 
 
-def _settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> Settings:
+def _make_settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> OperationSettings:
     others = {key: value for key, value in values.items() if key not in {"name", "headers"}}
-    return Settings(values["name"], values.get("headers", ()), others, defined)
+    return OperationSettings(values["name"], values.get("headers", ()), others, defined)
 
 
-def with_headers(
-    settings: tuple[Settings, ...], name: str, headers: tuple[Header, ...]
-) -> tuple[Settings, ...]:
+def add_operation_headers(
+    settings: tuple[OperationSettings, ...], name: str, headers: tuple[Header, ...]
+) -> tuple[OperationSettings, ...]:
     """Return settings in which an operation has header fields, before those of its own."""
     if not headers:
         return settings
-    own = next((each for each in settings if each.name == name), Settings(name))
+    own = next((each for each in settings if each.name == name), OperationSettings(name))
     merged = tuple({**dict(headers), **dict(own.headers)}.items())
     others = tuple(each for each in settings if each is not own)
-    return (*others, Settings(name, merged, own.values, own.defined))
+    return (*others, OperationSettings(name, merged, own.values, own.defined))
 
 
-def contradictions(weights: Mapping[str, float], settings: tuple[Settings, ...]) -> Iterator[str]:
+def find_weight_contradictions(
+    weights: Mapping[str, float], settings: tuple[OperationSettings, ...]
+) -> Iterator[str]:
     """Say what is wrong with weights beside settings.
 
     That is an operation that another scenario defined, but not this one, or one without a key that it needs.

@@ -10,47 +10,65 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ssbench.scenario.operation import FIRST_DEFINED, MAX_CODE, MOST_STEPS, Effect, On, Operation, Settings
-from ssbench.scenario.rule import FLAG, LABEL, TEXT, Rule, sizes, some_of, whole
+from ssbench.scenario.operation import (
+    FIRST_DEFINED_CODE,
+    MAX_OPERATION_CODE,
+    MAX_STEPS,
+    Effect,
+    OperationKind,
+    OperationSettings,
+    RequestTarget,
+)
+from ssbench.scenario.rule import (
+    FLAG_RULE,
+    LABEL_RULE,
+    TEXT_RULE,
+    Rule,
+    make_list_rule,
+    make_size_rule,
+    make_whole_rule,
+)
 
 #: The cause of a failure to create an object that exists: it is not this run's.
-EXISTS = "exists already"
+EXISTS_CAUSE = "exists already"
 
 #: Operations that a sequence begins with, and those that may follow.
-_FIRST = ("create", "create_only")
-_LATER = ("read", "head", "conditional", "range", "post", "update", "delete")
+_FIRST_STEPS = ("create", "create_only")
+_LATER_STEPS = ("read", "head", "conditional", "range", "post", "update", "delete")
 
-SEQUENCE_STEPS = Rule(
+SEQUENCE_STEPS_RULE = Rule(
     lambda value: (
         isinstance(value, list)
-        and 1 < len(value) <= MOST_STEPS
-        and value[0] in _FIRST
-        and all(each in _LATER for each in value[1:])
+        and 1 < len(value) <= MAX_STEPS
+        and value[0] in _FIRST_STEPS
+        and all(each in _LATER_STEPS for each in value[1:])
         and "delete" not in value[:-1]
     ),
-    f"a list of 2 to {MOST_STEPS} operations: {' or '.join(_FIRST)}, then any of {', '.join(_LATER)};"
+    f"a list of 2 to {MAX_STEPS} operations: {' or '.join(_FIRST_STEPS)}, then any of {', '.join(_LATER_STEPS)};"
     " a delete is the last",
 )
 
 
-class Operations:
+class OperationTable:
     """Operations by code and by name. Iteration is in the order of the report's sections."""
 
-    def __init__(self, rows: Iterable[Operation]) -> None:
-        self._by_code: dict[int, Operation] = {}
+    def __init__(self, rows: Iterable[OperationKind]) -> None:
+        self._by_code: dict[int, OperationKind] = {}
         #: The operations that scenarios may give a weight.
-        self.drawn: tuple[Operation, ...] = ()
+        self.drawn: tuple[OperationKind, ...] = ()
         for row in rows:
             self.add(row)
 
-    def add(self, operation: Operation) -> None:
+    def add(self, operation: OperationKind) -> None:
         """Add a row after the others, before the first scenario is read.
 
         Master and workers need the same rows. Raises ValueError if the code or the name is taken, or
         the code is out of range.
         """
-        if not 0 <= operation.code <= MAX_CODE:
-            raise ValueError(f"operation {operation.name}: code {operation.code} is not 0 to {MAX_CODE}")
+        if not 0 <= operation.code <= MAX_OPERATION_CODE:
+            raise ValueError(
+                f"operation {operation.name}: code {operation.code} is not 0 to {MAX_OPERATION_CODE}"
+            )
         for row in self:
             if operation.code == row.code or operation.name == row.name:
                 raise ValueError(f"operation {operation.name} ({operation.code}) is already there: {row}")
@@ -58,7 +76,7 @@ class Operations:
         if operation.drawn:
             self.drawn = (*self.drawn, operation)
 
-    def define(self, settings: Settings) -> Operation:
+    def define(self, settings: OperationSettings) -> OperationKind:
         """Return the row of an operation that a scenario defines; it is added where there is none yet.
 
         The same name, method and effect have the same row as long as the process lives. Raises ValueError
@@ -68,19 +86,21 @@ class Operations:
         for row in self:
             if row.defined and replace(new, code=row.code) == row:
                 return row
-        code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED)
-        if code > MAX_CODE:
-            raise ValueError(f"more than {MAX_CODE - FIRST_DEFINED + 1} operations of their own")
+        code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED_CODE)
+        if code > MAX_OPERATION_CODE:
+            raise ValueError(
+                f"more than {MAX_OPERATION_CODE - FIRST_DEFINED_CODE + 1} operations of their own"
+            )
         self._by_code[code] = row = replace(new, code=code)
         self.drawn = (*self.drawn, row)
         return row
 
-    def of(self, settings: Settings) -> Operation:
+    def of(self, settings: OperationSettings) -> OperationKind:
         """Return the row that settings are of; with the code that they say where the scenario defines it."""
         if settings.defined is None:
             return self.named(settings.name)
         method, effect, code = settings.defined
-        return Operation(
+        return OperationKind(
             code=code,
             name=settings.name,
             method=method,
@@ -88,14 +108,14 @@ class Operations:
             times_first_byte=method not in {"PUT", "POST"},
         )
 
-    def __iter__(self) -> Iterator[Operation]:
+    def __iter__(self) -> Iterator[OperationKind]:
         return iter(self._by_code.values())
 
-    def __getitem__(self, code: int) -> Operation:
+    def __getitem__(self, code: int) -> OperationKind:
         """Return the operation with this code; raises KeyError."""
         return self._by_code[code]
 
-    def get(self, code: int) -> Operation | None:
+    def get(self, code: int) -> OperationKind | None:
         """Return the operation with this code, None if there is none."""
         return self._by_code.get(code)
 
@@ -104,7 +124,7 @@ class Operations:
         """How long a list must be that is indexed by the codes of operations that are drawn."""
         return 1 + max(operation.code for operation in self.drawn)
 
-    def named(self, name: str) -> Operation:
+    def named(self, name: str) -> OperationKind:
         """Return the operation with this name; raises KeyError."""
         for row in reversed(self._by_code.values()):
             if row.name == name:
@@ -112,16 +132,16 @@ class Operations:
         raise KeyError(name)
 
 
-CREATE = Operation(
+CREATE = OperationKind(
     code=0,
     name="create",
     method="PUT",
     effect=Effect.ADDS,
     sends_body=True,
     stat_type="upload_object",
-    keys={"etag": FLAG},
+    keys={"etag": FLAG_RULE},
 )
-READ = Operation(
+READ = OperationKind(
     code=1,
     name="read",
     method="GET",
@@ -130,16 +150,16 @@ READ = Operation(
     times_first_byte=True,
     stat_type="get_object",
 )
-UPDATE = Operation(
+UPDATE = OperationKind(
     code=2,
     name="update",
     method="PUT",
     effect=Effect.REWRITES,
     sends_body=True,
     stat_type="update_object",
-    keys={"etag": FLAG},
+    keys={"etag": FLAG_RULE},
 )
-DELETE = Operation(
+DELETE = OperationKind(
     code=3,
     name="delete",
     method="DELETE",
@@ -147,42 +167,52 @@ DELETE = Operation(
     times_first_byte=True,
     stat_type="delete_object",
 )
-HEAD = Operation(code=4, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
-HEAD_CONTAINER = Operation(
-    code=5, name="head_container", method="HEAD", effect=Effect.NONE, on=On.CONTAINER, times_first_byte=True
+HEAD = OperationKind(code=4, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
+HEAD_CONTAINER = OperationKind(
+    code=5,
+    name="head_container",
+    method="HEAD",
+    effect=Effect.NONE,
+    on=RequestTarget.CONTAINER,
+    times_first_byte=True,
 )
-HEAD_ACCOUNT = Operation(
-    code=6, name="head_account", method="HEAD", effect=Effect.NONE, on=On.ACCOUNT, times_first_byte=True
+HEAD_ACCOUNT = OperationKind(
+    code=6,
+    name="head_account",
+    method="HEAD",
+    effect=Effect.NONE,
+    on=RequestTarget.ACCOUNT,
+    times_first_byte=True,
 )
-_LISTING = {
-    "prefix": TEXT,
-    "delimiter": LABEL,
-    "marker": TEXT,
-    "limit": whole(1, 100_000),
-    "pages": whole(1, 100_000),
+_LISTING_KEYS = {
+    "prefix": TEXT_RULE,
+    "delimiter": LABEL_RULE,
+    "marker": TEXT_RULE,
+    "limit": make_whole_rule(1, 100_000),
+    "pages": make_whole_rule(1, 100_000),
 }
-LIST = Operation(
+LIST = OperationKind(
     code=7,
     name="list",
     method="GET",
     effect=Effect.NONE,
-    on=On.CONTAINER,
+    on=RequestTarget.CONTAINER,
     times_first_byte=True,
-    keys=_LISTING,
+    keys=_LISTING_KEYS,
     repeats="pages",
 )
-LIST_ACCOUNT = Operation(
+LIST_ACCOUNT = OperationKind(
     code=8,
     name="list_account",
     method="GET",
     effect=Effect.NONE,
-    on=On.ACCOUNT,
+    on=RequestTarget.ACCOUNT,
     times_first_byte=True,
-    keys=_LISTING,
+    keys=_LISTING_KEYS,
     repeats="pages",
 )
 #: A cache asks whether what it has is still right: any ETag is, as long as the object exists.
-CONDITIONAL = Operation(
+CONDITIONAL = OperationKind(
     code=9,
     name="conditional",
     method="GET",
@@ -192,34 +222,34 @@ CONDITIONAL = Operation(
     success=frozenset({304}),
     causes={200: "condition ignored"},
 )
-POST = Operation(
+POST = OperationKind(
     code=10,
     name="post",
     method="POST",
     effect=Effect.CHANGES,
-    keys={"metadata": whole(1, 89), "metadata_bytes": whole(1, 256)},
+    keys={"metadata": make_whole_rule(1, 89), "metadata_bytes": make_whole_rule(1, 256)},
     posts=True,
 )
-CREATE_ONLY = Operation(
+CREATE_ONLY = OperationKind(
     code=11,
     name="create_only",
     method="PUT",
     effect=Effect.ADDS,
     sends_body=True,
     headers=(("If-None-Match", "*"),),
-    causes={412: EXISTS},
-    keys={"etag": FLAG},
+    causes={412: EXISTS_CAUSE},
+    keys={"etag": FLAG_RULE},
 )
-RANGE = Operation(
+RANGE = OperationKind(
     code=12,
     name="range",
     method="GET",
     effect=Effect.READS,
     returns_object=True,
     times_first_byte=True,
-    keys={"offset": sizes(0), "length": sizes(1)},
+    keys={"offset": make_size_rule(0), "length": make_size_rule(1)},
 )
-PUBLIC = Operation(
+PUBLIC = OperationKind(
     code=13,
     name="public",
     method="GET",
@@ -228,7 +258,7 @@ PUBLIC = Operation(
     times_first_byte=True,
     causes={401: "not public", 403: "not public"},
 )
-COPY = Operation(
+COPY = OperationKind(
     code=14,
     name="copy",
     method="COPY",
@@ -236,7 +266,7 @@ COPY = Operation(
     times_first_byte=True,
     success=frozenset({201}),
 )
-SYMLINK = Operation(
+SYMLINK = OperationKind(
     code=15,
     name="symlink",
     method="PUT",
@@ -246,7 +276,7 @@ SYMLINK = Operation(
     requests=4,
     steps=("write", "read", "delete"),
 )
-SLO = Operation(
+SLO = OperationKind(
     code=16,
     name="slo",
     method="PUT",
@@ -255,9 +285,9 @@ SLO = Operation(
     requests=12,
     repeats="segments",
     keys={
-        "segments": whole(1, 1000),
-        "segment_size": sizes(1),
-        "reads": some_of(("whole", "range", "part")),
+        "segments": make_whole_rule(1, 1000),
+        "segment_size": make_size_rule(1),
+        "reads": make_list_rule(("whole", "range", "part")),
     },
     steps=("segments", "manifest", "{reads}", "delete"),
 )
@@ -267,9 +297,9 @@ DLO = replace(
     name="dlo",
     needs="",
     requests=16,
-    keys={**SLO.keys, "reads": some_of(("whole", "range"))},
+    keys={**SLO.keys, "reads": make_list_rule(("whole", "range"))},
 )
-BULK = Operation(
+BULK = OperationKind(
     code=17,
     name="bulk",
     method="PUT",
@@ -277,11 +307,11 @@ BULK = Operation(
     needs="bulk_upload",
     requests=12,
     repeats="objects",
-    keys={"objects": whole(1, 1000), "size": sizes(0)},
+    keys={"objects": make_whole_rule(1, 1000), "size": make_size_rule(0)},
     steps=("upload", "delete"),
 )
 #: A read by temporary URL, with the signature of its container in place of a token.
-TEMPURL = Operation(
+TEMPURL = OperationKind(
     code=18,
     name="tempurl",
     method="GET",
@@ -294,7 +324,7 @@ TEMPURL = Operation(
     signed=True,
 )
 #: Versions of objects in a container beside that of the job, which the master makes for it.
-VERSIONS = Operation(
+VERSIONS = OperationKind(
     code=20,
     name="versions",
     method="PUT",
@@ -302,26 +332,26 @@ VERSIONS = Operation(
     needs="object_versioning",
     requests=18,
     repeats="versions",
-    keys={"versions": whole(1, 100), "size": sizes(0)},
+    keys={"versions": make_whole_rule(1, 100), "size": make_size_rule(0)},
     steps=("write", "read", "list", "delete", "remove"),
     beside=True,
 )
 #: Operations on an object of its own, one after the other, by one user.
-SEQUENCE = Operation(
+SEQUENCE = OperationKind(
     code=21,
     name="sequence",
     method="PUT",
     effect=Effect.NONE,
     sends_body=True,
     requests=8,
-    keys={"steps": SEQUENCE_STEPS},
+    keys={"steps": SEQUENCE_STEPS_RULE},
     required={"steps": "[create, post, read]"},
     steps=("{steps}",),
     posts=True,
     group_key="steps",
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
-UPLOAD_IF_MISSING = Operation(
+UPLOAD_IF_MISSING = OperationKind(
     code=64,
     name="upload_if_missing",
     method="PUT",
@@ -331,16 +361,16 @@ UPLOAD_IF_MISSING = Operation(
     drawn=False,
 )
 #: The clean-up after a run: DELETE, for which 404 is a success.
-REMOVE = Operation(
+REMOVE = OperationKind(
     code=65, name="remove", method="DELETE", effect=Effect.REMOVES, times_first_byte=True, drawn=False
 )
 #: A sample of initial objects that were prepared: HEAD, which has to find an object of that size.
-CHECK = Operation(
+CHECK = OperationKind(
     code=66, name="check", method="HEAD", effect=Effect.READS, times_first_byte=True, drawn=False
 )
 
 #: Every operation.
-OPERATIONS = Operations(
+OPERATIONS = OperationTable(
     (
         CREATE,
         READ,

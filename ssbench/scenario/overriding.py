@@ -9,11 +9,11 @@ from typing import Any
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario import load as scenario_load
-from ssbench.scenario.conditions import parse, unknown_subject
+from ssbench.scenario.conditions import find_unknown_subject, parse_condition
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.rule import brief
+from ssbench.scenario.rule import shorten_value
 from ssbench.scenario.rules import SCENARIO_RULES
-from ssbench.scenario.text import spell
+from ssbench.scenario.text import spell_path
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ def override(
         "warmup": warmup,
         "think_time": think_time,
     }
-    changes = {key: _accepted(key, value) for key, value in given.items() if value is not None}
-    scenario_load.refuse_of_groups(scenario, changes)
+    changes = {key: _accept_value(key, value) for key, value in given.items() if value is not None}
+    scenario_load.refuse_group_values(scenario, changes)
     if scenario.stages:
         for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
             raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
@@ -68,19 +68,19 @@ def override(
         changes |= {"delete_after": delete_after or None, "delete_after_most": None}
     for text in fail_if:
         names = [each.name for each in scenario.size_classes]
-        if wrong := unknown_subject(
-            parse(text, grouped=True), names, [each.name for each in scenario.groups]
+        if wrong := find_unknown_subject(
+            parse_condition(text, grouped=True), names, [each.name for each in scenario.groups]
         ):
             raise UsageError(f"fail-if: {wrong}")
     changed = replace(scenario, **changes, fail_if=tuple(dict.fromkeys((*scenario.fail_if, *fail_if))))
-    for path, wrong in scenario_load.contradictions_of(changed):
-        raise UsageError(f"{spell(path)}: {wrong}")
+    for path, wrong in scenario_load.find_scenario_contradictions(changed):
+        raise UsageError(f"{spell_path(path)}: {wrong}")
     return changed
 
 
-def _accepted(key: str, value: Any) -> Any:
+def _accept_value(key: str, value: Any) -> Any:
     """Return a value of the command line; raises UsageError for one that would be wrong in a file too."""
     rule = SCENARIO_RULES[key]
     if not rule.accepts(value):
-        raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
+        raise UsageError(f"{key}: expected {rule.expected}, not {shorten_value(value)}")
     return value

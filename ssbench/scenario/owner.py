@@ -12,10 +12,10 @@ from urllib.parse import quote, unquote
 from ssbench.scenario.model import Scenario, SizeClass
 
 #: Swift takes 256 bytes of a value.
-_LONGEST = 200
+_MAX_OWNER_BYTES = 200
 
 
-def owner_of(scenario: Scenario, size_class: SizeClass) -> str:
+def make_owner(scenario: Scenario, size_class: SizeClass) -> str:
     """Return what the metadata of the objects of a size class says: a digest, and the scenario's name.
 
     It is the same as long as the scenario, the class, its sizes, the bodies and the metadata are; users,
@@ -29,15 +29,15 @@ def owner_of(scenario: Scenario, size_class: SizeClass) -> str:
     if scenario.metadata is not None:
         parts.append(repr(scenario.metadata))
     digest = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    return f"{digest} {quote(scenario.name, ' ', errors='replace')}"[:_LONGEST].rstrip()
+    return f"{digest} {quote(scenario.name, ' ', errors='replace')}"[:_MAX_OWNER_BYTES].rstrip()
 
 
-def owner_name(owner: str) -> str:
+def parse_owner_name(owner: str) -> str:
     """Return the name of the scenario that the metadata of an object says it is of."""
-    return unquote(owner.partition(" ")[2])[:_LONGEST]
+    return unquote(owner.partition(" ")[2])[:_MAX_OWNER_BYTES]
 
 
-def why_replaced(replaced: int, of_others: int, *, verified: bool = False, exact: bool = False) -> str:
+def explain_replacement(replaced: int, of_others: int, *, verified: bool = False, exact: bool = False) -> str:
     """Return why initial objects were uploaded although there were some of their names; or nothing.
 
     So many were ``replaced``, of which so many were objects ``of_others``. ``exact``: each has to have the

@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ssbench.scenario.rule import Rule, brief, is_number
+from ssbench.scenario.rule import Rule, is_number, shorten_value
 
-Kind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
+PopularityKind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
 
 #: Kinds that have no parameters; "latest" may have one.
-_PLAIN = ("rotate", "uniform", "sequential", "latest")
+_PLAIN_KINDS = ("rotate", "uniform", "sequential", "latest")
 
 #: The exponent of "latest" where none is given; that of YCSB (Cooper et al. 2010).
-_EXPONENT = 0.99
+_DEFAULT_EXPONENT = 0.99
 
 #: Requests that are remembered for each size class at most, in 4 bytes each.
-_MAX_DISTANCE = 1_000_000
+_MAX_REUSE_DISTANCE = 1_000_000
 
 
 class Popularity(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Popularity(Struct, frozen=True):
     ``requests``, both from 0 to 1.
     """
 
-    kind: Kind = "rotate"
+    kind: PopularityKind = "rotate"
     exponent: float = 0.0
     objects: float = 0.0
     requests: float = 0.0
@@ -54,11 +54,11 @@ class Reuse(Struct, frozen=True):
         return f"{100 * self.share:g}% of what was read {self.nearest:,}{far} reads ago"
 
 
-def _popularity(value: object) -> object:
+def _parse_popularity(value: object) -> object:
     """Return what a value means; any wrong value unchanged."""
     match value:
-        case str() if value in _PLAIN:
-            return Popularity(value, _EXPONENT if value == "latest" else 0.0)  # type: ignore[arg-type]
+        case str() if value in _PLAIN_KINDS:
+            return Popularity(value, _DEFAULT_EXPONENT if value == "latest" else 0.0)  # type: ignore[arg-type]
         case {"zipf": exponent, **others} if not others and _is_exponent(exponent):
             return Popularity("zipf", float(exponent))
         case {"latest": exponent, **others} if not others and _is_exponent(exponent):
@@ -78,33 +78,33 @@ def _is_part(value: Any) -> bool:
     return is_number(value) and 0 < value < 1
 
 
-def _reuse(value: object) -> object:
+def _parse_reuse(value: object) -> object:
     match value:
         case {"share": share, "distance": distance, **others} if not others and is_number(share):
             ends = str(distance).split("..")
             if type(distance) is bool or len(ends) > 2 or not all(end.strip().isdecimal() for end in ends):
-                raise ValueError(f"expected {_REUSE_WORDS}, not {brief(value)}")
+                raise ValueError(f"expected {_EXPECTED_REUSE}, not {shorten_value(value)}")
             return Reuse(float(share), int(ends[0]), int(ends[-1]))
     return value
 
 
-_REUSE_WORDS = (
+_EXPECTED_REUSE = (
     "a mapping with share, a number above 0 up to 1, and distance, a number of reads from 1 to"
-    f" {_MAX_DISTANCE:,} or two as in 1..1000"
+    f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000"
 )
 
-POPULARITY = Rule(
+POPULARITY_RULE = Rule(
     lambda value: isinstance(value, Popularity),
     "rotate, uniform, sequential, latest, or a mapping: {zipf: 0.99} or {latest: 0.99} (above 0, up to 10),"
     " or {hotspot: {objects: 0.2, requests: 0.8}} (above 0, below 1)",
-    convert=_popularity,
+    convert=_parse_popularity,
 )
-REUSE = Rule(
+REUSE_RULE = Rule(
     lambda value: (
         isinstance(value, Reuse)
         and 0 < value.share <= 1
-        and 1 <= value.nearest <= value.farthest <= _MAX_DISTANCE
+        and 1 <= value.nearest <= value.farthest <= _MAX_REUSE_DISTANCE
     ),
-    _REUSE_WORDS,
-    convert=_reuse,
+    _EXPECTED_REUSE,
+    convert=_parse_reuse,
 )

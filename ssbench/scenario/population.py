@@ -26,21 +26,21 @@ from typing import Protocol, cast
 
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.objects import Effects, Expiry, Objects, Queues, Readers
+from ssbench.scenario.objects import EffectTable, ExpiryTimes, ObjectQueues, ObjectTable, ReadsInFlight
 from ssbench.scenario.operation import Effect
-from ssbench.scenario.operation_table import EXISTS
+from ssbench.scenario.operation_table import EXISTS_CAUSE
 
 #: The numbers of operations that need no object begin anew after so many.
-_NUMBERS = 2**30 - 1
+_NUMBER_MASK = 2**30 - 1
 
 #: How many objects are tried before an update or a delete waits for the readers of one.
-_TRIES = 16
+_MAX_TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
 _NONE = Effect.NONE
 
 
-class Result(Protocol):
+class OperationResult(Protocol):
     """How an operation ended; ``cause`` is None for a success."""
 
     @property
@@ -65,7 +65,7 @@ class Population:
         self.waits = 0
         self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
-        effects = Effects(scenario)
+        effects = EffectTable(scenario)
         self._effects, self._same_data, self._copies = effects.by_code, effects.same_data, effects.copies
         self._silent = effects.silent
         #: What each copy in flight is made of, by size class and number.
@@ -74,21 +74,21 @@ class Population:
         self._objectless = 0
         self._most_waiting = scenario.user_count
         self._draws = workload.draws()
-        objects = self._objects = Objects(scenario, workload)
+        objects = self._objects = ObjectTable(scenario, workload)
         self._containers, self._sizes = objects.containers, objects.sizes
         self._expiry = (
-            Expiry(scenario.delete_after, objects.first_created)
+            ExpiryTimes(scenario.delete_after, objects.first_created)
             if scenario.delete_after is not None
             else None
         )
         #: (size class, number) of objects whose update failed, which may still be carried out at any time.
         self._uncertain: set[tuple[int, int]] = set()
         classes = range(len(scenario.size_classes))
-        self._queues = Queues(len(classes))
+        self._queues = ObjectQueues(len(classes))
         self._oldest, self._join, self._turn = self._queues.oldest, self._queues.join, self._queues.turn
         #: Lets an object be chosen again, or for the first time.
         self._append: Callable[[int, int], None] = self._queues.append
-        self._readers = Readers(len(classes))
+        self._readers = ReadsInFlight(len(classes))
         self._reading = self._readers.reading
         #: The size that an object being updated had before, by size class and number.
         self._sizes_before: dict[tuple[int, int], int] = {}
@@ -191,7 +191,7 @@ class Population:
                 jobs.append(job)
             return
         # The names of what it makes follow from its number.
-        self._objectless = number = self._objectless + 1 & _NUMBERS
+        self._objectless = number = self._objectless + 1 & _NUMBER_MASK
         jobs.append((code, index, container, number, size))
 
     def _resume(self, jobs: list[Target], count: int, now: float) -> None:
@@ -291,7 +291,7 @@ class Population:
     def _find_unread(self, index: int, number: int, now: float) -> int:
         """Return an object that is not being read; one that is, if none is found soon."""
         first, readers = number, self._reading[index]
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             self._join[index](number)
             number = self._take(index, now)
             if number == first or number not in readers:
@@ -335,7 +335,7 @@ class Population:
             elif ok:
                 self._append(size_class, number)
 
-    def ended(self, ended: Iterable[tuple[Target, Result]]) -> None:
+    def ended(self, ended: Iterable[tuple[Target, OperationResult]]) -> None:
         """Note that operations of :meth:`next_jobs` have ended; the same as :meth:`finished` for each."""
         effects, reads, reading, finished = self._effects, _READS, self._reading, self.finished
         one_of_several = self._readers.end_one_of_several
@@ -346,7 +346,7 @@ class Population:
                     one_of_several(size_class, number, readers)
             else:
                 finished(operation, size_class, container, number, result.cause is None)
-                if result.cause == EXISTS:
+                if result.cause == EXISTS_CAUSE:
                     self._objects.gone(size_class, number)  # it is not this run's to delete
 
     def take_back(

@@ -1,4 +1,4 @@
-"""Read and check a scenario file: :func:`load` reads one, or a scenario that ships with ssbench.
+"""Read and check a scenario file: :func:`read_scenario` reads one, or a scenario that ships with ssbench.
 
 The keys of the file are in :mod:`ssbench.scenario.rules`.
 """
@@ -17,35 +17,42 @@ from ssbench.base.suggestions import did_you_mean
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import operation_settings, places, rules, sizes
 from ssbench.scenario import text as scenario_text
-from ssbench.scenario.bodies import with_files
-from ssbench.scenario.conditions import parse, unknown_subject
-from ssbench.scenario.finding import text_of
-from ssbench.scenario.groups import GroupEntry, GroupReader, together
-from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
-from ssbench.scenario.operation import Settings, without_secrets
+from ssbench.scenario.bodies import read_files_of_body
+from ssbench.scenario.conditions import find_unknown_subject, parse_condition
+from ssbench.scenario.finding import read_scenario_text
+from ssbench.scenario.groups import GroupEntry, GroupReader, combine_groups
+from ssbench.scenario.model import (
+    CRUD_AND_LIST_OPERATIONS,
+    CRUD_OPERATIONS,
+    Scenario,
+    SizeClass,
+    Stage,
+    Weights,
+)
+from ssbench.scenario.operation import OperationSettings, remove_secrets
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.rule import MAX_BYTES, Rule, brief
+from ssbench.scenario.rule import MAX_BYTES, Rule, shorten_value
 from ssbench.scenario.rules import (
     CLASS_RULES,
-    INITIAL,
-    MAY_BE_NULL,
+    INITIAL_FILES_RULE,
+    NULLABLE_KEYS,
     SCENARIO_RULES,
     STAGE_RULES,
-    WEIGHTS,
+    WEIGHTS_RULE,
 )
 from ssbench.scenario.sizes import Shape
-from ssbench.scenario.text import Document, Fault, KeyPath, spell
+from ssbench.scenario.text import Fault, KeyPath, ParsedText, spell_path
 
 _log = logging.getLogger(__name__)
 
 #: Unknown keys for which a known one is looked for.
-_MOST_MEANT = 200
+_MAX_SUGGESTIONS = 200
 
 #: The keys of weights: the name of today, and that of ssbench 0.x.
-_PROFILES = ("profile", "crud_profile")
+_PROFILE_KEYS = ("profile", "crud_profile")
 
 
-def load(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
+def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
     """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
 
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
@@ -54,42 +61,46 @@ def load(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = (
     Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
     where it is known, the key and what was expected.
     """
-    return check(text_of(path_or_name), path_or_name, limited=limited, bodies=bodies)
+    return check_scenario_text(read_scenario_text(path_or_name), path_or_name, limited=limited, bodies=bodies)
 
 
-def check(text: str, path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
-    """Check the text of a scenario, YAML or JSON; messages begin with ``path_or_name``. See :func:`load`."""
-    document = scenario_text.parse(text)
+def check_scenario_text(
+    text: str, path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()
+) -> Scenario:
+    """Check the text of a scenario, YAML or JSON; messages begin with ``path_or_name``. See :func:`read_scenario`."""
+    document = scenario_text.parse_scenario_text(text)
     scenario = (
         None
         if document.data is None and document.faults
-        else _Checker(document, Path(path_or_name).parent, bodies, limited=limited).scenario()
+        else _ScenarioChecker(document, Path(path_or_name).parent, bodies, limited=limited).scenario()
     )
     if scenario is None or document.faults:
-        raise ScenarioError(scenario_text.lines(path_or_name, document.faults))
+        raise ScenarioError(scenario_text.format_faults(path_or_name, document.faults))
     if scenario.operation_count is not None and scenario.run_seconds is not None:
         _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
         return replace(scenario, operation_count=None)
     return scenario
 
 
-def check_data(data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
+def check_scenario_data(
+    data: Mapping[str, object], *, limited: bool = False, bodies: Sequence[Path] = ()
+) -> Scenario:
     """Return the checked scenario of what a file may contain; messages begin with ``scenario``.
 
     Body files must be in the current folder or in one of ``bodies``. Raises ScenarioError, whose text lists
-    the first faults, and UsageError for what no file can contain. See :func:`load`.
+    the first faults, and UsageError for what no file can contain. See :func:`read_scenario`.
     """
     try:
         text = json.dumps(dict(data))
     except (TypeError, ValueError) as error:
         raise UsageError(f"scenario: expected what a scenario file may contain: {error}") from None
-    return check(text, "scenario", limited=limited, bodies=bodies)
+    return check_scenario_text(text, "scenario", limited=limited, bodies=bodies)
 
 
-class _Checker:
+class _ScenarioChecker:
     """Checks the data of a document against the rules, and adds to its faults."""
 
-    def __init__(self, document: Document, folder: Path, bodies: Sequence[Path], *, limited: bool) -> None:
+    def __init__(self, document: ParsedText, folder: Path, bodies: Sequence[Path], *, limited: bool) -> None:
         self._document = document
         self._folder = folder
         #: Further folders whose files may be bodies.
@@ -100,10 +111,12 @@ class _Checker:
         """Build the scenario; return None when a fault prevents that."""
         data = self._document.data
         if not isinstance(data, dict):
-            self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
+            self._fault((), f"expected a mapping with keys such as name and sizes, not {shorten_value(data)}")
             return None
         # First: weights and conditions name the operations that it defines.
-        settings = operation_settings.read(data.get("operations"), self._values, self._fault)
+        settings = operation_settings.read_operation_settings(
+            data.get("operations"), self._values, self._fault
+        )
         structures = ("sizes", "initial_files", "operations", "stages", "groups")
         values = self._values(data, (), SCENARIO_RULES, structures=structures)
         reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
@@ -114,7 +127,7 @@ class _Checker:
         initial = self._initial_files(data, classes)
         reader.check_sizes(groups, classes, initial)
         default_profile = self._profile(values, ())
-        values["operations"] = operation_settings.with_headers(
+        values["operations"] = operation_settings.add_operation_headers(
             settings, "read", values.pop("get_headers", ())
         )
         used = [
@@ -123,28 +136,30 @@ class _Checker:
             if (name := entry.get("name", ""))
             and (initial.get(name) or any(group.uses(name) for group in groups))
         ]
-        given = any(data.get(key) is not None for key in _PROFILES)
+        given = any(data.get(key) is not None for key in _PROFILE_KEYS)
         given |= bool(groups) and all(group.has_profile for group in groups)
         if not given and any(not entry["has_profile"] for entry in used):
-            self._fault((), f"crud_profile: missing, expected {WEIGHTS.expected} (or one in each size class)")
+            self._fault(
+                (), f"crud_profile: missing, expected {WEIGHTS_RULE.expected} (or one in each size class)"
+            )
         names = [entry["name"] for entry in used]
         for text in values.get("fail_if", ()):
-            if wrong := unknown_subject(
-                parse(text, grouped=True), names, [group.name for group in groups if group.name]
+            if wrong := find_unknown_subject(
+                parse_condition(text, grouped=True), names, [group.name for group in groups if group.name]
             ):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
         self._check_profiles(default_profile, used, groups, settings)
         self._check_places(values, groups, names)
         if self._document.faults:
             return None
-        values |= rules.ends_of_life(values.get("delete_after") or None)
+        values |= rules.split_delete_after(values.get("delete_after") or None)
         if groups:
-            made = [each.group(used, initial, default_profile, _weights) for each in groups]
-            values |= places.count_of(values, places.of_all(made))
-            values.pop(places.PER_CONTAINER, None)
-            return together(made, data=data, **values)
+            made = [each.group(used, initial, default_profile, _make_weights) for each in groups]
+            values |= places.count_containers(values, places.classes_without_containers(made))
+            values.pop(places.PER_CONTAINER_KEY, None)
+            return combine_groups(made, data=data, **values)
         if stages:
-            values["user_count"] = scenario_load.most_users(stages, values.get("user_count"))
+            values["user_count"] = scenario_load.count_most_users(stages, values.get("user_count"))
             values["run_seconds"] = sum(stage.seconds for stage in stages)
         size_classes = tuple(
             SizeClass(
@@ -152,13 +167,13 @@ class _Checker:
                 entry["size_min"],
                 entry["size_max"],
                 initial[entry["name"]],
-                _weights(entry.get("crud_profile", default_profile)),
+                _make_weights(entry.get("crud_profile", default_profile)),
                 entry["shape"],
             )
             for entry in used
         )
-        values |= places.count_of(values, size_classes)
-        values.pop(places.PER_CONTAINER, None)
+        values |= places.count_containers(values, size_classes)
+        values.pop(places.PER_CONTAINER_KEY, None)
         return Scenario(size_classes=size_classes, data=data, stages=stages, **values)
 
     def _check_profiles(
@@ -166,14 +181,14 @@ class _Checker:
         default_profile: Any,
         used: list[dict[str, Any]],
         groups: list[GroupEntry],
-        settings: tuple[Settings, ...],
+        settings: tuple[OperationSettings, ...],
     ) -> None:
         """Check what the operations of the size classes that are used, and of groups, need."""
         profiles = [(default_profile, settings), *((entry.get("crud_profile"), settings) for entry in used)]
         profiles += [(group.profile, (*settings, *group.operations)) for group in groups]
         for profile, known in profiles:
             weights = profile if isinstance(profile, dict) else {}
-            for wrong in operation_settings.contradictions(weights, known):
+            for wrong in operation_settings.find_weight_contradictions(weights, known):
                 self._fault((), f"profile: {wrong}")
         for entry in [each for each in used if each.get("size_min") == 0]:
             own = [entry.get("crud_profile", default_profile)]
@@ -187,12 +202,13 @@ class _Checker:
         """Check the number of containers, and the names of the objects of these size classes."""
         users = [(group.name, each) for group in groups for each in names if group.may_use(each)]
         template = values.get("object_names")
-        for key, wrong in places.wrong_names(template, users or [("", each) for each in names]):
+        for key, wrong in places.find_wrong_names(template, users or [("", each) for each in names]):
             self._fault((key,), f"{key}: {wrong}")
         for path, own in [((), values), *((group.path, group.values) for group in groups)]:
-            if wrong := places.contradicts(own):
+            if wrong := places.explain_container_conflict(own):
                 self._fault(
-                    (*path, places.PER_CONTAINER), spell((*path, places.PER_CONTAINER)) + ": " + wrong
+                    (*path, places.PER_CONTAINER_KEY),
+                    spell_path((*path, places.PER_CONTAINER_KEY)) + ": " + wrong,
                 )
 
     def _load(
@@ -218,20 +234,20 @@ class _Checker:
             )
             self._fault((), expected)
         if "groups" in data:
-            for key in ("stages", *scenario_load.OF_GROUPS):
+            for key in ("stages", *scenario_load.GROUP_KEYS):
                 if data.get(key) is not None:
                     self._fault((key,), f"{key}: expected no such key beside groups, which say so themselves")
         for place, group in enumerate(groups):
-            for path, wrong in scenario_load.contradictions_of_group(values, group.values, group.stages):
-                self._fault(("groups", place, *path), f"{spell(('groups', place, *path))}: {wrong}")
+            for path, wrong in scenario_load.find_group_contradictions(values, group.values, group.stages):
+                self._fault(("groups", place, *path), f"{spell_path(('groups', place, *path))}: {wrong}")
         if not all("seconds" in entry for entry in entries):
             return ()
         stages = tuple(Stage(each["seconds"], each.get("users"), each.get("rate")) for each in entries)
         if groups and values.get("run_seconds") is None:
             took = [sum(each.seconds for each in group.stages) for group in groups]
             values = values | {"run_seconds": max(took) or None}
-        for path, wrong in scenario_load.contradictions(values, stages):
-            self._fault(path, f"{spell(path)}: {wrong}")
+        for path, wrong in scenario_load.find_contradictions(values, stages):
+            self._fault(path, f"{spell_path(path)}: {wrong}")
         return stages
 
     def _stages(self, data: dict[str, Any], within: KeyPath = ()) -> list[dict[str, Any]]:
@@ -241,19 +257,21 @@ class _Checker:
             return []
         if not isinstance(stages, list) or not stages:
             path = (*within, "stages")
-            self._fault(path, f"{spell(path)}: expected a list of one stage or more, not {brief(stages)}")
+            self._fault(
+                path, f"{spell_path(path)}: expected a list of one stage or more, not {shorten_value(stages)}"
+            )
             return []
         entries = []
         for index, entry in enumerate(stages):
             path = (*within, "stages", index)
             if not isinstance(entry, dict):
-                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
+                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
                 continue
             values = self._values(entry, path, STAGE_RULES)
             entries.append(values | {"has_users": "users" in entry})
             self._require(entry, path, ("seconds",), STAGE_RULES)
             if not entry.keys() & {"users", "rate"}:
-                self._fault(path, f"{spell(path)}: expected users, rate or both")
+                self._fault(path, f"{spell_path(path)}: expected users, rate or both")
         return entries
 
     def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -267,7 +285,7 @@ class _Checker:
         for index, entry in enumerate(entries):
             path = ("sizes", index)
             if not isinstance(entry, dict):
-                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
+                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
                 continue
             values = self._values(entry, path, CLASS_RULES, structures=("size",))
             values["shape"] = self._shape(entry, path, values)
@@ -275,18 +293,18 @@ class _Checker:
             if values.get("size_min", 0) > values.get("size_max", MAX_BYTES):
                 self._fault(
                     (*path, "size_min"),
-                    f"{spell(path)}.size_min: expected at most size_max, which is {values['size_max']},"
+                    f"{spell_path(path)}.size_min: expected at most size_max, which is {values['size_max']},"
                     f" not {values['size_min']}",
                 )
             name = values.get("name")
             if name in names:
                 self._fault(
-                    (*path, "name"), f"{spell(path)}.name: expected a name of its own, {name!r} is taken"
+                    (*path, "name"), f"{spell_path(path)}.name: expected a name of its own, {name!r} is taken"
                 )
             elif name is not None:
                 names.add(name)
             profile = self._profile(values, path)
-            given = any(entry.get(key) is not None for key in _PROFILES)
+            given = any(entry.get(key) is not None for key in _PROFILE_KEYS)
             classes.append(values | {"has_profile": given} | ({"crud_profile": profile} if profile else {}))
         return classes
 
@@ -294,7 +312,7 @@ class _Checker:
         """Read the files that bodies are of."""
         try:
             if values.get("body") is not None:
-                values["body"] = with_files(values["body"], self._folder, self._bodies)
+                values["body"] = read_files_of_body(values["body"], self._folder, self._bodies)
         except ValueError as error:
             self._fault(("body",), f"body: files: {error}")
 
@@ -305,11 +323,11 @@ class _Checker:
             return None
         path = (*path, "size")
         if entry.keys() & {"size_min", "size_max"}:
-            self._fault(path, f"{spell(path)}: expected this or size_min and size_max, not both")
+            self._fault(path, f"{spell_path(path)}: expected this or size_min and size_max, not both")
         try:
-            values["size_min"], values["size_max"], shape = sizes.read(entry["size"], self._folder)
+            values["size_min"], values["size_max"], shape = sizes.read_size(entry["size"], self._folder)
         except ValueError as error:
-            self._fault(path, f"{spell(path)}: {error}")
+            self._fault(path, f"{spell_path(path)}: {error}")
             return None
         return shape
 
@@ -328,20 +346,24 @@ class _Checker:
                     f"initial_files.{name}: expected the name of a size class in sizes"
                     f" ({', '.join(names)}), not {name!r}{did_you_mean(str(name), names)}",
                 )
-            if not INITIAL.accepts(count):
-                self._fault(path, f"initial_files.{name}: expected {INITIAL.expected}, not {brief(count)}")
+            if not INITIAL_FILES_RULE.accepts(count):
+                self._fault(
+                    path,
+                    f"initial_files.{name}: expected {INITIAL_FILES_RULE.expected}, not {shorten_value(count)}",
+                )
         if len(self._document.faults) > faults_before:
-            return {name: count for name, count in initial.items() if INITIAL.accepts(count)}
+            return {name: count for name, count in initial.items() if INITIAL_FILES_RULE.accepts(count)}
         if not any(initial.values()):
             self._fault(("initial_files",), "initial_files: expected a number above 0 for one class or more")
         return initial
 
     def _profile(self, values: dict[str, Any], path: KeyPath) -> Any:
         """Take the weights out of the values of a mapping, by either name; None where there are none."""
-        found = [values.pop(key) for key in _PROFILES if key in values]
+        found = [values.pop(key) for key in _PROFILE_KEYS if key in values]
         if len(found) > 1:
             self._fault(
-                (*path, "profile"), f"{spell((*path, 'profile'))}: expected this or crud_profile, not both"
+                (*path, "profile"),
+                f"{spell_path((*path, 'profile'))}: expected this or crud_profile, not both",
             )
         return found[0] if found else None
 
@@ -355,13 +377,13 @@ class _Checker:
         """Return the valid values of a mapping; add a fault for each unknown key and invalid value."""
         values = {}
         for key, value in mapping.items():
-            where = spell((*path, key))
-            if key in structures or (value is None and key in MAY_BE_NULL):
+            where = spell_path((*path, key))
+            if key in structures or (value is None and key in NULLABLE_KEYS):
                 continue
             if key not in rules:
                 known = [*rules, *structures]
                 # Of so many nobody meant each, and to look takes time.
-                many = len(self._document.faults) > _MOST_MEANT
+                many = len(self._document.faults) > _MAX_SUGGESTIONS
                 meant = "" if many else did_you_mean(str(key), known)
                 self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{meant}")
                 continue
@@ -373,8 +395,10 @@ class _Checker:
             if rules[key].accepts(number):
                 values[key] = number
             else:
-                shown = without_secrets({key: value})[key]
-                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(shown)}")
+                shown = remove_secrets({key: value})[key]
+                self._fault(
+                    (*path, key), f"{where}: expected {rules[key].expected}, not {shorten_value(shown)}"
+                )
         return values
 
     def _require(
@@ -382,11 +406,11 @@ class _Checker:
     ) -> None:
         for key in keys:
             if key not in mapping:
-                self._fault(path, f"{spell((*path, key))}: missing, expected {rules[key].expected}")
+                self._fault(path, f"{spell_path((*path, key))}: missing, expected {rules[key].expected}")
 
     def _wrong_or_missing(self, data: dict[str, Any], key: str, expected: str) -> None:
         if key in data:
-            self._fault((key,), f"{key}: expected {expected}, not {brief(data[key])}")
+            self._fault((key,), f"{key}: expected {expected}, not {shorten_value(data[key])}")
         else:
             self._fault((), f"{key}: missing, expected {expected}")
 
@@ -396,10 +420,10 @@ class _Checker:
         self._document.faults.append(Fault(line, text))
 
 
-def _weights(profile: list[float] | dict[str, float]) -> Weights:
+def _make_weights(profile: list[float] | dict[str, float]) -> Weights:
     if isinstance(profile, dict):
         return {name: float(weight) for name, weight in profile.items()}
-    if len(profile) > len(CRUD):
-        return dict(zip(CRUD_AND_LIST, map(float, profile), strict=True))
+    if len(profile) > len(CRUD_OPERATIONS):
+        return dict(zip(CRUD_AND_LIST_OPERATIONS, map(float, profile), strict=True))
     create, read, update, delete = map(float, profile)
     return create, read, update, delete

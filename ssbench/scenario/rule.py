@@ -42,7 +42,7 @@ class Rule(NamedTuple):
         return self.words if isinstance(self.words, str) else self.words()
 
 
-def whole(low: int, high: int) -> Rule:
+def make_whole_rule(low: int, high: int) -> Rule:
     """Return a rule for a whole number between two, both included."""
     # type() and not isinstance(), because True is an int
     return Rule(
@@ -69,29 +69,29 @@ def is_number(value: object) -> bool:
     return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
 
 
-def _sizes(value: object) -> object:
+def _parse_sizes(value: object) -> object:
     """Return the two ends of ``4kB..64kB``, or of one size; any other value unchanged."""
     if isinstance(value, str):
         low, dots, high = value.partition("..")
-        ends = quantities.size(low), quantities.size(high if dots else low)
+        ends = quantities.parse_size(low), quantities.parse_size(high if dots else low)
         if ends[0] > ends[1]:
-            raise ValueError(f"the smaller size comes first, but not in {brief(value)}")
+            raise ValueError(f"the smaller size comes first, but not in {shorten_value(value)}")
         return ends
     return (value, value) if type(value) is int else value
 
 
-def sizes(low: int) -> Rule:
+def make_size_rule(low: int) -> Rule:
     """Return a rule for a size, or two between which each is drawn."""
     return Rule(
         lambda value: (
             isinstance(value, tuple) and len(value) == 2 and low <= value[0] <= value[1] <= MAX_BYTES
         ),
         f"a size of {low} or more, or two as in 4kB..64kB, between which each is drawn evenly",
-        convert=_sizes,
+        convert=_parse_sizes,
     )
 
 
-def some_of(names: tuple[str, ...]) -> Rule:
+def make_list_rule(names: tuple[str, ...]) -> Rule:
     """Return a rule for a list of some of these names, each at most once."""
     return Rule(
         lambda value: (
@@ -104,12 +104,12 @@ def some_of(names: tuple[str, ...]) -> Rule:
     )
 
 
-def brief(value: object) -> str:
+def shorten_value(value: object) -> str:
     """Show a value in an error message, shortened."""
     return "nothing" if value is None else reprlib.repr(value)
 
 
-def _headers(value: object) -> object:
+def _parse_headers(value: object) -> object:
     """Return a mapping of header fields as pairs; any other value unchanged."""
     if not isinstance(value, dict):
         return value
@@ -120,7 +120,7 @@ def _are_headers(value: object) -> bool:
     return isinstance(value, tuple) and all(
         isinstance(name, str)
         and _FIELD_NAME(name)
-        and name.lower() not in _OWN_FIELDS
+        and name.lower() not in _RESERVED_FIELDS
         and _FIELD_VALUE(each)
         and type(each) is str
         for name, each in value
@@ -130,17 +130,19 @@ def _are_headers(value: object) -> bool:
 #: Names and values of header fields (RFC 9110, 5.5 and 5.6.2); those that only ssbench can send.
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}").fullmatch
 _FIELD_VALUE = re.compile(r"[\x20-\x7e]{0,4000}").fullmatch
-_OWN_FIELDS = frozenset(
+_RESERVED_FIELDS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "x-auth-token", "expect", "upgrade"}
 )
 
-HEADERS = Rule(
+HEADERS_RULE = Rule(
     _are_headers,
     "a mapping of header fields to printable ASCII texts, without those that ssbench sends"
     " (Host, Content-Length, Connection, X-Auth-Token)",
-    convert=_headers,
+    convert=_parse_headers,
 )
-LABEL = Rule(is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
-TEXT = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
-FLAG = Rule(lambda value: type(value) is bool, "true or false")
-SIZE = whole(0, MAX_BYTES)._replace(parse=quantities.size)
+LABEL_RULE = Rule(
+    is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)"
+)
+TEXT_RULE = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
+FLAG_RULE = Rule(lambda value: type(value) is bool, "true or false")
+SIZE_RULE = make_whole_rule(0, MAX_BYTES)._replace(parse=quantities.parse_size)

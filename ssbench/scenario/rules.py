@@ -8,23 +8,23 @@ from typing import Any
 from ssbench.base import quantities
 from ssbench.base.suggestions import did_you_mean
 from ssbench.scenario import conditions
-from ssbench.scenario.bodies import BODY, METADATA
-from ssbench.scenario.connections import CONNECTIONS
-from ssbench.scenario.model import CRUD, CRUD_AND_LIST
-from ssbench.scenario.object_names import OBJECT_NAMES
+from ssbench.scenario.bodies import BODY_RULE, METADATA_RULE
+from ssbench.scenario.connections import CONNECTIONS_RULE
+from ssbench.scenario.model import CRUD_AND_LIST_OPERATIONS, CRUD_OPERATIONS
+from ssbench.scenario.object_names import OBJECT_NAMES_RULE
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.popularity import POPULARITY, REUSE
+from ssbench.scenario.popularity import POPULARITY_RULE, REUSE_RULE
 from ssbench.scenario.rule import (
-    HEADERS,
-    LABEL,
+    HEADERS_RULE,
+    LABEL_RULE,
     MAX_NUMBER,
-    SIZE,
-    TEXT,
+    SIZE_RULE,
+    TEXT_RULE,
     Rule,
-    brief,
     is_label,
     is_number,
-    whole,
+    make_whole_rule,
+    shorten_value,
 )
 
 #: Operations a second that no master can hand out.
@@ -32,17 +32,17 @@ _MAX_RATE = 10_000_000
 
 
 #: Each message to a worker holds the storage URLs of all accounts, and tokens.
-MOST_ACCOUNTS = 1000
+MAX_ACCOUNTS = 1000
 
-_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
-_GROUP_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
+_ACCOUNT_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
+_GROUP_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
 
 
 def _is_group_name(value: object) -> bool:
     # part of the names of objects, and of conditions such as web.read.p99 > 50ms
     return (
         isinstance(value, str)
-        and _GROUP_NAME.match(value) is not None
+        and _GROUP_NAME_PATTERN.match(value) is not None
         and value.lower()
         not in {"total", "all", *(operation.name for operation in OPERATIONS if not operation.defined)}
     )
@@ -61,11 +61,11 @@ class _Range(Rule):
             return value, value
         low, dots, high = value.partition("..")
         if not dots:
-            raise ValueError(f"expected {self.expected}, not {brief(value)}")
-        return _number(low), _number(high)
+            raise ValueError(f"expected {self.expected}, not {shorten_value(value)}")
+        return _parse_number(low), _parse_number(high)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     """Return the number that a text is; a whole one where it has no point, None where it is none."""
     for kind in (int, float):
         try:
@@ -90,27 +90,30 @@ def _are_rates(value: object) -> bool:
 def _is_weights(value: object) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
-    elif not isinstance(value, list) or len(value) not in {len(CRUD), len(CRUD_AND_LIST)}:
+    elif not isinstance(value, list) or len(value) not in {
+        len(CRUD_OPERATIONS),
+        len(CRUD_AND_LIST_OPERATIONS),
+    }:
         return False
     return all(map(is_number, value)) and sum(value) > 0 and max(value) < 1e300
 
 
-def _weights(value: object) -> object:
+def _check_weights(value: object) -> object:
     """Return weights unchanged; raises ValueError for what is no operation."""
     names = {operation.name for operation in OPERATIONS.drawn}
     for name in value if isinstance(value, dict) else ():
         if name not in names:
             meant = did_you_mean(str(name), names) or f" (there are {', '.join(sorted(names))})"
-            raise ValueError(f"expected names of operations, not {brief(name)}{meant}")
+            raise ValueError(f"expected names of operations, not {shorten_value(name)}{meant}")
     return value
 
 
 def _whole_seconds(text: str) -> float:
-    value = quantities.seconds(text)
+    value = quantities.parse_seconds(text)
     return int(value) if value.is_integer() else value
 
 
-def _life(value: object) -> object:
+def _parse_life(value: object) -> object:
     """Return whole seconds of a text with a unit, two of a text with dots; any other value unchanged."""
     if not isinstance(value, str):
         return value
@@ -126,96 +129,96 @@ def _is_life(value: object) -> bool:
     return type(value) is int and 0 <= value <= 2**62
 
 
-def ends_of_life(value: Any) -> dict[str, int | None]:
+def split_delete_after(value: Any) -> dict[str, int | None]:
     """Return the keys of a scenario for a valid value of ``delete_after``."""
     least, most = value if isinstance(value, tuple) else (value, None)
     return {"delete_after": least, "delete_after_most": most}
 
 
-def _conditions(value: object) -> object:
+def _parse_conditions(value: object) -> object:
     """Return conditions as texts; what is no list of texts is left as it is."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return value
-    return tuple(conditions.parse(text, grouped=True).text for text in texts)
+    return tuple(conditions.parse_condition(text, grouped=True).text for text in texts)
 
 
-ACCOUNT_BASE = Rule(
-    lambda value: isinstance(value, str) and _ACCOUNT_NAME.match(value) is not None,
+ACCOUNT_BASE_RULE = Rule(
+    lambda value: isinstance(value, str) and _ACCOUNT_NAME_PATTERN.match(value) is not None,
     "1 to 64 letters, digits, hyphens and underscores",
 )
-_CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
-WEIGHTS = Rule(
+_CONTAINER_PART_RULE = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
+WEIGHTS_RULE = Rule(
     _is_weights,
     "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
     " or a mapping of operations to such numbers, as in {read: 9, head: 1}",
-    convert=_weights,
+    convert=_check_weights,
 )
-INITIAL = whole(0, MAX_NUMBER)
-_SECONDS = Rule(
+INITIAL_FILES_RULE = make_whole_rule(0, MAX_NUMBER)
+_SECONDS_RULE = Rule(
     lambda value: is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
     "a number of seconds above 0",
-    quantities.seconds,
+    quantities.parse_seconds,
 )
 
-_SECONDS_OR_0 = Rule(
+_SECONDS_OR_0_RULE = Rule(
     lambda value: is_number(value) and value <= 1e9,  # type: ignore[operator]
     "a number of seconds of 0 or more",
-    quantities.seconds,
+    quantities.parse_seconds,
 )
-_RATE = Rule(
+_RATE_RULE = Rule(
     lambda value: _is_rate(value) and value != 0,
     f"a number of operations a second above 0, up to {_MAX_RATE}",
 )
-_ARRIVALS = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
+_ARRIVALS_RULE = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
 
 #: Keys of a file, without ``sizes``, ``initial_files`` and ``stages``, which have a structure of their own.
 SCENARIO_RULES = {
-    "name": TEXT,
-    "crud_profile": WEIGHTS,
-    "profile": WEIGHTS,
-    "get_headers": HEADERS,
-    "container_put_headers": HEADERS,
-    "operation_count": whole(1, 2**62),
-    "run_seconds": _SECONDS,
-    "user_count": whole(1, MAX_NUMBER),
-    "container_base": _CONTAINER_PART,
-    "container_count": whole(1, MAX_NUMBER),
-    "objects_per_container": whole(1, MAX_NUMBER),
-    "object_names": OBJECT_NAMES,
-    "container_concurrency": whole(1, 10_000),
-    "accounts": whole(1, MOST_ACCOUNTS),
-    "account_base": ACCOUNT_BASE,
+    "name": TEXT_RULE,
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
+    "get_headers": HEADERS_RULE,
+    "container_put_headers": HEADERS_RULE,
+    "operation_count": make_whole_rule(1, 2**62),
+    "run_seconds": _SECONDS_RULE,
+    "user_count": make_whole_rule(1, MAX_NUMBER),
+    "container_base": _CONTAINER_PART_RULE,
+    "container_count": make_whole_rule(1, MAX_NUMBER),
+    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
+    "object_names": OBJECT_NAMES_RULE,
+    "container_concurrency": make_whole_rule(1, 10_000),
+    "accounts": make_whole_rule(1, MAX_ACCOUNTS),
+    "account_base": ACCOUNT_BASE_RULE,
     "delete_after": Rule(
         _is_life,
         f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
-        convert=_life,
+        convert=_parse_life,
     ),
-    "policy": _CONTAINER_PART,
-    "rate": _RATE,
-    "arrivals": _ARRIVALS,
-    "warmup": _SECONDS_OR_0,
-    "think_time": _SECONDS_OR_0,
-    "popularity": POPULARITY,
-    "reuse": REUSE,
-    "body": BODY,
-    "metadata": METADATA,
-    "connections": CONNECTIONS,
+    "policy": _CONTAINER_PART_RULE,
+    "rate": _RATE_RULE,
+    "arrivals": _ARRIVALS_RULE,
+    "warmup": _SECONDS_OR_0_RULE,
+    "think_time": _SECONDS_OR_0_RULE,
+    "popularity": POPULARITY_RULE,
+    "reuse": REUSE_RULE,
+    "body": BODY_RULE,
+    "metadata": METADATA_RULE,
+    "connections": CONNECTIONS_RULE,
     "fail_if": Rule(
         lambda value: isinstance(value, tuple),
         "a list of conditions, such as 'read.p99 > 200ms'",
-        convert=_conditions,
+        convert=_parse_conditions,
     ),
 }
 CLASS_RULES = {
-    "name": LABEL,
-    "size_min": SIZE,
-    "size_max": SIZE,
-    "crud_profile": WEIGHTS,
-    "profile": WEIGHTS,
+    "name": LABEL_RULE,
+    "size_min": SIZE_RULE,
+    "size_max": SIZE_RULE,
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
 }
 STAGE_RULES = {
-    "seconds": _SECONDS,
+    "seconds": _SECONDS_RULE,
     "users": _Range(
         _are_users,
         f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second",
@@ -232,28 +235,28 @@ GROUP_RULES = {
         _is_group_name,
         "1 to 32 letters, digits, hyphens and underscores that are not the name of an operation",
     ),
-    "users": whole(1, MAX_NUMBER),
-    "crud_profile": WEIGHTS,
-    "profile": WEIGHTS,
-    "rate": _RATE,
-    "arrivals": _ARRIVALS,
-    "think_time": _SECONDS_OR_0,
-    "container_base": _CONTAINER_PART,
-    "container_count": whole(1, MAX_NUMBER),
-    "objects_per_container": whole(1, MAX_NUMBER),
-    "policy": _CONTAINER_PART,
+    "users": make_whole_rule(1, MAX_NUMBER),
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
+    "rate": _RATE_RULE,
+    "arrivals": _ARRIVALS_RULE,
+    "think_time": _SECONDS_OR_0_RULE,
+    "container_base": _CONTAINER_PART_RULE,
+    "container_count": make_whole_rule(1, MAX_NUMBER),
+    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
+    "policy": _CONTAINER_PART_RULE,
     **{row.name: row.keys[row.group_key] for row in OPERATIONS if row.group_key},
-    "popularity": POPULARITY,
-    "reuse": REUSE,
-    "connections": CONNECTIONS,
+    "popularity": POPULARITY_RULE,
+    "reuse": REUSE_RULE,
+    "connections": CONNECTIONS_RULE,
 }
 #: The share of a size class in the operations of a group.
-SHARE = Rule(
+SHARE_RULE = Rule(
     lambda value: is_number(value) and value < 1e300,  # type: ignore[operator]
     "a number of 0 or more",
 )
 #: Optional keys, which may also be present with an empty value.
-MAY_BE_NULL = {
+NULLABLE_KEYS = {
     "operation_count",
     "run_seconds",
     "delete_after",

@@ -37,12 +37,12 @@ class GroupLoad(msgspec.Struct, frozen=True):
 def loads_by_group(statistics: RunStatistics) -> tuple[GroupLoad, ...]:
     """Return the loads of each group of users, none of a run without."""
     return tuple(
-        GroupLoad(each.name, asked_of(each.numbers), delivered_of(each.numbers))
+        GroupLoad(each.name, asked_load(each.numbers), delivered_load(each.numbers))
         for each in statistics.by_group
     )
 
 
-def asked_of(statistics: RunStatistics) -> Load:
+def asked_load(statistics: RunStatistics) -> Load:
     """Return what the scenario asks for; of an open loop, as many operations as were due."""
     scenario, delivery = statistics.run.scenario, statistics.delivery
     by_rate = delivery is not None and not scenario.is_mixed
@@ -52,11 +52,11 @@ def asked_of(statistics: RunStatistics) -> Load:
         users=float(scenario.user_count),
         seconds=scenario.run_seconds,
         operations=delivery.due if by_rate and delivery else scenario.operation_count or None,
-        mix=mix_of(scenario),
+        mix=asked_mix(scenario),
     )
 
 
-def delivered_of(statistics: RunStatistics) -> Load:
+def delivered_load(statistics: RunStatistics) -> Load:
     """Return what was done: operations that ended, those of the warm-up and failed ones too."""
     total, course, scenario = statistics.total, statistics.course, statistics.run.scenario
     ended = total.count + total.failed
@@ -78,7 +78,7 @@ def delivered_of(statistics: RunStatistics) -> Load:
     )
 
 
-def mix_of(scenario: Scenario) -> dict[str, float]:
+def asked_mix(scenario: Scenario) -> dict[str, float]:
     """Return the share of each operation that a scenario asks for; nothing where each group has its own."""
     if scenario.groups:
         return {}

@@ -14,18 +14,18 @@ import numpy.typing as npt
 
 from ssbench.base.measures import Count, Seconds
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.latencies import Latencies, merge
+from ssbench.statistics.latencies import Latencies, merge_latencies
 from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.tally import add_up, grown
+from ssbench.statistics.tally import add_up, grow_groups
 
 #: What a block has given in which an operation was more than its last attempt.
-_MORE = frozenset({"connecting", "pausing", "last_attempt"})
+_PART_FIELDS = frozenset({"connecting", "pausing", "last_attempt"})
 
 #: Latencies of zero count as not measured.
-_LEAST = 1e-9
+_MIN_ATTEMPT_SECONDS = 1e-9
 
 
-class Times(msgspec.Struct, frozen=True):
+class AttemptTimes(msgspec.Struct, frozen=True):
     """Last-byte latencies of operations, what their last attempts took, and connecting of those that did."""
 
     whole: Latencies
@@ -33,7 +33,7 @@ class Times(msgspec.Struct, frozen=True):
     connecting: Latencies
 
 
-class TimesCollector:
+class AttemptTimesCollector:
     """Collects the three times of operations, by the number of their group."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class TimesCollector:
 
         ``groups`` and ``latencies`` are those of these rows.
         """
-        if not block.given & _MORE:
+        if not block.given & _PART_FIELDS:
             self._same.add(block, rows, groups, latencies, before)
             return
         last_attempt = block.last_attempt[rows]
@@ -62,16 +62,16 @@ class TimesCollector:
         self._same.add(block, rows[~more], groups[~more], latencies[~more], before)
         rows, groups, latencies = rows[more], groups[more], latencies[more]
         self._whole.add(block, rows, groups, latencies, before)
-        self._last_attempt.add(block, rows, groups, np.fmax(last_attempt[more], _LEAST), before)
+        self._last_attempt.add(block, rows, groups, np.fmax(last_attempt[more], _MIN_ATTEMPT_SECONDS), before)
         connecting = block.connecting[rows]
         connected = connecting > 0
         self._connecting.add(block, rows[connected], groups[connected], connecting[connected], before)
 
-    def finish(self, count: int = 1) -> list[Times]:
+    def finish(self, count: int = 1) -> list[AttemptTimes]:
         """Return all that was collected of the groups 0 to ``count`` - 1; what times share is there once."""
         collectors = (self._same, self._whole, self._last_attempt, self._connecting)
         return [
-            Times(merge([same, whole]), merge([same, last_attempt]), connecting)
+            AttemptTimes(merge_latencies([same, whole]), merge_latencies([same, last_attempt]), connecting)
             for same, whole, last_attempt, connecting in zip(
                 *(each.finish(count) for each in collectors), strict=True
             )
@@ -90,18 +90,18 @@ class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
         return Part(self.count + other.count, self.seconds + other.seconds, max(self.longest, other.longest))
 
 
-class Parts(msgspec.Struct, frozen=True):
+class LatencyParts(msgspec.Struct, frozen=True):
     """The parts of the time of some successes: new connections, and our own pauses between attempts."""
 
     connecting: Part = msgspec.field(default_factory=Part)
     pausing: Part = msgspec.field(default_factory=Part)
 
-    def __add__(self, other: Parts) -> Parts:
+    def __add__(self, other: LatencyParts) -> LatencyParts:
         """Return both together."""
-        return Parts(self.connecting + other.connecting, self.pausing + other.pausing)
+        return LatencyParts(self.connecting + other.connecting, self.pausing + other.pausing)
 
 
-class PartsCollector:
+class LatencyPartsCollector:
     """Sums up the parts of the time of successes, by the number of their group."""
 
     def __init__(self) -> None:
@@ -115,11 +115,11 @@ class PartsCollector:
         if "pausing" in block.given:
             self._pausing.add(block.pausing[rows], groups)
 
-    def finish(self, count: int = 1) -> list[Parts]:
+    def finish(self, count: int = 1) -> list[LatencyParts]:
         """Return what was counted of the groups 0 to ``count`` - 1."""
         both = zip(self._connecting.finish(count), self._pausing.finish(count), strict=True)
         return [
-            NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
+            NO_LATENCY_PARTS if connecting is pausing is _NO_PART else LatencyParts(connecting, pausing)
             for connecting, pausing in both
         ]
 
@@ -134,23 +134,23 @@ class _PartCollector:
         if len(groups):
             self._counts = add_up(self._counts, groups)
             self._seconds = add_up(self._seconds, groups, seconds)
-            self._longest = grown(self._longest, len(self._counts))
+            self._longest = grow_groups(self._longest, len(self._counts))
             np.maximum.at(self._longest, groups, seconds)
 
     def finish(self, count: int) -> list[Part]:
-        columns = (grown(each, count)[:count] for each in (self._counts, self._seconds, self._longest))
+        columns = (grow_groups(each, count)[:count] for each in (self._counts, self._seconds, self._longest))
         return [
             Part(int(count), seconds, longest) if count else _NO_PART
             for count, seconds, longest in zip(*(each.tolist() for each in columns), strict=True)
         ]
 
 
-def sum_of(parts: Iterable[Parts]) -> Parts:
+def sum_parts(parts: Iterable[LatencyParts]) -> LatencyParts:
     """Return several together."""
-    return sum((each for each in parts if each is not NONE), NONE)
+    return sum((each for each in parts if each is not NO_LATENCY_PARTS), NO_LATENCY_PARTS)
 
 
 _NO_PART = Part()
 
 #: What is shared by all that has none of it.
-NONE = Parts()
+NO_LATENCY_PARTS = LatencyParts()

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks, share_ranks
-from ssbench.statistics.steps import without_step
-from ssbench.statistics.tally import numbered, starts_of, tally, whole
+from ssbench.statistics.steps import remove_step
+from ssbench.statistics.tally import count_values, find_starts, number_values, to_whole_numbers
 
 #: The upper bits of a float: sign, exponent and 6 bits that divide an octave.
 _BUCKET_BITS = 18
@@ -27,16 +27,16 @@ _LOWER_BITS = 64 - _BUCKET_BITS
 _BUCKET_MASK = (1 << _BUCKET_BITS) - 1
 
 #: Tables with more places than this are sorted instead of being counted place by place.
-_MOST_PLACES = 1 << 21
+_MAX_PLACES = 1 << 21
 
 #: What is later than this does not fit in a key; it is in a damaged file.
 _LAST_SECOND = float(1 << 44)
 
 #: Moments further apart than this are those of a damaged file; and beyond a day, further apart than so many
 #: seconds for each in which something ended. What is kept by the second takes memory for each of them.
-_MOST_SECONDS = 40 * 86400
-_DAY = 86400
-_MOST_BETWEEN = 100
+_MAX_SPAN_SECONDS = 40 * 86400
+_DAY_SECONDS = 86400
+_MAX_SECONDS_BETWEEN = 100
 
 _Integers = npt.NDArray[np.int64]
 
@@ -51,8 +51,8 @@ class BySecond(msgspec.Struct):
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp]) -> None:
         """Count some successes of a block."""
         seconds = np.floor(block.completed[rows]).astype(np.int64)
-        tally(self.counts, seconds)
-        tally(self.moved, seconds, np.maximum(block.size[rows], 0))
+        count_values(self.counts, seconds)
+        count_values(self.moved, seconds, np.maximum(block.size[rows], 0))
 
     def ended(self, first: int, last: int) -> int:
         """Return how many operations ended, failures too, from a second to another, without that."""
@@ -67,17 +67,17 @@ class BySecond(msgspec.Struct):
         """Return how many operations failed in each second of the clock, and how many ended."""
         seconds = self.counts.keys() | self.failed.keys()
         first, last = (min(seconds), max(seconds) + 1) if seconds else (0, 0)
-        if not is_run(last - first, len(seconds)):
+        if not is_plausible_span(last - first, len(seconds)):
             return np.empty(0), np.empty(0)
-        failed = _dense(self.failed, first, last)
-        return failed, failed + _dense(self.counts, first, last)
+        failed = _fill_seconds(self.failed, first, last)
+        return failed, failed + _fill_seconds(self.counts, first, last)
 
     def series(self, start: float, end: float) -> tuple[Series, Series]:
         """Return successes and bytes of each whole second of the clock between two moments."""
         first, last = int(np.ceil(start)), int(np.floor(end))
-        if not is_run(last - first, len(self.counts)):
+        if not is_plausible_span(last - first, len(self.counts)):
             return np.empty(0), np.empty(0)
-        return _dense(self.counts, first, last), _dense(self.moved, first, last)
+        return _fill_seconds(self.counts, first, last), _fill_seconds(self.moved, first, last)
 
     def intervals(self, start: float, end: float) -> tuple[Interval | None, Interval | None]:
         """Return the intervals of the rate of successes and of bytes; None of runs that were too short.
@@ -85,12 +85,12 @@ class BySecond(msgspec.Struct):
         They are those of the noise around the levels of a run in which the rate changed from one to another.
         """
         counts, moved = self.series(start, end)
-        return mean_interval(without_step(counts)), mean_interval(without_step(moved))
+        return mean_interval(remove_step(counts)), mean_interval(remove_step(moved))
 
 
-def is_run(span: int, ends: int) -> bool:
+def is_plausible_span(span: int, ends: int) -> bool:
     """Whether a run may take so many seconds, in ``ends`` of which something ended."""
-    return 0 < span <= min(_MOST_SECONDS, max(_DAY, _MOST_BETWEEN * ends))
+    return 0 < span <= min(_MAX_SPAN_SECONDS, max(_DAY_SECONDS, _MAX_SECONDS_BETWEEN * ends))
 
 
 def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
@@ -107,7 +107,7 @@ def _merged(parts: Sequence[Counter[int]]) -> Counter[int]:
     """Return counters together, of which there may be thousands."""
     found: Counter[int] = Counter()
     seconds = np.fromiter(chain.from_iterable(parts), np.int64)
-    tally(found, seconds, np.fromiter(chain.from_iterable(part.values() for part in parts), np.int64))
+    count_values(found, seconds, np.fromiter(chain.from_iterable(part.values() for part in parts), np.int64))
     return found
 
 
@@ -126,15 +126,15 @@ class BySecondCollector:
     ) -> None:
         """Count operations by when they ended, and the bytes that they moved, 0 of failures."""
         self._groups += [BySecond() for _ in range(int(groups.max()) + 1 - len(self._groups))]
-        seconds, names = numbered(np.floor(completed).astype(np.int64))
-        places, keys = numbered(groups * len(names) + seconds)
+        seconds, names = number_values(np.floor(completed).astype(np.int64))
+        places, keys = number_values(groups * len(names) + seconds)
         every, successes = np.bincount(places), np.bincount(places, succeeded)
         sums = np.bincount(places, moved)
         some = np.flatnonzero(every)
         own, seconds = np.divmod(keys[some], len(names))
         columns = (own, names[seconds], successes[some], sums[some], every[some] - successes[some])
         for group, second, count, size, failed in zip(
-            *(whole(column).tolist() for column in columns), strict=True
+            *(to_whole_numbers(column).tolist() for column in columns), strict=True
         ):
             found = self._groups[group]
             if count:  # get() is much faster than a missing key of a Counter
@@ -148,7 +148,7 @@ class BySecondCollector:
         return [*self._groups, *(BySecond() for _ in range(count - len(self._groups)))]
 
 
-def _dense(counts: Counter[int], first: int, last: int) -> Series:
+def _fill_seconds(counts: Counter[int], first: int, last: int) -> Series:
     seconds = np.fromiter(counts.keys(), np.int64, len(counts))
     values = np.fromiter(counts.values(), np.float64, len(counts))
     inside = (seconds >= first) & (seconds < last)
@@ -171,7 +171,7 @@ class LatencyTable:
         """Make a table of latencies above 0 and of when they ended."""
         seconds = np.clip(completed, 0, _LAST_SECOND).astype(np.int64)
         buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
-        return cls([_count((seconds << _BUCKET_BITS) | buckets)])
+        return cls([_count_keys((seconds << _BUCKET_BITS) | buckets)])
 
     @classmethod
     def by_group(
@@ -181,12 +181,12 @@ class LatencyTable:
         latencies: npt.NDArray[np.float64],
     ) -> dict[int, LatencyTable]:
         """Make a table for each of some groups, of latencies above 0 and of when they ended."""
-        seconds, values = numbered(np.clip(completed, 0, _LAST_SECOND).astype(np.int64))
+        seconds, values = number_values(np.clip(completed, 0, _LAST_SECOND).astype(np.int64))
         buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
-        keys, counts = _count(((groups * len(values) + seconds) << _BUCKET_BITS) | buckets)
+        keys, counts = _count_keys(((groups * len(values) + seconds) << _BUCKET_BITS) | buckets)
         groups, seconds = np.divmod(keys >> _BUCKET_BITS, len(values))
         keys = (values[seconds] << _BUCKET_BITS) | (keys & _BUCKET_MASK)
-        starts = starts_of(groups)
+        starts = find_starts(groups)
         ends = [*starts[1:].tolist(), len(keys)]
         return {
             group: cls([(keys[start:end], counts[start:end])])
@@ -237,7 +237,7 @@ class LatencyTable:
         wanted = before + share * totals
         places = np.minimum(np.searchsorted(sums, wanted), np.append(starts[1:], len(seconds)) - 1)
         parts = 1 - (sums[places] - wanted) / counts[places]
-        low, high = _bounds(buckets[places])
+        low, high = _bucket_bounds(buckets[places])
         return seconds[starts], low + (high - low) * parts, totals.astype(np.float64)
 
     def since(self, second: int) -> LatencyTable:
@@ -253,7 +253,7 @@ class LatencyTable:
         first, last = np.array([max(low, 0.0), high]).view(np.int64) >> _LOWER_BITS
         inside = (buckets >= first) & (buckets <= last)
         found: Counter[int] = Counter()
-        tally(found, seconds[inside], counts[inside])
+        count_values(found, seconds[inside], counts[inside])
         return found
 
     def percentile(self, share: float) -> float:
@@ -266,7 +266,7 @@ class LatencyTable:
         sums = np.cumsum(by_bucket)
         wanted = min(max(share, 0.0), 1.0) * sums[-1]
         place = min(int(np.searchsorted(sums, wanted)), len(sums) - 1)
-        low, high = _bounds(np.array([lowest + place]))
+        low, high = _bucket_bounds(np.array([lowest + place]))
         part = 1 - (sums[place] - wanted) / by_bucket[place]
         return float(low[0] + (high[0] - low[0]) * part)
 
@@ -281,7 +281,7 @@ class LatencyTable:
         if found is None:
             return None
         first, _, every = found
-        within = _dense(self.between(0.0, limit), first, first + len(every))
+        within = _fill_seconds(self.between(0.0, limit), first, first + len(every))
         return share_ranks(within, every)
 
     def sums(self) -> tuple[Series, Series] | None:
@@ -294,7 +294,7 @@ class LatencyTable:
             return None
         first, _, every = found
         seconds, buckets, counts = self._rows()
-        low, high = _bounds(buckets)
+        low, high = _bucket_bounds(buckets)
         sums = np.bincount(seconds - first, counts * (low + high) / 2, len(every))
         return sums.astype(np.float64), every
 
@@ -305,7 +305,7 @@ class LatencyTable:
         """
         seconds, buckets, counts = self._rows()
         span = int(seconds[-1] - seconds[0]) + 1 if len(seconds) else 0
-        if not is_run(span, len(seconds)):
+        if not is_plausible_span(span, len(seconds)):
             return None
         by_bucket = np.bincount(buckets - buckets.min(), counts)
         sums = np.cumsum(by_bucket)
@@ -320,13 +320,13 @@ class LatencyTable:
         return int(seconds[0]), below, every
 
 
-def _count(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
+def _count_keys(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
     """Return the different keys in ascending order, and how often each occurs."""
     buckets = keys & _BUCKET_MASK
     lowest, first = int(buckets.min()), int(keys.min()) >> _BUCKET_BITS
     width = int(buckets.max()) - lowest + 1
     span = (int(keys.max()) >> _BUCKET_BITS) - first + 1
-    if width * span > _MOST_PLACES:
+    if width * span > _MAX_PLACES:
         found, counts = np.unique(keys, return_counts=True)
         return found, counts.astype(np.uint32)
     dense = np.bincount(((keys >> _BUCKET_BITS) - first) * width + buckets - lowest)
@@ -335,6 +335,6 @@ def _count(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
     return ((seconds + first) << _BUCKET_BITS) | (buckets + lowest), dense[places].astype(np.uint32)
 
 
-def _bounds(buckets: _Integers) -> tuple[Series, Series]:
+def _bucket_bounds(buckets: _Integers) -> tuple[Series, Series]:
     """Return where buckets begin and end."""
     return (buckets << _LOWER_BITS).view(np.float64), ((buckets + 1) << _LOWER_BITS).view(np.float64)

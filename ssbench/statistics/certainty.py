@@ -16,25 +16,25 @@ import numpy as np
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.confidence import MIN_SECONDS, Interval, beta_share, ratio_interval, share_ranks
-from ssbench.statistics.due import Censored
+from ssbench.statistics.due import CensoredLatencies
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import Line
+from ssbench.statistics.sections import SectionLine
 
-_ONE_SIDE = 0.025
+_TAIL_PROBABILITY = 0.025
 
 #: With so many operations a figure that stays as it is would be decided in 9 of 10 runs: the quantiles of the
 #: normal distribution of 97.5 and 90 %.
-_ERRORS = 3.24
-_QUANTILE = 1.96
+_DECIDING_ERRORS = 3.24
+_NORMAL_QUANTILE = 1.96
 
 #: Nobody runs more operations to decide a condition.
-_MOST_OPERATIONS = 1e9
+_MAX_OPERATIONS = 1e9
 
 #: A rate of a run that is too short for an interval is known to this factor at least, and to so many
 #: standard deviations of its seconds, which are worth two; a mean of latencies to so many of its standard
 #: errors, because latencies are far from normal.
-_FACTOR = 2.0
+_SHORT_RUN_FACTOR = 2.0
 _SHORT_DEVIATIONS = 9.0
 _SHORT_SECONDS = 3
 _SHORT_ERRORS = 3.0
@@ -51,39 +51,41 @@ class Certainty(msgspec.Struct, frozen=True):
     enough: float | None = None
 
 
-def certainty(
-    statistics: RunStatistics, line: Line, condition: Condition, found: float, most: float
+def judge_certainty(
+    statistics: RunStatistics, line: SectionLine, condition: Condition, found: float, most: float
 ) -> Certainty:
     """Return it of a figure that is ``found`` in the unit of the limit, at most ``most``."""
     row = condition.row
     times = row.times(line) if row.times else None
-    if isinstance(times, (Censored, Latencies)) and row.rank is not None and row.rank < 100:
-        return _percentile(times, condition, row.rank / 100)
-    if isinstance(times, (Censored, Latencies)) and row.rank is None:
-        return _between(condition, *_mean(times, found, most), times.count, found)
+    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is not None and row.rank < 100:
+        return _judge_percentile(times, condition, row.rank / 100)
+    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is None:
+        return _judge_interval(condition, *_mean_latency_interval(times, found, most), times.count, found)
     if condition.unit is Unit.SHARE and row.whole and row.key != "undelivered" and 0 < condition.limit < 1:
         whole = row.whole(line, statistics)
         worth = math.inf
         if row.key == "errors":
-            worth = _worth(found, share_ranks(*line.by_second.failures(), without_chance=False))
-        return _share(min(found, 1.0), whole, worth, condition.limit)
+            worth = _effective_count(found, share_ranks(*line.by_second.failures(), without_chance=False))
+        return _judge_share(min(found, 1.0), whole, worth, condition.limit)
     if row.unit in {Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND}:
-        return _between(condition, *_rate(statistics, line, condition, found), line.count, found)
+        return _judge_interval(
+            condition, *_rate_interval(statistics, line, condition, found), line.count, found
+        )
     if found == condition.limit:
-        return _at(condition, most)
+        return _judge_exact(condition, most)
     return Certainty(found > condition.limit, most < condition.limit)
 
 
-def _at(condition: Condition, most: float) -> Certainty:
+def _judge_exact(condition: Condition, most: float) -> Certainty:
     """Return it of a figure that is known, and just at the limit: a relation with = holds."""
     above = condition.relation in {">=", "<"}
     return Certainty(above, not above and most <= condition.limit)
 
 
-def _percentile(times: Censored | Latencies, condition: Condition, wanted: float) -> Certainty:
+def _judge_percentile(times: CensoredLatencies | Latencies, condition: Condition, wanted: float) -> Certainty:
     """Judge by the share of operations within the limit; it is above where that is less than ``wanted``."""
-    measured = times.measured if isinstance(times, Censored) else times
-    waited = times.waited if isinstance(times, Censored) else None
+    measured = times.measured if isinstance(times, CensoredLatencies) else times
+    waited = times.waited if isinstance(times, CensoredLatencies) else None
     limit = condition.limit
     if condition.relation in {">=", "<"}:
         limit = math.nextafter(limit, 0.0)
@@ -92,25 +94,25 @@ def _percentile(times: Censored | Latencies, condition: Condition, wanted: float
     # What never began had waited for less than the limit, or for longer; the former may have been within it.
     perhaps = within + (waited.share_within(limit) * waited.count if waited else 0.0)
     if 0 < within < measured.count:
-        worth = _worth(within / measured.count, measured.by_second.ranks_within(limit))
+        worth = _effective_count(within / measured.count, measured.by_second.ranks_within(limit))
     else:  # how the wanted percentile came and went is all there is to see
-        worth = _worth(wanted, measured.by_second.ranks(wanted))
-    low = _share(within / every, every, worth, wanted)
-    high = low if perhaps == within else _share(perhaps / every, every, worth, wanted)
+        worth = _effective_count(wanted, measured.by_second.ranks(wanted))
+    low = _judge_share(within / every, every, worth, wanted)
+    high = low if perhaps == within else _judge_share(perhaps / every, every, worth, wanted)
     return Certainty(
         above=high.below, below=low.above, enough=None if waited and waited.count else low.enough
     )
 
 
-def _worth(share: float, interval: Interval | None) -> float:
+def _effective_count(share: float, interval: Interval | None) -> float:
     """Return how many independent operations have as wide an interval of a share; infinite if not known."""
     if interval is None or not 0 < share < 1:
         return math.inf
     half = interval.high - share
-    return _QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
+    return _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
 
 
-def _share(share: float, count: float, worth: float, limit: float) -> Certainty:
+def _judge_share(share: float, count: float, worth: float, limit: float) -> Certainty:
     """Judge a share of ``count`` operations, which are worth so many independent ones at most."""
     if not count:
         return Certainty(above=False, below=False)
@@ -119,38 +121,42 @@ def _share(share: float, count: float, worth: float, limit: float) -> Certainty:
     # At least, and at most, as many of ``size`` by chance where the share is the limit.
     as_many = beta_share(limit, part, size - part + 1) if part > 0 else 1.0
     as_few = beta_share(1 - limit, size - part, part + 1) if part < size else 1.0
-    above, below = as_many <= _ONE_SIDE, as_few <= _ONE_SIDE
-    return Certainty(above, below, None if above or below else _enough(share, limit, count, size / count))
+    above, below = as_many <= _TAIL_PROBABILITY, as_few <= _TAIL_PROBABILITY
+    return Certainty(
+        above, below, None if above or below else _deciding_operations(share, limit, count, size / count)
+    )
 
 
-def _enough(share: float, limit: float, count: float, worth: float) -> float | None:
+def _deciding_operations(share: float, limit: float, count: float, worth: float) -> float | None:
     """Return of how many operations this share would be certain; None of one that is at the limit."""
     if share == limit:
         return None
     if share in {0.0, 1.0}:
-        found = math.log(_ONE_SIDE) / math.log(1 - limit if share == 0 else limit)
+        found = math.log(_TAIL_PROBABILITY) / math.log(1 - limit if share == 0 else limit)
     else:
-        found = _ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2
+        found = _DECIDING_ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2
     return _possible(max(found / worth, 1.5 * count))
 
 
 def _possible(operations: float) -> float | None:
-    return operations if operations <= _MOST_OPERATIONS else None
+    return operations if operations <= _MAX_OPERATIONS else None
 
 
-def _between(condition: Condition, low: float, high: float, count: float, found: float) -> Certainty:
+def _judge_interval(condition: Condition, low: float, high: float, count: float, found: float) -> Certainty:
     """Judge by an interval."""
     above, below = low > condition.limit, high < condition.limit
     if low == high == condition.limit:
-        return _at(condition, high)
+        return _judge_exact(condition, high)
     away = abs(found - condition.limit)
     if above or below or not away or not math.isfinite(high - low):
         return Certainty(above, below)
-    times = ((high - low) / 2 / away * _ERRORS / _QUANTILE) ** 2
+    times = ((high - low) / 2 / away * _DECIDING_ERRORS / _NORMAL_QUANTILE) ** 2
     return Certainty(above, below, _possible(max(times, 1.5) * count))
 
 
-def _rate(statistics: RunStatistics, line: Line, condition: Condition, found: float) -> tuple[float, float]:
+def _rate_interval(
+    statistics: RunStatistics, line: SectionLine, condition: Condition, found: float
+) -> tuple[float, float]:
     """Return the interval of a rate."""
     row = condition.row
     own = row.measured_interval(line, statistics)
@@ -162,20 +168,22 @@ def _rate(statistics: RunStatistics, line: Line, condition: Condition, found: fl
     series = line.by_second.series(line.window.start, line.window.end)[0] if line.window else np.empty(0)
     if len(series) >= MIN_SECONDS:
         return 0.0, math.inf  # the interval would reach down to 0
-    low, high = found / _FACTOR, found * _FACTOR
+    low, high = found / _SHORT_RUN_FACTOR, found * _SHORT_RUN_FACTOR
     if len(series) >= _SHORT_SECONDS and (mean := float(series.mean())):
         half = _SHORT_DEVIATIONS * float(np.std(series, ddof=1)) / mean * found
         low, high = max(low, found - half), min(high, found + half)
     return low, high
 
 
-def _mean(times: Censored | Latencies, found: float, most: float) -> tuple[float, float]:
+def _mean_latency_interval(
+    times: CensoredLatencies | Latencies, found: float, most: float
+) -> tuple[float, float]:
     """Return the interval of the mean of some latencies."""
-    measured = times.measured if isinstance(times, Censored) else times
+    measured = times.measured if isinstance(times, CensoredLatencies) else times
     if not measured.count:
         return found, most
     error = measured.deviation / math.sqrt(measured.count)
     seconds = measured.by_second.sums()
     own = ratio_interval(*seconds) if seconds else None
-    half = _SHORT_ERRORS * error if own is None else max(own.half_width, _QUANTILE * error)
+    half = _SHORT_ERRORS * error if own is None else max(own.half_width, _NORMAL_QUANTILE * error)
     return max(0.0, found - half), most + half if np.isfinite(most) else math.inf

@@ -14,26 +14,26 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import LOST, ResultBlock, join
-from ssbench.results.schema import FIELDS, NO_WORKER, Kind, Mark
+from ssbench.results.block import LOST_CAUSE, ResultBlock, join_blocks
+from ssbench.results.schema import FIELDS, NO_WORKER, FieldKind, ResultMark
 from ssbench.statistics.causes import Cause, CauseCollector
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.groups import Groups
-from ssbench.statistics.latencies import Slowest, measured, slowest
+from ssbench.statistics.latencies import SlowResult, make_slow_results, measured_latencies
 from ssbench.statistics.members import MembersCollector
-from ssbench.statistics.objects import Objects
+from ssbench.statistics.objects import ObjectCounts
 from ssbench.statistics.over_time import OverTimeCollector
-from ssbench.statistics.tally import tally
-from ssbench.statistics.timeline import Timeline, Window
+from ssbench.statistics.tally import count_values
+from ssbench.statistics.timeline import ResultTimeline, Window
 
 #: How many are kept.
-MOST = 20
+MAX_SLOW_RESULTS = 20
 
 #: So many results are folded in together.
-_TOGETHER = 1 << 15
+_RESULTS_AT_ONCE = 1 << 15
 
 #: What results are always kept apart by.
-ALWAYS = ("operation", "size_class")
+USUAL_GROUP_FIELDS = ("operation", "size_class")
 
 #: A run without stages, groups and sides.
 NO_PARTS: Mapping[str, Sequence[Collector]] = {}
@@ -43,20 +43,20 @@ class SlowestCollector:
     """Keeps the slowest successes."""
 
     def __init__(self) -> None:
-        self._kept: list[Slowest] = []
+        self._kept: list[SlowResult] = []
 
     def add(self, block: ResultBlock, before: int) -> None:
         """Take the results of a block that has ``before`` results before it."""
-        latencies = measured(block)
-        least = self._kept[-1].latency if len(self._kept) == MOST else 0.0
+        latencies = measured_latencies(block)
+        least = self._kept[-1].latency if len(self._kept) == MAX_SLOW_RESULTS else 0.0
         rows = np.flatnonzero(latencies > least)
-        if len(rows) > MOST:
-            rows = np.sort(rows[np.argpartition(-latencies[rows], MOST)[:MOST]])
-        self._kept += slowest(block, rows, latencies[rows], before)
+        if len(rows) > MAX_SLOW_RESULTS:
+            rows = np.sort(rows[np.argpartition(-latencies[rows], MAX_SLOW_RESULTS)[:MAX_SLOW_RESULTS]])
+        self._kept += make_slow_results(block, rows, latencies[rows], before)
         self._kept.sort(key=lambda each: (-each.latency, each.arrival))
-        del self._kept[MOST:]
+        del self._kept[MAX_SLOW_RESULTS:]
 
-    def finish(self) -> tuple[Slowest, ...]:
+    def finish(self) -> tuple[SlowResult, ...]:
         """Return them, the slowest first."""
         return tuple(self._kept)
 
@@ -64,7 +64,7 @@ class SlowestCollector:
 class Collector:
     """Counts results as they come; what was counted can be asked for after :meth:`settle`, at any time.
 
-    Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
+    Results are kept apart by :data:`USUAL_GROUP_FIELDS` and by the fields named in ``by``, which must be
     numbers (stage, worker, storage_url, ...); raises ValueError for others. Results of the
     warm-up are only counted, in ``warmed_up`` and, of these, ``warmed_up_failed``; so are those sent before
     ``begin``. ``due`` counts
@@ -95,9 +95,9 @@ class Collector:
     ) -> None:
         #: Only of fields that have parts.
         self.parts = {name: own for name, own in parts.items() if own}
-        self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
+        self.keys = tuple(dict.fromkeys((*USUAL_GROUP_FIELDS, *by)))
         for name in self.keys:
-            if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
+            if name not in FIELDS or FIELDS[name].kind is not FieldKind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
         self.results = 0
         self.due = 0
@@ -106,12 +106,12 @@ class Collector:
         self.first_completed = math.inf
         self.workers: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
-        self.timeline = Timeline() if current else None
+        self.timeline = ResultTimeline() if current else None
         self.over_time = OverTimeCollector() if over_time else None
         self.slowest = SlowestCollector() if over_time else None
         #: Accounts and addresses, of the run as a whole.
         self.members = MembersCollector(mixed=mixed) if whole else None
-        self.objects = Objects() if objects else None
+        self.objects = ObjectCounts() if objects else None
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, CauseCollector] = {}
         self._figures = FiguresCollector(self.keys, mixed=mixed)
@@ -130,13 +130,13 @@ class Collector:
             self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
         self._pending.append(block)
         self._waiting += len(block)
-        if self._waiting >= _TOGETHER:
+        if self._waiting >= _RESULTS_AT_ONCE:
             self.settle()
 
     def settle(self) -> None:
         """Count what was added and is not counted yet."""
         if self._pending:
-            block = join(self._pending)
+            block = join_blocks(self._pending)
             self._pending.clear()
             self._waiting = 0
             self._add(block)
@@ -156,9 +156,9 @@ class Collector:
             self.objects.add(block)
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
-        tally(self.workers, block.worker[known], succeeded[known])
+        count_values(self.workers, block.worker[known], succeeded[known])
         if not self.timeline:
-            tally(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
+            count_values(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
         if self.over_time and self.slowest:
             self.over_time.add(block)
             self.slowest.add(block, self.results)
@@ -168,7 +168,7 @@ class Collector:
     def _without_warm_up(self, block: ResultBlock) -> ResultBlock:
         if "marks" not in block.given and self._begin is None:
             return block
-        warm_up = block.marks & Mark.WARM_UP != 0
+        warm_up = block.marks & ResultMark.WARM_UP != 0
         if self._begin is not None:
             warm_up |= np.fmin(block.started, block.completed) < self._begin
         self.warmed_up += int(warm_up.sum())
@@ -186,8 +186,8 @@ class Collector:
             self.retries.update(failure.retried)
         for name, rows in causes.items():
             self._errors.setdefault(name, CauseCollector()).add(block, rows, started, self.results)
-        if LOST in causes:
-            self._figures.add_lost(groups[causes[LOST]])
+        if LOST_CAUSE in causes:
+            self._figures.add_lost(groups[causes[LOST_CAUSE]])
 
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""

@@ -26,40 +26,40 @@ MIN_SECONDS = 10
 
 #: The highest autocorrelation from one second to the next that is reckoned with, and the highest ratio
 #: of two autocorrelations, which are less sure.
-_MOST_CORRELATION = 0.95
-_MOST_FADING = 0.9
+_MAX_CORRELATION = 0.95
+_MAX_FADING_RATIO = 0.9
 
 #: The same of what seconds have in common, where their own noise is known.
-_MOST_COMMON = 0.97
+_MAX_COMMON_CORRELATION = 0.97
 
 #: Seconds in one mean of MSER-5.
-_MSER_BATCH = 5
+_MSER_BATCH_SECONDS = 5
 
 #: A run that changes by more than this share of its mean while it is measured is not steady.
-_MOST_DRIFT = 0.05
+_MAX_DRIFT_SHARE = 0.05
 
 #: In fewer seconds no slope can be distinguished from noise.
-_LEAST_FOR_DRIFT = 30
+_MIN_DRIFT_SECONDS = 30
 
 #: Noise of fewer too often looks like a line (:mod:`ssbench.statistics.steps` judges shorter runs).
-_LEAST_FOR_STEADY = 45
+_MIN_STEADY_SECONDS = 45
 
 #: Fewer seconds do not show that something rises.
-_LEAST_FOR_CLIMB = 6
-_CLIMBING = 0.99
+_MIN_CLIMB_SECONDS = 6
+_CLIMB_CONFIDENCE = 0.99
 
 #: The quantile of the normal distribution for 95 %.
-_NORMAL = 1.959964
+_NORMAL_QUANTILE = 1.959964
 #: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
-_AS_GOOD = 0.1
+_CUT_TOLERANCE = 0.1
 
 #: So many long batches give a second estimate of what a percentile may be off by.
-_LONG_BATCHES = 5
+_LONG_BATCH_COUNT = 5
 
-_SHARE = 0.95
+_CONFIDENCE_SHARE = 0.95
 #: Of a line that is fitted to noise much alike, an interval of 99.9 % misses the truth in 1 or 2 of 100.
-_SURE = 0.999
-_LEAST_SIZE = 2.0
+_DRIFT_CONFIDENCE = 0.999
+_MIN_EFFECTIVE_SIZE = 2.0
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ def t_tail(value: float, freedom: float) -> float:
     return beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
 
 
-def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+def welch_error(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
     """Return the standard error of the difference of two means, and its degrees of freedom."""
     parts = [variance(side) / len(side) for side in (before, after)]
     if not sum(parts):
@@ -160,23 +160,23 @@ def effective_size(series: Series, noise: float = 0.0) -> float:
     variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
     if variance <= 0 or count < MIN_SECONDS:
         return float(count)
-    first, second = (autocorrelation(series, lag) for lag in (1, 2))
+    first, second = (estimate_autocorrelation(series, lag) for lag in (1, 2))
     # Half a standard error more, because runs that stop themselves stop where it is estimated too low.
     error = math.sqrt(max(0.0, 1 - first**2) / count)
-    fading = min(max(first + error / 2, 0.0), _MOST_CORRELATION)
+    fading = min(max(first + error / 2, 0.0), _MAX_CORRELATION)
     factor = max((1 + fading) / (1 - fading), _batch_factor(series, variance))
     if first > error / 2:
-        fading = min(max(second / first, first), _MOST_FADING)
+        fading = min(max(second / first, first), _MAX_FADING_RATIO)
         factor = max(factor, 1 + 2 * first / (1 - fading))
     if 0 < noise < variance:
         alike = (variance - noise) / variance
         found = min(max(first / alike, 0.0), 1.0)
-        fading = min(found + math.sqrt(1 - found**2) / math.sqrt(count) / alike / 2, _MOST_COMMON)
+        fading = min(found + math.sqrt(1 - found**2) / math.sqrt(count) / alike / 2, _MAX_COMMON_CORRELATION)
         factor = max(factor, 1 - alike + alike * (1 + fading) / (1 - fading))
-    return max(_LEAST_SIZE, count / factor)
+    return max(_MIN_EFFECTIVE_SIZE, count / factor)
 
 
-def autocorrelation(series: Series, lag: int) -> float:
+def estimate_autocorrelation(series: Series, lag: int) -> float:
     """Return the correlation of values with those that come so much later.
 
     Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954).
@@ -201,12 +201,12 @@ def mean_interval(series: Series) -> Interval | None:
     if len(series) < MIN_SECONDS:
         return None
     size = effective_size(series)
-    half = _t(size - 1) * float(np.std(series, ddof=1)) / math.sqrt(size)
+    half = _cached_t_quantile(size - 1) * float(np.std(series, ddof=1)) / math.sqrt(size)
     mean = float(series.mean())
     return Interval(mean - half, mean + half, size)
 
 
-def _t(freedom: float, share: float = _SHARE) -> float:
+def _cached_t_quantile(freedom: float, share: float = _CONFIDENCE_SHARE) -> float:
     return t_quantile((1 + share) / 2, round(max(1.0, freedom), 3))
 
 
@@ -229,7 +229,10 @@ def percentile_ranks(
     seconds = effective_size(residuals, independent * total / len(every) if without_chance else 0.0)
     variance = float(np.var(residuals, ddof=1)) * len(every) ** 2 / seconds / total**2
     size = min(total, independent / variance) if variance else total
-    half = max(_t(seconds - 1) * math.sqrt(independent / size), _of_batches(residuals) * len(every) / total)
+    half = max(
+        _cached_t_quantile(seconds - 1) * math.sqrt(independent / size),
+        _half_width_of_batches(residuals) * len(every) / total,
+    )
     return Interval(max(0.0, share - half), share + half, size)
 
 
@@ -249,44 +252,52 @@ def ratio_interval(sums: Series, every: Series) -> Interval | None:
     mean = float(sums.sum()) / total
     residuals = sums - mean * every
     seconds = effective_size(residuals)
-    by_seconds = _t(seconds - 1) * float(np.std(residuals, ddof=1)) / math.sqrt(seconds)
-    half = max(by_seconds, _of_batches(residuals)) * len(every) / total
+    by_seconds = _cached_t_quantile(seconds - 1) * float(np.std(residuals, ddof=1)) / math.sqrt(seconds)
+    half = max(by_seconds, _half_width_of_batches(residuals)) * len(every) / total
     return Interval(mean - half, mean + half, seconds)
 
 
-def wilson(share: float, size: float) -> tuple[float, float]:
+def wilson_interval(share: float, size: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share of this many."""
     if size <= 0:
         return 0.0, 1.0
-    square = _NORMAL**2
+    square = _NORMAL_QUANTILE**2
     middle = (share + square / (2 * size)) / (1 + square / size)
-    half = _NORMAL * math.sqrt(share * (1 - share) / size + square / (4 * size**2)) / (1 + square / size)
+    half = (
+        _NORMAL_QUANTILE
+        * math.sqrt(share * (1 - share) / size + square / (4 * size**2))
+        / (1 + square / size)
+    )
     # At both ends rounding may leave a little that is not there.
     return max(0.0, middle - half) if share > 0 else 0.0, min(1.0, middle + half) if share < 1 else 1.0
 
 
-def _of_batches(series: Series) -> float:
+def _half_width_of_batches(series: Series) -> float:
     """Return how far the mean may be off (95 %), by the means of a few long batches.
 
     What is alike for longer than a run shows by its autocorrelation can still be seen in these.
     """
-    length = len(series) // _LONG_BATCHES
-    means = series[len(series) - length * _LONG_BATCHES :].reshape(_LONG_BATCHES, length).mean(axis=1)
-    return _t(_LONG_BATCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(_LONG_BATCHES)
+    length = len(series) // _LONG_BATCH_COUNT
+    means = series[len(series) - length * _LONG_BATCH_COUNT :].reshape(_LONG_BATCH_COUNT, length).mean(axis=1)
+    return (
+        _cached_t_quantile(_LONG_BATCH_COUNT - 1)
+        * float(np.std(means, ddof=1))
+        / math.sqrt(_LONG_BATCH_COUNT)
+    )
 
 
 # -- is it steady? ------------------------------------------------------------------------------------
 
 
-def warm_up(series: Series) -> int | None:
+def find_warm_up(series: Series) -> int | None:
     """Return how many seconds to leave out at the beginning (MSER-5); None: not steady yet.
 
     What is left has the least squared standard error of all cuts in the first half, or hardly more.
     """
-    count = len(series) // _MSER_BATCH
+    count = len(series) // _MSER_BATCH_SECONDS
     if count < 4:
         return 0
-    means = series[: count * _MSER_BATCH].reshape(count, _MSER_BATCH).mean(axis=1)
+    means = series[: count * _MSER_BATCH_SECONDS].reshape(count, _MSER_BATCH_SECONDS).mean(axis=1)
     # Sums of what is left after each cut.
     left = np.arange(count, 0, -1)
     centred = means - means.mean()
@@ -295,45 +306,51 @@ def warm_up(series: Series) -> int | None:
     # Of means that are all alike rounding may leave less than nothing.
     errors = np.maximum(squares - sums**2 / left, 0.0) / left**2
     errors = errors[: (count + 1) // 2]
-    cut = int(np.flatnonzero(errors <= (1 + _AS_GOOD) * errors.min())[0])
-    return None if cut and cut == (count + 1) // 2 - 1 else cut * _MSER_BATCH
+    cut = int(np.flatnonzero(errors <= (1 + _CUT_TOLERANCE) * errors.min())[0])
+    return None if cut and cut == (count + 1) // 2 - 1 else cut * _MSER_BATCH_SECONDS
 
 
-def drift(series: Series, share: float = _SHARE) -> Interval | None:
+def estimate_drift(series: Series, share: float = _CONFIDENCE_SHARE) -> Interval | None:
     """Return the interval of the change a minute, as a share of the mean; None where nothing is known.
 
     The slope is that of a straight line. Its interval counts effective seconds of what is left of the
     series without the line; a rank test would take autocorrelation for a trend.
     """
     count, mean = len(series), float(series.mean()) if len(series) else 0.0
-    if count < _LEAST_FOR_DRIFT or mean <= 0:
+    if count < _MIN_DRIFT_SECONDS or mean <= 0:
         return None
     times = np.arange(count) - (count - 1) / 2
     slope = float(times @ series / (times @ times))
     left = series - mean - slope * times
     size = effective_size(left)
-    half = _t(size - 2, share) * float(np.std(left)) / (float(np.std(times)) * math.sqrt(size))
+    half = (
+        _cached_t_quantile(size - 2, share) * float(np.std(left)) / (float(np.std(times)) * math.sqrt(size))
+    )
     return Interval(60 * (slope - half) / mean, 60 * (slope + half) / mean, size)
 
 
-def climb(series: Series) -> float:
+def estimate_climb(series: Series) -> float:
     """Return by how much a value each second rises a second; 0 where chance may do that, and if it falls.
 
     A queue that grows is a random walk with a drift, so that its steps are independent. Those of values that
     stay at a level undo each other, so that these are called rising less often than is reckoned with.
     """
-    if len(series) < _LEAST_FOR_CLIMB:
+    if len(series) < _MIN_CLIMB_SECONDS:
         return 0.0
     steps = np.diff(series)
     mean = float(steps.mean())
-    half = _t(len(steps) - 1, _CLIMBING) * float(np.std(steps, ddof=1)) / math.sqrt(len(steps))
+    half = (
+        _cached_t_quantile(len(steps) - 1, _CLIMB_CONFIDENCE)
+        * float(np.std(steps, ddof=1))
+        / math.sqrt(len(steps))
+    )
     return mean if mean > half else 0.0
 
 
 def is_steady(series: Series) -> bool:
     """Whether nothing shows that the series was still changing when it ended."""
-    found = drift(series, _SURE) if len(series) >= _LEAST_FOR_STEADY else None
+    found = estimate_drift(series, _DRIFT_CONFIDENCE) if len(series) >= _MIN_STEADY_SECONDS else None
     if found is None:
         return True
     changed = abs(found.low + found.high) / 2 * len(series) / 60
-    return found.low <= 0 <= found.high or changed <= _MOST_DRIFT
+    return found.low <= 0 <= found.high or changed <= _MAX_DRIFT_SHARE

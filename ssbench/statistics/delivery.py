@@ -15,23 +15,23 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from ssbench.results.description import RunDescription, StageFacts
-from ssbench.scenario.arrivals import last_due
+from ssbench.scenario.arrivals import find_last_due
 from ssbench.scenario.model import Stage
-from ssbench.statistics.confidence import climb
-from ssbench.statistics.figures import Figures
-from ssbench.statistics.latencies import plain
+from ssbench.statistics.confidence import estimate_climb
+from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.latencies import select_latencies
 
 #: A wait is at least this: what was due at the very end has waited for no time, and zeros do not count.
-_LEAST = 1e-9
+_MIN_WAIT_SECONDS = 1e-9
 
 #: A stage of fewer whole seconds is too short to see whether the store kept up with its rate.
-_LEAST_SECONDS = 2
+_MIN_STAGE_SECONDS = 2
 
 #: What ended is fewer than what was due by chance up to this many times the square root of the latter.
-_CHANCE = 4.0
+_CHANCE_DEVIATIONS = 4.0
 
 #: Multiples of the golden ratio, without their whole parts, are spread evenly however many there are.
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 #: (operation, size class).
 _Key = tuple[int, ...]
@@ -66,7 +66,7 @@ class Delivery(msgspec.Struct, frozen=True):
         return (self.late + self.not_begun) / self.due if self.due else 0.0
 
 
-def together(parts: Iterable[Delivery]) -> Delivery | None:
+def merge_deliveries(parts: Iterable[Delivery]) -> Delivery | None:
     """Return the delivery of several stages together; None without any."""
     parts = list(parts)
     if not parts:
@@ -80,7 +80,9 @@ def together(parts: Iterable[Delivery]) -> Delivery | None:
     )
 
 
-def waits(run: RunDescription, stages: Sequence[StageFacts], not_begun: Sequence[int]) -> list[Waits]:
+def list_unbegun_waits(
+    run: RunDescription, stages: Sequence[StageFacts], not_begun: Sequence[int]
+) -> list[Waits]:
     """Return how long those had waited at least that never began, of each stage; sorted, seconds."""
     if not any(not_begun) or not stages:
         return [np.empty(0) for _ in not_begun]
@@ -88,14 +90,14 @@ def waits(run: RunDescription, stages: Sequence[StageFacts], not_begun: Sequence
     until = max(stage.ends for stage in stages) - start
     plan = run.scenario.plan
     counts = [*not_begun, *(0 for _ in plan[len(not_begun) :])]
-    moments = last_due(plan, run.scenario.arrivals, run.seed or 0, until, counts, run.scenario.phase)
+    moments = find_last_due(plan, run.scenario.arrivals, run.seed or 0, until, counts, run.scenario.phase)
     return [
-        np.sort(np.maximum(stage.ends - start - own, _LEAST))
+        np.sort(np.maximum(stage.ends - start - own, _MIN_WAIT_SECONDS))
         for stage, own in zip(stages, moments, strict=False)
     ]
 
 
-def spread(leaves: Mapping[_Key, Figures], waited: Waits) -> dict[_Key, Figures]:
+def spread_waits(leaves: Mapping[_Key, CountedFigures], waited: Waits) -> dict[_Key, CountedFigures]:
     """Give each group its part of what never began (sorted waits): as much as it has of what ended.
 
     An operation is drawn when it is sent, so that those that never began are of no kind.
@@ -104,17 +106,17 @@ def spread(leaves: Mapping[_Key, Figures], waited: Waits) -> dict[_Key, Figures]
     shares = np.cumsum(ended) / max(1, sum(ended))
     ends = np.rint(shares * len(waited)).astype(int)
     # Each group gets waits of all lengths.
-    order = np.argsort(np.modf(np.arange(len(waited)) * _GOLDEN)[0], kind="stable")
+    order = np.argsort(np.modf(np.arange(len(waited)) * _GOLDEN_RATIO)[0], kind="stable")
     parts = {}
     begin = 0
     for (key, figures), end in zip(leaves.items(), ends.tolist(), strict=True):
-        own = plain(waited[order[begin:end]])
+        own = select_latencies(waited[order[begin:end]])
         parts[key] = replace(figures, due=replace(figures.due, waited=own))
         begin = end
     return parts
 
 
-def behind(stage: Stage, facts: StageFacts, total: Figures, measured_from: float) -> float:
+def measure_shortfall(stage: Stage, facts: StageFacts, total: CountedFigures, measured_from: float) -> float:
     """Return by which share fewer operations ended than were due in the second half of a stage.
 
     0 where the difference is one that chance makes, and of stages whose rate changes. ``measured_from`` is
@@ -124,14 +126,16 @@ def behind(stage: Stage, facts: StageFacts, total: Figures, measured_from: float
         return 0.0
     middle = (facts.begins + facts.ends) / 2
     first, last = math.ceil(max(middle, measured_from)), math.floor(facts.ends)
-    if last - first < _LEAST_SECONDS:
+    if last - first < _MIN_STAGE_SECONDS:
         return 0.0
     due = (stage.rate or (0.0,))[0] * (last - first)
     missing = due - total.by_second.ended(first, last)
-    return missing / due if missing > _CHANCE * math.sqrt(due) else 0.0
+    return missing / due if missing > _CHANCE_DEVIATIONS * math.sqrt(due) else 0.0
 
 
-def climb_of(stage: Stage, facts: StageFacts, total: Figures, measured_from: float) -> float:
+def measure_latency_climb(
+    stage: Stage, facts: StageFacts, total: CountedFigures, measured_from: float
+) -> float:
     """Return by how many seconds response times rose each second of a stage with a steady rate.
 
     0 where chance may do that. What is due and not done waits: a store that does a share less than what is
@@ -141,7 +145,7 @@ def climb_of(stage: Stage, facts: StageFacts, total: Figures, measured_from: flo
         return 0.0
     seconds, medians, _ = total.due.response.by_second.percentiles(0.5)
     first, last = math.ceil(max(facts.begins, measured_from)), math.floor(facts.ends)
-    return climb(medians[(seconds >= first) & (seconds < last)])
+    return estimate_climb(medians[(seconds >= first) & (seconds < last)])
 
 
 def _has_steady_rate(stage: Stage) -> bool:

@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.latencies import Latencies, measured, merge
+from ssbench.statistics.latencies import Latencies, measured_latencies, merge_latencies
 from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.tally import add_up, grown
+from ssbench.statistics.tally import add_up, grow_groups
 
 #: Bounds that differ by no more than this share are one figure.
-_SAME = 0.01
+_BOUND_TOLERANCE = 0.01
 
 
-class Censored(msgspec.Struct, frozen=True):
+class CensoredLatencies(msgspec.Struct, frozen=True):
     """The latencies of successes, and how long those had waited that were due and never began; seconds.
 
     ``measured`` are response times in an open loop, else latencies to the last byte. ``waited`` is empty in
@@ -36,9 +36,9 @@ class Censored(msgspec.Struct, frozen=True):
     together: Latencies
 
     @classmethod
-    def of(cls, measured: Latencies, waited: Latencies) -> Censored:
+    def of(cls, measured: Latencies, waited: Latencies) -> CensoredLatencies:
         """Return both together, without copying."""
-        return cls(measured, waited, merge((measured, waited)) if waited.count else measured)
+        return cls(measured, waited, merge_latencies((measured, waited)) if waited.count else measured)
 
     @property
     def count(self) -> int:
@@ -60,7 +60,7 @@ class Censored(msgspec.Struct, frozen=True):
         if not self.waited.count:
             return low
         high = math.inf if rank is None else self.measured.percentile(rank, endless=self.waited.count)
-        return low if high <= low * (1 + _SAME) else high
+        return low if high <= low * (1 + _BOUND_TOLERANCE) else high
 
     def share_within(self, limit: float) -> float:
         """Return the share of operations up to a limit, as far as they are known to be; 0 without any."""
@@ -80,56 +80,56 @@ class Censored(msgspec.Struct, frozen=True):
         return self.measured.interval(rank) if self.percentile(rank) == self.most(rank) else None
 
 
-def known(latencies: Latencies) -> Censored:
+def make_uncensored(latencies: Latencies) -> CensoredLatencies:
     """Return latencies of which nothing is missing."""
-    return Censored(latencies, merge(()), latencies)
+    return CensoredLatencies(latencies, merge_latencies(()), latencies)
 
 
 #: An operation that began more than this many seconds after it was due is late.
-LATE = 1e-3
+LATE_START_SECONDS = 1e-3
 
 #: Latencies of zero count as not measured. An operation that began in the moment in which it was due was
 #: measured, and gets the least time that a stat file keeps.
-_LEAST = 1e-9
+_MIN_DUE_SECONDS = 1e-9
 
 
-class Due(msgspec.Struct, frozen=True):
+class DueFigures(msgspec.Struct, frozen=True):
     """What is known of some operations that were due, none in a closed loop.
 
     ``response`` is the time of successes from when they were due to their last byte, ``lateness`` the time
-    of all from when they were due to their first attempt. ``late`` counts those later than :data:`LATE`.
+    of all from when they were due to their first attempt. ``late`` counts those later than :data:`LATE_START_SECONDS`.
     ``waited`` is how long those had waited by the end that never began. ``undue`` are the latencies of
     successes that were not due, in a run that has stages with and without a rate.
     """
 
-    response: Latencies = msgspec.field(default_factory=lambda: merge(()))
-    lateness: Latencies = msgspec.field(default_factory=lambda: merge(()))
+    response: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
+    lateness: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
     late: int = 0
-    waited: Latencies = msgspec.field(default_factory=lambda: merge(()))
-    undue: Latencies = msgspec.field(default_factory=lambda: merge(()))
+    waited: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
+    undue: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
 
     @property
-    def since_due(self) -> Censored:
+    def since_due(self) -> CensoredLatencies:
         """Response times, with those that never began; empty in a closed loop."""
-        return Censored.of(self.response, self.waited)
+        return CensoredLatencies.of(self.response, self.waited)
 
-    def users_latency(self, last_byte: Latencies) -> Censored:
+    def users_latency(self, last_byte: Latencies) -> CensoredLatencies:
         """Return latencies as users met them, of operations with these to the last byte."""
         if not self.response.count and not self.waited.count:
-            return Censored.of(last_byte, self.waited)
-        measured = merge((self.response, self.undue)) if self.undue.count else self.response
-        return Censored.of(measured, self.waited)
+            return CensoredLatencies.of(last_byte, self.waited)
+        measured = merge_latencies((self.response, self.undue)) if self.undue.count else self.response
+        return CensoredLatencies.of(measured, self.waited)
 
 
-def merge_due(parts: Iterable[Due]) -> Due:
+def merge_due(parts: Iterable[DueFigures]) -> DueFigures:
     """Return what is known of several groups together."""
     parts = list(parts)
-    return Due(
-        merge(part.response for part in parts),
-        merge(part.lateness for part in parts),
+    return DueFigures(
+        merge_latencies(part.response for part in parts),
+        merge_latencies(part.lateness for part in parts),
         sum(part.late for part in parts),
-        merge(part.waited for part in parts),
-        merge(part.undue for part in parts),
+        merge_latencies(part.waited for part in parts),
+        merge_latencies(part.undue for part in parts),
     )
 
 
@@ -157,21 +157,21 @@ class DueCollector:
         """
         if mixed:
             others = np.flatnonzero(np.isnan(block.due))
-            self._undue.add(block, others, groups[others], measured(block)[others], before)
+            self._undue.add(block, others, groups[others], measured_latencies(block)[others], before)
         rows = np.flatnonzero(~np.isnan(block.due + started))
-        lateness = np.maximum(started[rows] - block.due[rows], _LEAST)
-        self._late = add_up(self._late, groups[rows[lateness > LATE]])
+        lateness = np.maximum(started[rows] - block.due[rows], _MIN_DUE_SECONDS)
+        self._late = add_up(self._late, groups[rows[lateness > LATE_START_SECONDS]])
         self._lateness.add(block, rows, groups[rows], lateness, before)
         rows = rows[~block.failed[rows]]
-        response = np.maximum(block.completed[rows] - block.due[rows], _LEAST)
+        response = np.maximum(block.completed[rows] - block.due[rows], _MIN_DUE_SECONDS)
         self._response.add(block, rows, groups[rows], response, before)
 
-    def finish(self, count: int = 1) -> list[Due]:
+    def finish(self, count: int = 1) -> list[DueFigures]:
         """Return all that was counted of the groups 0 to ``count`` - 1."""
         collectors = (self._response, self._lateness, self._undue)
-        late = grown(self._late, count).tolist()
+        late = grow_groups(self._late, count).tolist()
         return [
-            Due(response, lateness, late[group], undue=undue)
+            DueFigures(response, lateness, late[group], undue=undue)
             for group, (response, lateness, undue) in enumerate(
                 zip(*(each.finish(count) for each in collectors), strict=True)
             )

@@ -11,7 +11,7 @@ from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
 
 
-class RunFacts(Protocol):
+class RunContext(Protocol):
     """What statistics need to know of a run besides its results.
 
     ``size_classes`` holds names that results index. ``current`` is False for the formats of ssbench
@@ -30,7 +30,7 @@ class RunFacts(Protocol):
     def current(self) -> bool: ...  # noqa: D102
 
 
-class OwnFacts(msgspec.Struct, frozen=True):
+class PartContext(msgspec.Struct, frozen=True):
     """What is known of a part of a run, a stage or a group of users, as if it were a run."""
 
     run: RunDescription
@@ -40,7 +40,7 @@ class OwnFacts(msgspec.Struct, frozen=True):
     current: bool = True
 
 
-class Results(RunFacts, Protocol):
+class ReadableResults(RunContext, Protocol):
     """The results of a run, and what is known of it once they have been read.
 
     ``damaged`` is whether not all of them could be.
@@ -52,7 +52,7 @@ class Results(RunFacts, Protocol):
     def blocks(self) -> Iterable[ResultBlock]:
         """Yield the results in order of arrival."""
 
-    def again(self) -> Results:
+    def again(self) -> ReadableResults:
         """Return the same results, to be read from their beginning once more."""
 
     def close(self) -> None:

@@ -10,16 +10,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ssbench.results.counters import sum_counters
-from ssbench.statistics.attempts import Parts, sum_of
+from ssbench.statistics.attempts import LatencyParts, sum_parts
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.due import Censored, Due, merge_due
-from ssbench.statistics.latencies import Latencies, merge
+from ssbench.statistics.due import CensoredLatencies, DueFigures, merge_due
+from ssbench.statistics.latencies import Latencies, merge_latencies
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.window_totals import WindowTotals, merge_totals
 
 
-class Figures(msgspec.Struct, frozen=True):
+class CountedFigures(msgspec.Struct, frozen=True):
     """What is counted of some results.
 
     ``count`` is of successes, ``failed`` of all others; ``lost`` of these are operations whose worker
@@ -45,15 +45,15 @@ class Figures(msgspec.Struct, frozen=True):
     window_totals: WindowTotals
     moved: int
     by_second: BySecond
-    parts: Parts
-    due: Due
+    parts: LatencyParts
+    due: DueFigures
     delayed: Latencies
     last_attempt: Latencies
     connecting: Latencies
     steps: tuple[Latencies, ...]
 
     @property
-    def latency(self) -> Censored:
+    def latency(self) -> CensoredLatencies:
         """The latencies that verdicts, thresholds and comparisons are about: as users met them.
 
         They are since operations were due in an open loop, and those that never began are among them; else
@@ -62,33 +62,35 @@ class Figures(msgspec.Struct, frozen=True):
         return self.due.users_latency(self.last_byte)
 
 
-def merge_figures(parts: Iterable[Figures]) -> Figures:
+def merge_figures(parts: Iterable[CountedFigures]) -> CountedFigures:
     """Return the figures of several groups together, without copying latencies."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
-    return Figures(
+    return CountedFigures(
         count=sum(part.count for part in parts),
         failed=sum(part.failed for part in parts),
         lost=sum(part.lost for part in parts),
         counted=sum_counters(part.counted for part in parts),
         start=min((part.start for part in parts), default=math.inf),
         end=max((part.end for part in parts), default=-math.inf),
-        first_byte=merge(part.first_byte for part in parts),
-        last_byte=merge(part.last_byte for part in parts),
+        first_byte=merge_latencies(part.first_byte for part in parts),
+        last_byte=merge_latencies(part.last_byte for part in parts),
         window_totals=merge_totals(part.window_totals for part in parts),
         moved=sum(part.moved for part in parts),
         by_second=merge_seconds(part.by_second for part in parts),
-        parts=sum_of(part.parts for part in parts),
+        parts=sum_parts(part.parts for part in parts),
         due=merge_due(part.due for part in parts),
-        delayed=merge(part.delayed for part in parts),
-        last_attempt=merge(part.last_attempt for part in parts),
-        connecting=merge(part.connecting for part in parts),
-        steps=tuple(map(merge, zip_longest(*(part.steps for part in parts), fillvalue=merge(())))),
+        delayed=merge_latencies(part.delayed for part in parts),
+        last_attempt=merge_latencies(part.last_attempt for part in parts),
+        connecting=merge_latencies(part.connecting for part in parts),
+        steps=tuple(
+            map(merge_latencies, zip_longest(*(part.steps for part in parts), fillvalue=merge_latencies(())))
+        ),
     )
 
 
-def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
+def measure_rates(figures: CountedFigures, window: Window | None) -> tuple[float, float]:
     """Return operations and bytes a second."""
     if window:
         return window.per_second(figures.window_totals.count), window.per_second(figures.window_totals.moved)
@@ -98,7 +100,7 @@ def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
     return own.per_second(figures.count), own.per_second(figures.moved)
 
 
-def without_seconds(figures: Figures) -> Figures:
+def drop_seconds(figures: CountedFigures) -> CountedFigures:
     """Return the same figures without what the intervals of latencies are made of.
 
     Where stages are put together, what differs from second to second is what was asked for, and no noise.
@@ -119,8 +121,10 @@ def without_seconds(figures: Figures) -> Figures:
     )
 
 
-def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None, Interval | None]:
-    """Return the 95 % intervals of :func:`rates`.
+def estimate_rate_intervals(
+    figures: CountedFigures, window: Window | None
+) -> tuple[Interval | None, Interval | None]:
+    """Return the 95 % intervals of :func:`measure_rates`.
 
     None of runs that were too short, of old files, and where one reaches down to 0, which says nothing.
     """
@@ -130,6 +134,6 @@ def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None,
     # Whole seconds of the clock are a little less than the window; only their spread is used.
     operations, moved = (
         interval.around(rate) if interval and interval.half_width < rate else None
-        for rate, interval in zip(rates(figures, window), found, strict=True)
+        for rate, interval in zip(measure_rates(figures, window), found, strict=True)
     )
     return operations, moved

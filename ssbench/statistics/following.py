@@ -10,23 +10,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.current import Following
+from ssbench.results.current import ResultsFollower
 from ssbench.results.description import RunSummary
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.facts import PartContext
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.steadiness import AUTOMATIC
-from ssbench.statistics.summary import collector_of, make_statistics
+from ssbench.statistics.steadiness import AUTOMATIC_WARM_UP
+from ssbench.statistics.summary import make_collector, make_statistics
 
 
-class Counting:
+class FollowedStatistics:
     """The results of a file so far; raises OSError where it cannot be opened.
 
     ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summarize`.
     """
 
     def __init__(self, path: Path, by: Sequence[str] = (), *, over_time: bool = False) -> None:
-        self._following = Following(path)
+        self._following = ResultsFollower(path)
         self._by = by
         self._over_time = over_time
         self._collector: Collector | None = None
@@ -56,7 +56,7 @@ class Counting:
     def needs_all_twice(self) -> bool:
         """Whether the figures of this run need all of its results twice, to find its warm-up."""
         run = self._following.run
-        return run is not None and run.options.get("warmup") == AUTOMATIC
+        return run is not None and run.options.get("warmup") == AUTOMATIC_WARM_UP
 
     def close(self) -> None:
         """Close the file."""
@@ -69,7 +69,7 @@ class Counting:
             self._blocks = self._following.blocks()
             block = next(self._blocks, None)
         if self._collector is None and self.begun:
-            self._collector = collector_of(self._facts(None, ()), self._by, over_time=self._over_time)
+            self._collector = make_collector(self._facts(None, ()), self._by, over_time=self._over_time)
         if block is None or self._collector is None:
             return False
         self._collector.add(block)
@@ -87,8 +87,8 @@ class Counting:
             return None
         return make_statistics(self._collector, self._facts(summary, warnings))
 
-    def _facts(self, summary: RunSummary | None, warnings: Sequence[str]) -> OwnFacts:
+    def _facts(self, summary: RunSummary | None, warnings: Sequence[str]) -> PartContext:
         run = self._following.run
         if run is None:
             raise RuntimeError("nothing is known of the run yet")
-        return OwnFacts(run, [each.name for each in run.scenario.size_classes], summary, [*warnings])
+        return PartContext(run, [each.name for each in run.scenario.size_classes], summary, [*warnings])

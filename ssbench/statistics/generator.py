@@ -12,48 +12,55 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ssbench.document.limits import BUSY_CPU
-from ssbench.document.units import count, duration, milliseconds, percent, seconds, share
+from ssbench.document.limits import BUSY_CPU_SHARE
+from ssbench.document.units import (
+    format_count,
+    format_latency,
+    format_milliseconds,
+    format_percent,
+    format_seconds,
+    format_share,
+)
 from ssbench.results.description import Gap, HostFacts, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
-_BUSY_USERS = 0.95
+_BUSY_USERS_SHARE = 0.95
 
 #: A shorter window (seconds) says nothing of that: users begin one after the other, and end so.
-_SHORTEST_WINDOW = 1.0
+_MIN_WINDOW_SECONDS = 1.0
 
 #: An event loop that is late by more than this share of a latency adds to it noticeably: in the median, and
 #: at the 99th percentile.
 _LAG_SHARE = 0.1
 
 #: Lags are upper ends of half octaves: the least that they may have been is this share of them.
-_LEAST_OF_LAG = 2**-0.5
+_LAG_LOWER_SHARE = 2**-0.5
 
 #: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency. So many of them
 #: are named.
 _GAP_SECONDS = 0.1
-_GAPS_NAMED = 5
+_MAX_NAMED_GAPS = 5
 
 #: Clocks that drift apart faster than this (500 ppm) are worth a warning, and times of day this far apart.
-_SLOPE = 500e-6
-_WALL_OFFSET = 0.1
+_MAX_CLOCK_DRIFT = 500e-6
+_MAX_WALL_OFFSET = 0.1
 
 #: A machine was shared where a hypervisor took more than this share of its CPU.
-_STOLEN = 0.05
+_MAX_STOLEN_SHARE = 0.05
 
 #: It was where other programs used more than this share of its CPU while a process of the run waited for one
 #: for more than this share of the time, and of the time in which it wanted one.
-_OTHERS, _WAITED, _DENIED = 0.25, 0.02, 1 / 3
+_OTHERS_SHARE, _WAITED_SHARE, _DENIED_SHARE = 0.25, 0.02, 1 / 3
 
 #: Where its kernel does not tell that: where some thread waited for more than this share of the time, and the
 #: run queue had so many threads for each core besides those of the run.
-_PRESSED, _QUEUE = 0.8, 2.0
+_PRESSURE_SHARE, _QUEUE_LENGTH = 0.8, 2.0
 
 #: Workers are named one by one up to this number.
-_WORKERS_NAMED = 3
+_MAX_NAMED_WORKERS = 3
 
 
-class Generator(msgspec.Struct, frozen=True):
+class LoadGenerator(msgspec.Struct, frozen=True):
     """What the load generator did itself.
 
     ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
@@ -70,7 +77,7 @@ class Generator(msgspec.Struct, frozen=True):
     hosts: tuple[HostFacts, ...] = ()
 
 
-class Measured(msgspec.Struct, frozen=True):
+class GeneratorMeasurements(msgspec.Struct, frozen=True):
     """What was measured, as far as it says something of the load generator.
 
     ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
@@ -93,7 +100,7 @@ class Measured(msgspec.Struct, frozen=True):
     @property
     def idle(self) -> float | None:
         """The share of the users' time without an operation, where it is so much that it has to be said."""
-        if self.busy is None or self.busy >= _BUSY_USERS or self.end - self.start < _SHORTEST_WINDOW:
+        if self.busy is None or self.busy >= _BUSY_USERS_SHARE or self.end - self.start < _MIN_WINDOW_SECONDS:
             return None
         return 1 - self.busy
 
@@ -106,38 +113,42 @@ class Measured(msgspec.Struct, frozen=True):
         return self.idle is not None and self.waited > self.idle
 
 
-def generator(summary: RunSummary | None, measured: Measured) -> Generator:
+def summarize_generator(summary: RunSummary | None, measured: GeneratorMeasurements) -> LoadGenerator:
     """Return what is known of the load generator."""
     if summary is None:
-        return Generator()
+        return LoadGenerator()
     least = max(_GAP_SECONDS, 0.0 if math.isnan(measured.p99) else measured.p99)
     gaps = tuple(
         gap
         for gap in summary.gaps
         if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
     )
-    own = Generator(summary.master, summary.workers, gaps, load=summary.generator_load, hosts=summary.hosts)
+    own = LoadGenerator(
+        summary.master, summary.workers, gaps, load=summary.generator_load, hosts=summary.hosts
+    )
     if not measured.median > 0:  # a no-op run
         return own
     return replace(own, limits=tuple(_was_the_limit(own, measured)), lacking=tuple(_lacked_objects(measured)))
 
 
-def sentences(own: Generator, measured: Measured) -> Iterator[str]:
+def list_generator_warnings(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     """Yield a warning for each way in which the load generator changed what was measured."""
     yield from _stalled(own, measured)
     yield from own.limits
-    yield from _shared(own.hosts)
+    yield from _warn_of_shared_hosts(own.hosts)
     yield from own.lacking
-    yield from _clocks(own.workers)
+    yield from _warn_of_clocks(own.workers)
 
 
-def _stalled(own: Generator, measured: Measured) -> Iterator[str]:
+def _stalled(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     if not own.gaps:
         return
-    names = {worker.worker_id: _name(worker) for worker in own.workers}
-    longest = sorted(sorted(own.gaps, key=lambda gap: -gap.seconds)[:_GAPS_NAMED], key=lambda gap: gap.start)
+    names = {worker.worker_id: _name_worker(worker) for worker in own.workers}
+    longest = sorted(
+        sorted(own.gaps, key=lambda gap: -gap.seconds)[:_MAX_NAMED_GAPS], key=lambda gap: gap.start
+    )
     listed = "; ".join(
-        f"{_who(gap, names)} for {seconds(gap.seconds)} s from {seconds(gap.start - measured.start)} s on"
+        f"{_name_stalled(gap, names)} for {format_seconds(gap.seconds)} s from {format_seconds(gap.start - measured.start)} s on"
         for gap in longest
     )
     more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
@@ -152,35 +163,35 @@ def _stalled(own: Generator, measured: Measured) -> Iterator[str]:
     )
 
 
-def _who(gap: Gap, names: dict[int, str]) -> str:
+def _name_stalled(gap: Gap, names: dict[int, str]) -> str:
     return "the master" if gap.worker_id is None else names.get(gap.worker_id, f"worker {gap.worker_id}")
 
 
-def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
+def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     if own.workers and measured.idle is not None and not measured.lacks_objects:
-        busy = f"users were busy for {percent(1 - measured.idle)} % of the window"
+        busy = f"users were busy for {format_percent(1 - measured.idle)} % of the window"
         yield f"The load generator was the limit: {busy}. {_cause_of_idling(own)}"
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
-    for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_WORKERS_NAMED]:
+    for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_MAX_NAMED_WORKERS]:
         lag = worker.lag_p50 or 0.0
         yield (
-            f"The load generator was the limit: the event loop of {_name(worker)} was {duration(lag)}"
-            f" late in half of the cases, {share(lag, measured.median)} of the median latency. Start more"
+            f"The load generator was the limit: the event loop of {_name_worker(worker)} was {format_latency(lag)}"
+            f" late in half of the cases, {format_share(lag, measured.median)} of the median latency. Start more"
             " workers, on more cores, or use fewer users"
         )
-    if len(late) > _WORKERS_NAMED:
-        yield f"So were the event loops of {len(late) - _WORKERS_NAMED} more workers"
+    if len(late) > _MAX_NAMED_WORKERS:
+        yield f"So were the event loops of {len(late) - _MAX_NAMED_WORKERS} more workers"
     yield from _added_to_the_tail([each for each in own.workers if each not in late], measured)
 
 
-def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: Measured) -> Iterator[str]:
+def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: GeneratorMeasurements) -> Iterator[str]:
     """Yield a sentence for the workers that were late by a good part of the 99th percentile of latency.
 
     Chance may move it as far as its interval goes, so that less says nothing.
     """
     p99 = measured.p99
     matters = max(_LAG_SHARE * p99, p99 - measured.p99_least)
-    late = [each for each in workers if _LEAST_OF_LAG * (each.lag_p99 or 0.0) > matters]
+    late = [each for each in workers if _LAG_LOWER_SHARE * (each.lag_p99 or 0.0) > matters]
     for worker in sorted(late, key=lambda each: -(each.lag_p99 or 0.0))[:1]:
         lag = worker.lag_p99 or 0.0
         others = len(late) - 1
@@ -189,29 +200,31 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: Measured) -> It
         )
         more = f"{more}, by less" if others else ""
         yield (
-            f"The load generator was the limit of the tail: the event loop of {_name(worker)} was"
-            f" {milliseconds(_LEAST_OF_LAG * lag)} to {duration(lag)} late in 1 of 100 cases,"
-            f" {share(_LEAST_OF_LAG * lag, p99)} or more of the 99th percentile of latency{more}. Start more"
+            f"The load generator was the limit of the tail: the event loop of {_name_worker(worker)} was"
+            f" {format_milliseconds(_LAG_LOWER_SHARE * lag)} to {format_latency(lag)} late in 1 of 100 cases,"
+            f" {format_share(_LAG_LOWER_SHARE * lag, p99)} or more of the 99th percentile of latency{more}. Start more"
             " workers, on more cores, or use fewer users"
         )
 
 
-def _lacked_objects(measured: Measured) -> Iterator[str]:
+def _lacked_objects(measured: GeneratorMeasurements) -> Iterator[str]:
     if measured.lacks_objects:
-        busy, waited = percent(measured.busy or 0.0), percent(measured.waited)
+        busy, waited = format_percent(measured.busy or 0.0), format_percent(measured.waited)
         yield (
             f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
             " free object: there are too few objects for so many users. Use more initial_files or fewer users"
         )
 
 
-def _cause_of_idling(own: Generator) -> str:
+def _cause_of_idling(own: LoadGenerator) -> str:
     """Return what to change so that users are idle no longer."""
     busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
-    if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU:
-        return f"The master used {percent(own.master.cpu_share)} % of a core: use a larger --batch-size"
-    if busiest is not None and (busiest.cpu_share or 0.0) > BUSY_CPU:
-        return f"W{_name(busiest)[1:]} used {percent(busiest.cpu_share)} % of its core: start more workers"
+    if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU_SHARE:
+        return (
+            f"The master used {format_percent(own.master.cpu_share)} % of a core: use a larger --batch-size"
+        )
+    if busiest is not None and (busiest.cpu_share or 0.0) > BUSY_CPU_SHARE:
+        return f"W{_name_worker(busiest)[1:]} used {format_percent(busiest.cpu_share)} % of its core: start more workers"
     if own.gaps:
         return "It stalled meanwhile"
     return (
@@ -219,35 +232,35 @@ def _cause_of_idling(own: Generator) -> str:
     )
 
 
-def shared(host: HostFacts) -> str:
+def describe_shared_host(host: HostFacts) -> str:
     """Return who else took the CPU of a machine that the run wanted, in words; empty where that is not clear.
 
     What others use is none of the run's as long as there is enough: its processes must have waited, too. The
     load average alone says nothing of that, because it counts programs of low priority like any other.
     """
-    if (host.stolen or 0.0) > _STOLEN:
-        return f"a hypervisor gave {percent(host.stolen)} % of its CPU to others"
+    if (host.stolen or 0.0) > _MAX_STOLEN_SHARE:
+        return f"a hypervisor gave {format_percent(host.stolen)} % of its CPU to others"
     if host.denied is None:
         queue = (host.load_end or 0.0) - host.processes
-        waited = (host.pressed is None or host.pressed > _PRESSED) and queue > _QUEUE * max(1, host.cores)
+        waited = (host.pressed is None or host.pressed > _PRESSURE_SHARE) and queue > _QUEUE_LENGTH * max(
+            1, host.cores
+        )
     else:
-        waited = (host.waited or 0.0) > _WAITED and host.denied > _DENIED
-    if waited and (host.other_cpu or 0.0) > _OTHERS:
-        return f"other programs used {percent(host.other_cpu)} % of its CPU"
+        waited = (host.waited or 0.0) > _WAITED_SHARE and host.denied > _DENIED_SHARE
+    if waited and (host.other_cpu or 0.0) > _OTHERS_SHARE:
+        return f"other programs used {format_percent(host.other_cpu)} % of its CPU"
     return ""
 
 
-def _shared(hosts: Sequence[HostFacts]) -> Iterator[str]:
+def _warn_of_shared_hosts(hosts: Sequence[HostFacts]) -> Iterator[str]:
     for each in hosts:
-        if why := shared(each):
+        if why := describe_shared_host(each):
             load = ""
             if each.load_begin is not None and each.load_end is not None:
                 load = (
                     f"; load average {each.load_begin:.1f} at the beginning, {each.load_end:.1f} at the end"
                 )
-            waited = (
-                f", and a process of this run waited {percent(each.denied)} % of the time it wanted a CPU"
-            )
+            waited = f", and a process of this run waited {format_percent(each.denied)} % of the time it wanted a CPU"
             yield (
                 f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
                 f" ({each.cores} cores{load}). Run nothing else on the machines that"
@@ -255,22 +268,22 @@ def _shared(hosts: Sequence[HostFacts]) -> Iterator[str]:
             )
 
 
-def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
+def _warn_of_clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
     for worker in workers:
-        if worker.clock_slope is not None and abs(worker.clock_slope) > _SLOPE:
+        if worker.clock_slope is not None and abs(worker.clock_slope) > _MAX_CLOCK_DRIFT:
             pace = "slow" if worker.clock_slope > 0 else "fast"
-            slope = count(round(abs(worker.clock_slope) * 1e6))
+            slope = format_count(round(abs(worker.clock_slope) * 1e6))
             yield (
-                f"Clocks: that of {_name(worker)} is at least {slope} ppm {pace}"
+                f"Clocks: that of {_name_worker(worker)} is at least {slope} ppm {pace}"
                 " against the master's: its latencies are off by as much or more. Check the clocks of both"
             )
-        if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:
+        if worker.wall_offset is not None and abs(worker.wall_offset) > _MAX_WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"
             yield (
-                f"Clocks: the time of day of {_name(worker)} is at least {seconds(abs(worker.wall_offset))} s"
+                f"Clocks: the time of day of {_name_worker(worker)} is at least {format_seconds(abs(worker.wall_offset))} s"
                 f" {behind} the master's. No figure uses it, but its logs show other times. Check NTP there"
             )
 
 
-def _name(worker: WorkerFacts) -> str:
+def _name_worker(worker: WorkerFacts) -> str:
     return f"worker {worker.worker_id} on {worker.host}" if worker.host else f"worker {worker.worker_id}"

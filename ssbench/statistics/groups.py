@@ -9,28 +9,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import is_constant
-from ssbench.statistics.figures import Figures, merge_figures
-from ssbench.statistics.tally import numbered
+from ssbench.results.block import is_constant_column
+from ssbench.statistics.figures import CountedFigures, merge_figures
+from ssbench.statistics.tally import number_values
 
 
 class Groups(msgspec.Struct, frozen=True):
     """Figures of the results that agree in all ``keys``, by the values of these."""
 
     keys: tuple[str, ...]
-    figures: Mapping[tuple[int, ...], Figures]
+    figures: Mapping[tuple[int, ...], CountedFigures]
 
-    def by(self, *keys: str) -> dict[tuple[int, ...], Figures]:
+    def by(self, *keys: str) -> dict[tuple[int, ...], CountedFigures]:
         """Return the figures by the values of only some of the keys, in ascending order."""
         places = [self.keys.index(key) for key in keys]
-        parts: dict[tuple[int, ...], list[Figures]] = {}
+        parts: dict[tuple[int, ...], list[CountedFigures]] = {}
         for values, figures in self.figures.items():
             parts.setdefault(tuple(values[place] for place in places), []).append(figures)
         return {values: merge_figures(parts[values]) for values in sorted(parts)}
 
-    def merged(self, key: str, names: Mapping[int, str]) -> dict[str, Figures]:
+    def merged(self, key: str, names: Mapping[int, str]) -> dict[str, CountedFigures]:
         """Return the figures by the names of the values of one key, in order; values without are left out."""
-        parts: dict[str, list[Figures]] = {}
+        parts: dict[str, list[CountedFigures]] = {}
         for (value,), figures in self.by(key).items():
             if name := names.get(value):
                 parts.setdefault(name, []).append(figures)
@@ -45,7 +45,7 @@ class Numbering:
 
     def of(self, columns: Sequence[npt.NDArray[np.int64]], rows: int) -> npt.NDArray[np.intp]:
         """Return the number of the values of each of so many rows, at least one."""
-        code = _code(columns)
+        code = _number_rows(columns)
         if code is None:
             return np.full(rows, self._numbers(columns, np.zeros(1, np.intp))[0])
         if code.dtype == np.uint16:
@@ -68,20 +68,20 @@ class Numbering:
         return np.array([numbers.setdefault(values, len(numbers)) for values in found], np.intp)
 
 
-def _code(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any] | None:
+def _number_rows(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any] | None:
     """Return a number for each row, the same where the values of all columns are; None where all rows are."""
     code: npt.NDArray[Any] | None = None
     most = 1
     for column in columns:
-        if is_constant(column):
+        if is_constant_column(column):
             continue
-        numbers, values = numbered(column)
+        numbers, values = number_values(column)
         span = len(values)
         if code is None:
             code, most = numbers.astype(np.uint32), span
             continue
         if most * span > 1 << 32:  # more than the product of both can tell apart
-            code, codes = numbered(code)
+            code, codes = number_values(code)
             code, most = code.astype(np.uint64), len(codes)
         code = code * np.asarray(span, code.dtype) + numbers.astype(code.dtype)
         most *= span

@@ -14,24 +14,24 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.document.figures import MIN_BEYOND, by_rule
+from ssbench.document.figures import MIN_RESULTS_BEYOND, percentile_by_rule
 from ssbench.results.block import ResultBlock
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.tally import order_of
+from ssbench.statistics.tally import order_in_groups
 
 #: Parts of so many latencies are sorted whole: of thousands of groups each is one, and looked into often.
-_SMALL_PART = 4096
+_SMALL_PART_COUNT = 4096
 #: More parts than this are put together, where they are small on average: looking into each of thousands
 #: costs more than a copy.
-_MANY_PARTS = 64
+_MAX_SMALL_PARTS = 64
 
 #: More than these are not sorted for a few percentiles.
-_SORTED_AT_ONCE = 1 << 21
+_MAX_SORTED_COUNT = 1 << 21
 
 
-class Slowest(msgspec.Struct, frozen=True):
+class SlowResult(msgspec.Struct, frozen=True):
     """A slow success: seconds, its place in the order of arrival, and what finds it again in logs.
 
     ``completed`` and ``started`` are seconds since 1970. ``container`` and ``object`` are numbers, texts in
@@ -58,7 +58,7 @@ class Slowest(msgspec.Struct, frozen=True):
     account: int = 0
 
 
-class _Parts(tuple[npt.NDArray[np.float64], ...]):
+class _OrderedParts(tuple[npt.NDArray[np.float64], ...]):
     """Latencies above 0, each part in the order of their upper 16 bits."""
 
     @cached_property
@@ -88,12 +88,12 @@ class Latencies(msgspec.Struct, frozen=True):
     maximum: float
     mean: float
     deviation: float
-    slowest: Slowest | None
-    _parts: _Parts
+    slowest: SlowResult | None
+    _parts: _OrderedParts
     by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
-        """Return the percentile by the rule of :func:`~ssbench.document.figures.by_rule`; 0 < rank <= 100.
+        """Return the percentile by the rule of :func:`~ssbench.document.figures.percentile_by_rule`; 0 < rank <= 100.
 
         The slowest are left out, as many as ``without`` says; ``endless`` is how many infinite ones are
         added.
@@ -101,24 +101,28 @@ class Latencies(msgspec.Struct, frozen=True):
         count = self.count - without + endless
         if count <= 0:
             return math.nan
-        return by_rule(count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf)
+        return percentile_by_rule(
+            count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf
+        )
 
     def most(self, rank: float | None) -> float:
         """Return the most that a percentile is, or the mean for None: the figure itself, which is known.
 
-        :class:`~ssbench.statistics.due.Censored` has some that are not.
+        :class:`~ssbench.statistics.due.CensoredLatencies` has some that are not.
         """
         return self.mean if rank is None else self.percentile(rank)
 
     def percentiles(self, ranks: Sequence[float]) -> list[float]:
         """Return many percentiles: what :meth:`percentile` does, faster for all but very many latencies."""
-        if not 0 < self.count <= _SORTED_AT_ONCE:
+        if not 0 < self.count <= _MAX_SORTED_COUNT:
             return [self.percentile(rank) for rank in ranks]
         ordered = np.sort(np.concatenate(self._parts))
-        return [by_rule(self.count, rank, lambda place: float(ordered[place - 1])) for rank in ranks]
+        return [
+            percentile_by_rule(self.count, rank, lambda place: float(ordered[place - 1])) for rank in ranks
+        ]
 
     def supported_percentile(self, rank: float) -> float | None:
-        """Return the percentile; None where fewer than :data:`MIN_BEYOND` latencies lie beyond it.
+        """Return the percentile; None where fewer than :data:`MIN_RESULTS_BEYOND` latencies lie beyond it.
 
         The maximum (rank 100) needs one.
         """
@@ -144,7 +148,7 @@ class Latencies(msgspec.Struct, frozen=True):
 
     def supports(self, rank: float) -> bool:
         """Whether enough latencies lie beyond a percentile."""
-        return bool(self.count) and (rank >= 100 or self.count * _beyond(rank) >= MIN_BEYOND)
+        return bool(self.count) and (rank >= 100 or self.count * _beyond(rank) >= MIN_RESULTS_BEYOND)
 
     def share_within(self, limit: float) -> float:
         """Return the share of latencies up to a limit; 0 without any."""
@@ -165,7 +169,7 @@ class Latencies(msgspec.Struct, frozen=True):
             return 0
         if limit > self.maximum:
             return self.count
-        if len(self._parts) == 1 and self.count <= _SMALL_PART:
+        if len(self._parts) == 1 and self.count <= _SMALL_PART_COUNT:
             return int(self._parts[0].searchsorted(limit))
         # Only those that share their upper bits with the limit are looked at one by one.
         upper = _upper(limit)
@@ -193,7 +197,7 @@ class Latencies(msgspec.Struct, frozen=True):
         and what shares them with the value looked for is taken from all parts. Bits of floats that
         are not negative have the order of the floats; the 12th to the 16th divide an octave in 16.
         """
-        if len(self._parts) == 1 and self.count <= _SMALL_PART:
+        if len(self._parts) == 1 and self.count <= _SMALL_PART_COUNT:
             return float(self._parts[0][place - 1])
         first, counts = self._parts.counts
         low = first + int(counts.searchsorted(place))
@@ -209,9 +213,9 @@ class Latencies(msgspec.Struct, frozen=True):
         return [int(part.searchsorted(least)) for part in self._parts]
 
 
-def in_order(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def order_by_upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return values ordered by their upper 16 bits, which are sorted by radix, fast; a few by all bits."""
-    if len(values) <= _SMALL_PART:
+    if len(values) <= _SMALL_PART_COUNT:
         return np.sort(values)
     return values[_upper_bits(values).argsort(kind="stable")]
 
@@ -226,21 +230,21 @@ def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
     return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
 
 
-def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
+def measured_latencies(block: ResultBlock) -> npt.NDArray[np.float64]:
     """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself delayed."""
     latencies = np.where(block.failed, np.nan, block.last_byte)
     if "marks" in block.given:
-        latencies[block.marks & Mark.DELAYED != 0] = np.nan
+        latencies[block.marks & ResultMark.DELAYED != 0] = np.nan
     return latencies
 
 
-def slowest(
+def make_slow_results(
     block: ResultBlock, rows: npt.NDArray[np.intp], latencies: npt.NDArray[np.float64], before: int
-) -> list[Slowest]:
+) -> list[SlowResult]:
     """Return the records of operations with these latencies, of a block with ``before`` results before it."""
-    columns = (_of_rows(block, name, rows) for name in Slowest.__struct_fields__[2:])
+    columns = (_of_rows(block, name, rows) for name in SlowResult.__struct_fields__[2:])
     return [
-        Slowest(*each) for each in zip(latencies.tolist(), (before + rows).tolist(), *columns, strict=True)
+        SlowResult(*each) for each in zip(latencies.tolist(), (before + rows).tolist(), *columns, strict=True)
     ]
 
 
@@ -255,12 +259,14 @@ def _of_rows(block: ResultBlock, name: str, rows: npt.NDArray[np.intp]) -> Seque
     return [column[row] for row in rows.tolist()]
 
 
-def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None = None) -> Latencies:
+def select_latencies(
+    values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None = None
+) -> Latencies:
     """Return latencies above 0; ``ended`` is when their operations did, where that is known."""
     if not len(values):
-        return merge(())
+        return merge_latencies(())
     table = LatencyTable() if ended is None else LatencyTable.of(ended, values)
-    values = in_order(values)
+    values = order_by_upper_bits(values)
     return Latencies(
         len(values),
         float(values.min()),
@@ -268,26 +274,26 @@ def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None
         float(values.mean()),
         float(values.std()),
         None,
-        _Parts((values,)),
+        _OrderedParts((values,)),
         table,
     )
 
 
-def plain_by_group(
+def select_grouped_latencies(
     groups: npt.NDArray[np.intp], values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64]
 ) -> dict[int, Latencies]:
-    """Return for each of some groups what :func:`plain` does: of latencies above 0, and of their groups."""
+    """Return for each of some groups what :func:`select_latencies` does: of latencies above 0, and of their groups."""
     counts = np.bincount(groups)
     numbers = np.flatnonzero(counts)
     if len(numbers) == 1:
-        return {int(numbers[0]): plain(values, ended)}
+        return {int(numbers[0]): select_latencies(values, ended)}
     counts = counts[numbers]
     starts = np.cumsum(counts) - counts
-    order = order_of(groups)
-    if len(values) > _SMALL_PART * len(numbers):  # a few large ones are faster one by one
+    order = order_in_groups(groups)
+    if len(values) > _SMALL_PART_COUNT * len(numbers):  # a few large ones are faster one by one
         values, ended = values[order], ended[order]
         return {
-            group: plain(values[start : start + count], ended[start : start + count])
+            group: select_latencies(values[start : start + count], ended[start : start + count])
             for group, start, count in zip(
                 *(each.tolist() for each in (numbers, starts, counts)), strict=True
             )
@@ -306,7 +312,7 @@ def plain_by_group(
             mean,
             deviation,
             None,
-            _Parts((in_order(values[start : start + count]),)),
+            _OrderedParts((order_by_upper_bits(values[start : start + count]),)),
             tables[group],
         )
         for group, start, count, minimum, maximum, mean, deviation in zip(
@@ -315,15 +321,15 @@ def plain_by_group(
     }
 
 
-def merge(parts: Iterable[Latencies]) -> Latencies:
+def merge_latencies(parts: Iterable[Latencies]) -> Latencies:
     """Return latencies together, without copying them.
 
     Means and sums of squares merge by the formulas of Chan, Golub and LeVeque, "Updating formulae and
     a pairwise algorithm for computing sample variances", 1979.
     """
-    parts = [part for part in parts if part is not _NOTHING]
+    parts = [part for part in parts if part is not _NO_LATENCIES]
     if len(parts) <= 1:  # of thousands of groups most have no more
-        return parts[0] if parts else _NOTHING
+        return parts[0] if parts else _NO_LATENCIES
     found = max(
         (part.slowest for part in parts if part.slowest),
         key=lambda each: (each.latency, -each.arrival),
@@ -332,12 +338,12 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     parts = [part for part in parts if part.count]
     count = sum(part.count for part in parts)
     if not count:
-        return Latencies(0, math.nan, math.nan, math.nan, math.nan, found, _Parts())
+        return Latencies(0, math.nan, math.nan, math.nan, math.nan, found, _OrderedParts())
     mean = math.fsum(part.mean * part.count for part in parts) / count
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
-    arrays = _Parts(array for part in parts for array in part._parts)
-    if len(arrays) > _MANY_PARTS and count < _SMALL_PART * len(arrays):
-        arrays = _Parts((in_order(np.concatenate(arrays)),))
+    arrays = _OrderedParts(array for part in parts for array in part._parts)
+    if len(arrays) > _MAX_SMALL_PARTS and count < _SMALL_PART_COUNT * len(arrays):
+        arrays = _OrderedParts((order_by_upper_bits(np.concatenate(arrays)),))
     return Latencies(
         count,
         min(part.minimum for part in parts),
@@ -351,4 +357,4 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
 
 
 #: What is shared by all that has no latency at all.
-_NOTHING = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, _Parts())
+_NO_LATENCIES = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, _OrderedParts())

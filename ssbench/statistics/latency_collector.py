@@ -11,12 +11,18 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.latencies import Latencies, Slowest, merge, plain_by_group, slowest
-from ssbench.statistics.tally import grown, taken
+from ssbench.statistics.latencies import (
+    Latencies,
+    SlowResult,
+    make_slow_results,
+    merge_latencies,
+    select_grouped_latencies,
+)
+from ssbench.statistics.tally import grow_groups, take_rows
 
 #: How many latencies are put in order together: this many, or this many for each group.
-_PART_SIZE = 1 << 18
-_IN_A_GROUP = 512
+_PART_COUNT = 1 << 18
+_PART_COUNT_PER_GROUP = 512
 
 
 class LatencyCollector:
@@ -31,7 +37,7 @@ class LatencyCollector:
         self._parts: dict[int, list[Latencies]] = {}
         #: The longest latency of each group, -1 where there is none yet.
         self._longest = np.empty(0)
-        self._slowest: dict[int, Slowest] = {}
+        self._slowest: dict[int, SlowResult] = {}
 
     def add(
         self,
@@ -54,9 +60,9 @@ class LatencyCollector:
         above = latencies > 0
         if not above.all():
             rows, groups, latencies = rows[above], groups[above], latencies[above]
-        self._pending.append((groups, latencies, taken(block.completed, rows)))
+        self._pending.append((groups, latencies, take_rows(block.completed, rows)))
         self._pending_count += len(rows)
-        if self._pending_count >= max(_PART_SIZE, _IN_A_GROUP * len(self._longest)):
+        if self._pending_count >= max(_PART_COUNT, _PART_COUNT_PER_GROUP * len(self._longest)):
             self._make_part()
 
     def finish(self, count: int = 1) -> list[Latencies]:
@@ -65,7 +71,7 @@ class LatencyCollector:
         return [self._finished(group) for group in range(count)]
 
     def _finished(self, group: int) -> Latencies:
-        found = merge(self._parts.get(group, ()))
+        found = merge_latencies(self._parts.get(group, ()))
         longest = self._slowest.get(group)
         return found if longest is None else replace(found, slowest=longest)
 
@@ -78,12 +84,12 @@ class LatencyCollector:
         before: int,
     ) -> None:
         """Keep the slowest of each group, the first of those that are equally slow."""
-        known = grown(self._longest, int(groups.max()) + 1, -1.0)
+        known = grow_groups(self._longest, int(groups.max()) + 1, -1.0)
         self._longest = known.copy()
         np.maximum.at(self._longest, groups, latencies)
         slower = np.flatnonzero((latencies == self._longest[groups]) & (latencies > known[groups]))
         found, first = np.unique(groups[slower], return_index=True)
-        records = slowest(block, rows[slower[first]], latencies[slower[first]], before)
+        records = make_slow_results(block, rows[slower[first]], latencies[slower[first]], before)
         self._slowest.update(zip(found.tolist(), records, strict=True))
 
     def _make_part(self) -> None:
@@ -93,5 +99,5 @@ class LatencyCollector:
         groups, values, ended = (np.concatenate(each) for each in zip(*self._pending, strict=True))
         self._pending.clear()
         self._pending_count = 0
-        for group, part in plain_by_group(groups, values, ended).items():
+        for group, part in select_grouped_latencies(groups, values, ended).items():
             self._parts.setdefault(group, []).append(part)

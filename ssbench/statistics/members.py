@@ -13,28 +13,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import LOST, ResultBlock
-from ssbench.statistics.figures import Figures
+from ssbench.results.block import LOST_CAUSE, ResultBlock
+from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.timeline import Window
 
 #: The fields by which figures are kept apart.
-KEPT_APART = ("account", "address")
+MEMBER_FIELDS = ("account", "address")
 
 
-class Member(msgspec.Struct, frozen=True):
+class MemberCounts(msgspec.Struct, frozen=True):
     """An account or an address: its place among those of the run, -1 where it is not known.
 
     ``errors`` counts its failures by cause, the most frequent first.
     """
 
     number: int
-    figures: Figures
+    figures: CountedFigures
     errors: Mapping[str, int]
 
 
 class MembersCollector:
-    """Counts results by each of :data:`KEPT_APART` that they have; ``mixed`` as of the figures."""
+    """Counts results by each of :data:`MEMBER_FIELDS` that they have; ``mixed`` as of the figures."""
 
     def __init__(self, *, mixed: bool = False) -> None:
         self._mixed = mixed
@@ -45,7 +45,7 @@ class MembersCollector:
         self, block: ResultBlock, started: npt.NDArray[np.float64], before: int, last_sent: float | None
     ) -> None:
         """Count the results of a block; what is given is as of the figures."""
-        for name in KEPT_APART:
+        for name in MEMBER_FIELDS:
             if name not in block.given:
                 continue
             if name not in self._figures:
@@ -56,16 +56,16 @@ class MembersCollector:
             for row, failure in block.failures.items():
                 if failure.cause is not None:
                     errors.setdefault(int(column[row]), Counter())[failure.cause] += 1
-                    if failure.cause == LOST:
+                    if failure.cause == LOST_CAUSE:
                         lost.append(row)
             self._figures[name].add_lost(groups[lost])
 
-    def finish(self, name: str, window: Window | None) -> tuple[Member, ...]:
-        """Return the members by one of :data:`KEPT_APART`, in order; none where results lack that."""
+    def finish(self, name: str, window: Window | None) -> tuple[MemberCounts, ...]:
+        """Return the members by one of :data:`MEMBER_FIELDS`, in order; none where results lack that."""
         if name not in self._figures:
             return ()
         figures, errors = self._figures[name].finish(window), self._errors[name]
         return tuple(
-            Member(number, figures[(number,)], dict(errors.get(number, Counter()).most_common()))
+            MemberCounts(number, figures[(number,)], dict(errors.get(number, Counter()).most_common()))
             for (number,) in sorted(figures)
         )

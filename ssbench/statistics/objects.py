@@ -8,13 +8,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.tally import tally
+from ssbench.statistics.tally import count_values
 
 #: More objects of an operation and size class than this are not counted: they are many.
-_MOST = 10_000
+_MAX_COUNTED_OBJECTS = 10_000
 
 
-class Objects:
+class ObjectCounts:
     """How often each object was used, by operation and size class."""
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class Objects:
         kinds = (block.operation.astype(np.int64) << 16) | block.size_class.astype(np.int64)
         for kind in np.unique(kinds).tolist():
             counts = self._counts.setdefault((kind >> 16, kind & 0xFFFF), Counter())
-            if len(counts) <= _MOST:
-                tally(counts, names[kinds == kind])
+            if len(counts) <= _MAX_COUNTED_OBJECTS:
+                count_values(counts, names[kinds == kind])
 
     def effective(self, operation: int | None = None, size_class: int | None = None) -> float | None:
         """Return how many objects, each used as often, say as much as those of an operation and size class.
@@ -44,11 +44,11 @@ class Objects:
             for (own, its_class), counts in self._counts.items()
             if operation in {None, own} and size_class in {None, its_class}
         ]
-        if not self._known or not found or any(len(counts) > _MOST for counts in found):
+        if not self._known or not found or any(len(counts) > _MAX_COUNTED_OBJECTS for counts in found):
             return None
-        return _effective(sum(found, Counter()).values())
+        return _effective_count(sum(found, Counter()).values())
 
 
-def _effective(counts: Iterable[int]) -> float:
+def _effective_count(counts: Iterable[int]) -> float:
     uses = np.fromiter(counts, np.float64)
     return float(uses.sum() ** 2 / (uses**2).sum())

@@ -1,6 +1,6 @@
 """What was done over the time of a run, in bins: operations, failures, bytes and latencies by operation.
 
-Memory does not grow with the run: when there are more than :data:`MOST_BINS` bins, each two become one.
+Memory does not grow with the run: when there are more than :data:`MAX_BINS` bins, each two become one.
 Latencies of a bin are counted in buckets, 32 an octave, so that its percentiles are within 1.6 % of
 the exact ones. Percentiles of the whole run are exact (:mod:`ssbench.statistics.latencies`).
 """
@@ -14,48 +14,48 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.document.figures import needed
+from ssbench.document.figures import count_needed_results
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.latencies import measured
+from ssbench.statistics.latencies import measured_latencies
 
 #: More bins than this are never kept.
-MOST_BINS = 1024
+MAX_BINS = 1024
 
 #: The width of a bin at first, in seconds. It is doubled as often as needed.
-FIRST_WIDTH = 1 / 16
+FIRST_BIN_WIDTH = 1 / 16
 
 #: In a run of this many seconds or more, bins are of a second or more.
-_LONG_RUN = 20.0
+_LONG_RUN_SECONDS = 20.0
 
 #: What a latency band may reach up to, and 50 for none: the first of these percentiles that so many bins can
 #: have. A bin needs more than the least, because operations do not come evenly.
 _UPPER_RANKS = (99, 95, 90, 50)
-_ENOUGH_BINS = 16
-_ROOM = 1.5
+_MIN_BINS = 16
+_ROOM_FACTOR = 1.5
 _FEW_BINS = 8
 
 #: Buckets of a heat map are so many of those of percentiles: quarters of an octave.
-_BUCKETS_OF_HEAT = 8
+_BUCKETS_PER_HEAT_BUCKET = 8
 
 #: Buckets of latency: from 2**-20 s, a microsecond, 32 octaves of 32. The upper 17 bits of a float that is
 #: not negative are its exponent and this many parts of an octave.
-_BUCKETS = 1024
-_SHIFT = 47
-_FIRST_BUCKET = int(np.float64(2.0**-20).view(np.uint64)) >> _SHIFT
+_BUCKET_COUNT = 1024
+_BUCKET_SHIFT = 47
+_FIRST_BUCKET = int(np.float64(2.0**-20).view(np.uint64)) >> _BUCKET_SHIFT
 
 #: Causes of failures come from workers: from this many on, new ones are counted together.
-_MOST_CAUSES = 12
-_OTHER = "other causes"
+_MAX_CAUSES = 12
+_OTHER_CAUSES = "other causes"
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Series(msgspec.Struct, frozen=True):
+class BinSeries(msgspec.Struct, frozen=True):
     """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few.
 
     ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes. ``upper`` is the
-    percentile that a band above the median reaches up to (:attr:`OverTime.upper_rank`).
+    percentile that a band above the median reaches up to (:attr:`BinsOverTime.upper_rank`).
     """
 
     count: Ints
@@ -67,7 +67,7 @@ class Series(msgspec.Struct, frozen=True):
     upper: Floats
 
 
-class OverTime(msgspec.Struct, frozen=True):
+class BinsOverTime(msgspec.Struct, frozen=True):
     """Bins in order, without gaps: where each begins, in seconds after the first send, and its length.
 
     ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
@@ -79,7 +79,7 @@ class OverTime(msgspec.Struct, frozen=True):
 
     starts: Floats
     seconds: Floats
-    operations: Mapping[int | None, Series]
+    operations: Mapping[int | None, BinSeries]
     under_way: Floats
     causes: Mapping[str, Ints]
     upper_rank: int
@@ -94,7 +94,7 @@ class _Bin(msgspec.Struct):
     failed: int = 0
     moved: int = 0
     maximum: float = 0.0
-    buckets: Ints = msgspec.field(default_factory=lambda: np.zeros(_BUCKETS, np.int64))
+    buckets: Ints = msgspec.field(default_factory=lambda: np.zeros(_BUCKET_COUNT, np.int64))
 
     def take(self, other: _Bin) -> None:
         self.count += other.count
@@ -104,7 +104,7 @@ class _Bin(msgspec.Struct):
         self.buckets += other.buckets
 
 
-class _Besides(msgspec.Struct):
+class _RunBin(msgspec.Struct):
     """What is counted in a bin besides, of all operations: when they began and ended, and why they failed.
 
     ``more`` is how many more began than ended, ``time`` for how long these were under way, in seconds, until
@@ -120,9 +120,9 @@ class OverTimeCollector:
     """Counts results into bins, which are kept by the number of their widths since 1970."""
 
     def __init__(self) -> None:
-        self.width = FIRST_WIDTH
+        self.width = FIRST_BIN_WIDTH
         self._bins: dict[int, dict[int, _Bin]] = {}
-        self._besides: dict[int, _Besides] = {}
+        self._besides: dict[int, _RunBin] = {}
         self._causes: set[str] = set()
         self._first: int | None = None
         self._last = 0
@@ -132,7 +132,7 @@ class OverTimeCollector:
         completed = block.completed
         self._make_room(float(completed.min()), float(completed.max()))
         numbers = np.floor(completed / self.width).astype(np.int64)
-        operation, latencies = np.asarray(block.operation), measured(block)
+        operation, latencies = np.asarray(block.operation), measured_latencies(block)
         for code in np.unique(operation).tolist():
             rows = np.flatnonzero(operation == code)
             self._add(self._bins.setdefault(code, {}), block, rows, numbers[rows], latencies[rows])
@@ -147,16 +147,16 @@ class OverTimeCollector:
             times = np.bincount(inverse, (places + 1) * self.width - moments)
             counts = np.bincount(inverse)
             for number, count, seconds in zip(found.tolist(), counts.tolist(), times.tolist(), strict=True):
-                here = self._besides.setdefault(number, _Besides())
+                here = self._besides.setdefault(number, _RunBin())
                 here.more += more * count
                 here.time += more * seconds
         for row, failure in block.failures.items():
             if failure.cause is not None:
                 cause = failure.cause
-                if cause not in self._causes and len(self._causes) >= _MOST_CAUSES:
-                    cause = _OTHER
+                if cause not in self._causes and len(self._causes) >= _MAX_CAUSES:
+                    cause = _OTHER_CAUSES
                 self._causes.add(cause)
-                self._besides.setdefault(int(numbers[row]), _Besides()).causes[cause] += 1
+                self._besides.setdefault(int(numbers[row]), _RunBin()).causes[cause] += 1
 
     def _make_room(self, earliest: float, latest: float) -> None:
         """Widen bins until those from the first to the last completion are not too many."""
@@ -164,14 +164,14 @@ class OverTimeCollector:
             first, last = int(earliest // self.width), int(latest // self.width)
             if self._first is not None:
                 first, last = min(first, self._first), max(last, self._last)
-            if last - first < MOST_BINS:
+            if last - first < MAX_BINS:
                 self._first, self._last = first, last
                 return
             self.width *= 2
             if self._first is not None:
                 self._first, self._last = self._first // 2, self._last // 2
-            self._bins = {code: _halved(bins) for code, bins in self._bins.items()}
-            self._besides = _halved_besides(self._besides, self.width)
+            self._bins = {code: _halve_bins(bins) for code, bins in self._bins.items()}
+            self._besides = _halve_run_bins(self._besides, self.width)
 
     def _add(
         self,
@@ -187,9 +187,11 @@ class OverTimeCollector:
         span = int(places.max()) + 1
         failed = block.failed[rows]
         known = latencies > 0
-        buckets = (latencies[known].view(np.uint64) >> np.uint64(_SHIFT)).astype(np.int64) - _FIRST_BUCKET
-        keys = places[known] * _BUCKETS + np.clip(buckets, 0, _BUCKETS - 1)
-        table = np.bincount(keys, minlength=span * _BUCKETS).reshape(span, _BUCKETS)
+        buckets = (latencies[known].view(np.uint64) >> np.uint64(_BUCKET_SHIFT)).astype(
+            np.int64
+        ) - _FIRST_BUCKET
+        keys = places[known] * _BUCKET_COUNT + np.clip(buckets, 0, _BUCKET_COUNT - 1)
+        table = np.bincount(keys, minlength=span * _BUCKET_COUNT).reshape(span, _BUCKET_COUNT)
         total = np.bincount(places, minlength=span)
         failures = np.bincount(places, failed, span).astype(np.int64)
         moved = np.bincount(places, np.where(failed, 0, np.maximum(block.size[rows], 0)), span)
@@ -205,16 +207,16 @@ class OverTimeCollector:
             else:
                 old.take(new)
 
-    def finish(self, start: float, end: float) -> OverTime:
+    def finish(self, start: float, end: float) -> BinsOverTime:
         """Return the bins from the first send to the last completion."""
         width, bins, besides = self.width, self._bins, self._besides
-        least = 1.0 if end - start >= _LONG_RUN else 0.0
+        least = 1.0 if end - start >= _LONG_RUN_SECONDS else 0.0
         # The most frequent operation has a percentile in most bins.
         frequent = max(sum(each.count for each in found.values()) for found in bins.values())
-        upper_rank, most = _upper(frequent)
+        upper_rank, most = _choose_upper_rank(frequent)
         while width < least or (end - start) / width > most:
-            width, bins = 2 * width, {code: _halved(each) for code, each in bins.items()}
-            besides = _halved_besides(besides, width)
+            width, bins = 2 * width, {code: _halve_bins(each) for code, each in bins.items()}
+            besides = _halve_run_bins(besides, width)
         # A bin before the first send can be there where a worker's clock was corrected.
         first = min(int(start // width), *(min(each) for each in bins.values()))
         numbers = every = np.arange(first, int(end // width) + 1)
@@ -222,11 +224,11 @@ class OverTimeCollector:
         ends = np.minimum((numbers + 1) * width, end)
         # What is left of a bin at either end is too short for a rate of its own.
         if len(numbers) > 2 and ends[0] - starts[0] < width / 2:
-            bins = {code: _folded(each, int(numbers[0]), int(numbers[1])) for code, each in bins.items()}
+            bins = {code: _fold_bins(each, int(numbers[0]), int(numbers[1])) for code, each in bins.items()}
             starts[1] = starts[0]
             numbers, starts, ends = numbers[1:], starts[1:], ends[1:]
         if len(numbers) > 2 and ends[-1] - starts[-1] < width / 2:
-            bins = {code: _folded(each, int(numbers[-1]), int(numbers[-2])) for code, each in bins.items()}
+            bins = {code: _fold_bins(each, int(numbers[-1]), int(numbers[-2])) for code, each in bins.items()}
             ends[-2] = ends[-1]
             numbers, starts, ends = numbers[:-1], starts[:-1], ends[:-1]
         # What was counted in a bin that is no more belongs to its neighbour.
@@ -235,16 +237,16 @@ class OverTimeCollector:
         times = np.bincount(places, _times_under_way(besides, every, width))
         together: dict[int, _Bin] = {}
         for each in bins.values():
-            _merge(together, each)
-        edges, heat = _heat(together, numbers)
+            _merge_bins(together, each)
+        edges, heat = _make_heat_map(together, numbers)
         by_code: list[tuple[int | None, dict[int, _Bin]]] = [(None, together), *bins.items()]
-        return OverTime(
+        return BinsOverTime(
             starts=starts - start,
             seconds=seconds,
-            operations={code: _series(each, numbers, upper_rank) for code, each in by_code},
+            operations={code: _make_series(each, numbers, upper_rank) for code, each in by_code},
             under_way=np.divide(times, seconds, out=np.zeros(len(seconds)), where=seconds > 0),
             causes={
-                cause: np.bincount(places, _counts_of(cause, besides, every)).astype(np.int64)
+                cause: np.bincount(places, _count_cause(cause, besides, every)).astype(np.int64)
                 for cause in sorted(self._causes)
             },
             upper_rank=upper_rank,
@@ -253,39 +255,40 @@ class OverTimeCollector:
         )
 
 
-def _upper(count: int) -> tuple[int, float]:
+def _choose_upper_rank(count: int) -> tuple[int, float]:
     """Return the upper rank of the band for so many operations, and how many bins may have it."""
-    bins = {rank: count / (_ROOM * needed(rank)) for rank in _UPPER_RANKS}
-    rank = next((rank for rank, most in bins.items() if most >= _ENOUGH_BINS), _UPPER_RANKS[-1])
+    bins = {rank: count / (_ROOM_FACTOR * count_needed_results(rank)) for rank in _UPPER_RANKS}
+    rank = next((rank for rank, most in bins.items() if most >= _MIN_BINS), _UPPER_RANKS[-1])
     return rank, max(_FEW_BINS, bins[rank])
 
 
-def _heat(bins: Mapping[int, _Bin], numbers: Ints) -> tuple[Floats, Ints]:
+def _make_heat_map(bins: Mapping[int, _Bin], numbers: Ints) -> tuple[Floats, Ints]:
     """Return the edges of buckets of latency that have any, and how many each has in each bin."""
     empty = _Bin()
     rows = [
-        bins.get(number, empty).buckets.reshape(-1, _BUCKETS_OF_HEAT).sum(1) for number in numbers.tolist()
+        bins.get(number, empty).buckets.reshape(-1, _BUCKETS_PER_HEAT_BUCKET).sum(1)
+        for number in numbers.tolist()
     ]
     counts = np.array(rows)
     used = np.flatnonzero(counts.any(0))
     if not len(used):
         return np.empty(0), np.empty((len(rows), 0), np.int64)
     low, high = int(used[0]), int(used[-1]) + 1
-    edges = [_edge(place * _BUCKETS_OF_HEAT) for place in range(low, high + 1)]
+    edges = [_bucket_edge(place * _BUCKETS_PER_HEAT_BUCKET) for place in range(low, high + 1)]
     return np.array(edges), counts[:, low:high]
 
 
-def _counts_of(cause: str, besides: Mapping[int, _Besides], numbers: Ints) -> Ints:
+def _count_cause(cause: str, besides: Mapping[int, _RunBin], numbers: Ints) -> Ints:
     """Return how often operations failed for a cause in each bin."""
     return np.array(
         [besides[number].causes[cause] if number in besides else 0 for number in numbers.tolist()]
     )
 
 
-def _times_under_way(besides: Mapping[int, _Besides], numbers: Ints, width: float) -> Floats:
+def _times_under_way(besides: Mapping[int, _RunBin], numbers: Ints, width: float) -> Floats:
     """Return for how long operations were under way in each bin, summed up over them, in seconds."""
     level = sum(each.more for number, each in besides.items() if number < numbers[0])
-    nothing = _Besides()
+    nothing = _RunBin()
     times = []
     for number in numbers.tolist():
         here = besides.get(number, nothing)
@@ -294,23 +297,23 @@ def _times_under_way(besides: Mapping[int, _Besides], numbers: Ints, width: floa
     return np.array(times)
 
 
-def _halved_besides(besides: Mapping[int, _Besides], width: float) -> dict[int, _Besides]:
+def _halve_run_bins(besides: Mapping[int, _RunBin], width: float) -> dict[int, _RunBin]:
     """Return what was counted besides in bins of twice the width, which is ``width``."""
-    wider: dict[int, _Besides] = {}
+    wider: dict[int, _RunBin] = {}
     for number, one in besides.items():
-        here = wider.setdefault(number // 2, _Besides())
+        here = wider.setdefault(number // 2, _RunBin())
         here.more += one.more
         here.time += one.time + (0.0 if number % 2 else one.more * width / 2)
         here.causes.update(one.causes)
     return wider
 
 
-def _merge(into: dict[int, _Bin], bins: Mapping[int, _Bin]) -> None:
+def _merge_bins(into: dict[int, _Bin], bins: Mapping[int, _Bin]) -> None:
     for number, one in bins.items():
         into.setdefault(number, _Bin()).take(one)
 
 
-def _halved(bins: Mapping[int, _Bin]) -> dict[int, _Bin]:
+def _halve_bins(bins: Mapping[int, _Bin]) -> dict[int, _Bin]:
     """Return bins of twice the width, which are new ones."""
     wider: dict[int, _Bin] = {}
     for number, one in bins.items():
@@ -318,7 +321,7 @@ def _halved(bins: Mapping[int, _Bin]) -> dict[int, _Bin]:
     return wider
 
 
-def _folded(bins: Mapping[int, _Bin], one: int, other: int) -> dict[int, _Bin]:
+def _fold_bins(bins: Mapping[int, _Bin], one: int, other: int) -> dict[int, _Bin]:
     """Return bins, one of them put into another."""
     folded = dict(bins)
     parts = [folded.pop(number) for number in (one, other) if number in folded]
@@ -329,10 +332,10 @@ def _folded(bins: Mapping[int, _Bin], one: int, other: int) -> dict[int, _Bin]:
     return folded
 
 
-def _series(bins: Mapping[int, _Bin], numbers: Ints, upper_rank: int) -> Series:
+def _make_series(bins: Mapping[int, _Bin], numbers: Ints, upper_rank: int) -> BinSeries:
     empty = _Bin()
     rows = [bins.get(number, empty) for number in numbers.tolist()]
-    return Series(
+    return BinSeries(
         count=np.array([row.count for row in rows], np.int64),
         failed=np.array([row.failed for row in rows], np.int64),
         moved=np.array([row.moved for row in rows], np.int64),
@@ -349,11 +352,11 @@ def _percentile(row: _Bin, rank: float) -> float:
     NaN where a table would show none, because the percentile needs more results.
     """
     sums = np.cumsum(row.buckets)
-    if sums[-1] < needed(rank):
+    if sums[-1] < count_needed_results(rank):
         return np.nan
     bucket = int(np.searchsorted(sums, np.ceil(sums[-1] * rank / 100)))
-    return min((_edge(bucket) + _edge(bucket + 1)) / 2, row.maximum)
+    return min((_bucket_edge(bucket) + _bucket_edge(bucket + 1)) / 2, row.maximum)
 
 
-def _edge(bucket: int) -> float:
-    return float(np.uint64((bucket + _FIRST_BUCKET) << _SHIFT).view(np.float64))
+def _bucket_edge(bucket: int) -> float:
+    return float(np.uint64((bucket + _FIRST_BUCKET) << _BUCKET_SHIFT).view(np.float64))

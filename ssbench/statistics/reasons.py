@@ -11,11 +11,11 @@ import msgspec
 
 from ssbench.base.errors import ExitCode
 from ssbench.document.gates import SEVERITY, Undecided
-from ssbench.document.units import duration, percent, run_length, share
-from ssbench.statistics.asked import delivered_of, mix_of
-from ssbench.statistics.due import LATE
+from ssbench.document.units import format_latency, format_percent, format_run_length, format_share
+from ssbench.statistics.asked import asked_mix, delivered_load
+from ssbench.statistics.due import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
-from ssbench.statistics.thresholds import Judgment
+from ssbench.statistics.thresholds import ConditionJudgment
 
 #: More of what was due than this share, late or never begun, is a warning.
 LATE_SHARE = 0.01
@@ -28,8 +28,8 @@ _NOT_SENDABLE_SHARE = 0.01
 
 #: The share of an operation is another one where it differs by more than this, and by more than so many
 #: times its standard deviation.
-_OTHER_SHARE = 0.05
-_CHANCE = 4.0
+_MIX_TOLERANCE = 0.05
+_CHANCE_DEVIATIONS = 4.0
 
 #: More of all requests than this share, sent again after one failed, is a warning.
 _RETRIED_SHARE = 0.01
@@ -39,10 +39,10 @@ _RETRIED_SHARE = 0.01
 #: that was down for 5 to 50 s 2 to 9 %.
 _MISSING_SHARE = 0.01
 
-_CAUSES_NAMED = 3
+_MAX_NAMED_CAUSES = 3
 
 #: A run of which more than this share failed is one that failed, whatever share is allowed.
-_MOST = 0.5
+_MAX_FAILED_SHARE = 0.5
 
 
 class Kind(Enum):
@@ -71,7 +71,7 @@ class Reason(msgspec.Struct, frozen=True, rename={"kind": "about"}):
     group: str | None = None
 
 
-def weight(reason: Reason) -> int:
+def reason_weight(reason: Reason) -> int:
     """Return how bad a reason is."""
     return 2 * SEVERITY.index(reason.exit_code) + reason.warns
 
@@ -82,11 +82,11 @@ def undecided_as(statistics: RunStatistics) -> Undecided:
     return next((each for each in Undecided if each.value == recorded), Undecided.REPORT)
 
 
-def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
+def find_ending_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield why the run did not go on to its end, and what failed besides operations."""
     if statistics.start is None:
         yield Reason(Kind.ENDING, "there is no result", ExitCode.FAILED)
-    lasted = f"after {run_length(statistics.lasted)} s"
+    lasted = f"after {format_run_length(statistics.lasted)} s"
     if not statistics.complete:
         yield Reason(
             Kind.ENDING,
@@ -97,7 +97,9 @@ def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
         yield Reason(Kind.ENDING, f"the run was interrupted {lasted}", ExitCode.INTERRUPTED)
     if statistics.ended_early:
         yield Reason(
-            Kind.ENDING, f"the run ended early, {lasted}; a warning says why", _code(statistics.error_code)
+            Kind.ENDING,
+            f"the run ended early, {lasted}; a warning says why",
+            _exit_code_of(statistics.error_code),
         )
     if statistics.trouble:
         yield Reason(
@@ -105,14 +107,14 @@ def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
         )
 
 
-def _code(number: int) -> ExitCode:
+def _exit_code_of(number: int) -> ExitCode:
     try:
         return ExitCode(number) or ExitCode.FAILED
     except ValueError:  # of a later version
         return ExitCode.FAILED
 
 
-def of_conditions(judgments: Sequence[Judgment], undecided: Undecided) -> Iterator[Reason]:
+def find_condition_reasons(judgments: Sequence[ConditionJudgment], undecided: Undecided) -> Iterator[Reason]:
     """Yield the conditions that hold, and those that are undecided."""
     codes = {
         Undecided.REPORT: ExitCode.UNDECIDED,
@@ -126,14 +128,18 @@ def of_conditions(judgments: Sequence[Judgment], undecided: Undecided) -> Iterat
             yield Reason(Kind.CONDITION, f"fail-if {judgment.text}", codes[undecided])
 
 
-def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+def find_failure_reasons(
+    statistics: RunStatistics, judgments: Sequence[ConditionJudgment]
+) -> Iterator[Reason]:
     """Yield what failed."""
     total = statistics.total
     ended = total.count + total.failed
     if total.failed:
-        causes = _named({name: cause.count for name, cause in statistics.errors.items()})
-        text = f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}): {causes}"
-        allowed = total.failed <= _MOST * ended and _allowed(
+        causes = _name_causes({name: cause.count for name, cause in statistics.errors.items()})
+        text = (
+            f"{total.failed:,} of {ended:,} operations failed ({format_share(total.failed, ended)}): {causes}"
+        )
+        allowed = total.failed <= _MAX_FAILED_SHARE * ended and _is_allowed(
             "errors", [each for each in judgments if each.condition.group is None]
         )
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
@@ -143,20 +149,20 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
         left_out = statistics.warmed_up
         yield Reason(
             Kind.OPERATIONS,
-            f"{failed:,} of {left_out:,} operations of the warm-up failed ({share(failed, left_out)}); no"
+            f"{failed:,} of {left_out:,} operations of the warm-up failed ({format_share(failed, left_out)}); no"
             " figure has them",
         )
 
 
-def _named(causes: Mapping[str, int]) -> str:
+def _name_causes(causes: Mapping[str, int]) -> str:
     """Return causes of failures with how often each was, the first few of them."""
     named = [f"{times:,} x {name}" for name, times in causes.items()]
     return (
-        ", ".join(named[:_CAUSES_NAMED]) + (", ..." if len(named) > _CAUSES_NAMED else "")
+        ", ".join(named[:_MAX_NAMED_CAUSES]) + (", ..." if len(named) > _MAX_NAMED_CAUSES else "")
     ) or "causes unknown"
 
 
-def retried(statistics: RunStatistics) -> tuple[int, int]:
+def count_retried(statistics: RunStatistics) -> tuple[int, int]:
     """Return how many requests were sent again after they failed, 0 of a few, and how many there were."""
     total = statistics.total
     again = total.counted["retries"]
@@ -164,27 +170,31 @@ def retried(statistics: RunStatistics) -> tuple[int, int]:
     return (again if again > _RETRIED_SHARE * requests else 0), requests
 
 
-def of_retries(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+def find_retry_reasons(statistics: RunStatistics, judgments: Sequence[ConditionJudgment]) -> Iterator[Reason]:
     """Yield that many requests were sent again: they failed, and took a user's time, but are in no error."""
-    again, requests = retried(statistics)
+    again, requests = count_retried(statistics)
     if not again:
         return
     course = statistics.course
     pausing = course.pausing if course else 0.0
-    pauses = f"; users spent {percent(pausing)} % of their time in pauses before that" if pausing > 0 else ""
+    pauses = (
+        f"; users spent {format_percent(pausing)} % of their time in pauses before that"
+        if pausing > 0
+        else ""
+    )
     yield Reason(
         Kind.RETRIES,
-        f"{again:,} of {requests:,} requests ({share(again, requests)}) {_sent(again)}:"
-        f" {_named(statistics.retries)}{pauses}",
-        warns=not _allowed("retries", judgments),
+        f"{again:,} of {requests:,} requests ({format_share(again, requests)}) {_describe_retries(again)}:"
+        f" {_name_causes(statistics.retries)}{pauses}",
+        warns=not _is_allowed("retries", judgments),
     )
 
 
-def _sent(again: int) -> str:
+def _describe_retries(again: int) -> str:
     return "was sent again after it failed" if again == 1 else "were sent again after they failed"
 
 
-def of_answers(statistics: RunStatistics) -> Iterator[Reason]:
+def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield what answers lacked of which the statuses are those of successes."""
     counted = statistics.total.counted
     missing = counted["missing_names"]
@@ -192,13 +202,13 @@ def of_answers(statistics: RunStatistics) -> Iterator[Reason]:
     if missing > _MISSING_SHARE * names:
         yield Reason(
             Kind.OPERATIONS,
-            f"listings lacked {missing:,} of {names:,} names ({share(missing, names)}), of objects that"
+            f"listings lacked {missing:,} of {names:,} names ({format_share(missing, names)}), of objects that"
             " existed before and after",
         )
     if unsent := counted["unsent"]:
         yield Reason(
             Kind.OPERATIONS,
-            f"{_answers(unsent, 'upload')} answered before the body was sent: bytes are those that were sent",
+            f"{_describe_answers(unsent, 'upload')} answered before the body was sent: bytes are those that were sent",
         )
     if unchecked := counted["unchecked"]:
         yield Reason(
@@ -208,18 +218,18 @@ def of_answers(statistics: RunStatistics) -> Iterator[Reason]:
         )
 
 
-def _answers(number: int, what: str) -> str:
+def _describe_answers(number: int, what: str) -> str:
     return f"1 {what} was" if number == 1 else f"{number:,} {what}s were"
 
 
-def of_mix(statistics: RunStatistics) -> Iterator[Reason]:
+def find_mix_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield how operations were others than the scenario asks for, and which had no object to work on.
 
-    Groups of users are judged each by itself (:func:`of_group`), here and in :func:`of_delivery`.
+    Groups of users are judged each by itself (:func:`find_group_reasons`), here and in :func:`find_delivery_reasons`.
     """
     if statistics.by_group:
         return
-    if statistics.current and (other := _other_mix(statistics)):
+    if statistics.current and (other := _find_other_mix(statistics)):
         yield Reason(Kind.MIX, f"the mix was not as asked: {other}")
     lacking: Counter[str] = Counter()
     for operation, _, times in statistics.not_sendable:
@@ -229,69 +239,73 @@ def of_mix(statistics: RunStatistics) -> Iterator[Reason]:
         names = ", ".join(f"{times:,} x {name}" for name, times in lacking.items())
         yield Reason(
             Kind.MIX,
-            f"{missing:,} of {drawn:,} operations ({share(missing, drawn)}) were not sent, because no object"
+            f"{missing:,} of {drawn:,} operations ({format_share(missing, drawn)}) were not sent, because no object"
             f" existed: {names}",
             warns=missing > _NOT_SENDABLE_SHARE * drawn,
         )
 
 
-def _other_mix(statistics: RunStatistics) -> str:
+def _find_other_mix(statistics: RunStatistics) -> str:
     """Return which operations had a clearly different share of all than was asked for; empty without any."""
-    asked, delivered = mix_of(statistics.run.scenario), delivered_of(statistics).mix
+    asked, delivered = asked_mix(statistics.run.scenario), delivered_load(statistics).mix
     ended = statistics.total.count + statistics.total.failed
     found = []
     for name in dict.fromkeys((*asked, *delivered)):
         wanted, came = asked.get(name, 0.0), delivered.get(name, 0.0)
-        chance = _CHANCE * math.sqrt(max(0.0, wanted * (1 - wanted)) / ended) if ended else 1.0
-        if abs(came - wanted) > max(_OTHER_SHARE, chance):
-            found.append(f"{name} {percent(came)} of {percent(wanted)} %")
+        chance = _CHANCE_DEVIATIONS * math.sqrt(max(0.0, wanted * (1 - wanted)) / ended) if ended else 1.0
+        if abs(came - wanted) > max(_MIX_TOLERANCE, chance):
+            found.append(f"{name} {format_percent(came)} of {format_percent(wanted)} %")
     return ", ".join(found)
 
 
-def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+def find_delivery_reasons(
+    statistics: RunStatistics, judgments: Sequence[ConditionJudgment]
+) -> Iterator[Reason]:
     """Yield what an open loop did not deliver."""
     delivery = statistics.delivery
     if delivery is None or not delivery.due or statistics.by_group:
         return
-    allowed = _allowed("undelivered", judgments)
+    allowed = _is_allowed("undelivered", judgments)
     code = ExitCode.OK if allowed else ExitCode.NOT_DELIVERED
     if delivery.undelivered > UNDELIVERED_SHARE:
         yield Reason(
             Kind.DELIVERY,
             f"{delivery.not_begun:,} of {delivery.due:,} operations that were due never began"
-            f" ({share(delivery.not_begun, delivery.due)}): the store is too slow, or the users are too few",
+            f" ({format_share(delivery.not_begun, delivery.due)}): the store is too slow, or the users are too few",
             code,
         )
     elif delivery.behind > UNDELIVERED_SHARE:
         yield Reason(
             Kind.DELIVERY,
-            f"the store fell behind the rate: in the second half {share(delivery.behind, 1)} fewer operations"
+            f"the store fell behind the rate: in the second half {format_share(delivery.behind, 1)} fewer operations"
             " ended than were due",
             code,
         )
     elif delivery.climb > UNDELIVERED_SHARE:
         yield Reason(
             Kind.DELIVERY,
-            f"the store fell behind the rate: response times rose by {duration(delivery.climb)} each second,"
-            f" so that {share(delivery.climb, 1)} less was done than was due",
+            f"the store fell behind the rate: response times rose by {format_latency(delivery.climb)} each second,"
+            f" so that {format_share(delivery.climb, 1)} less was done than was due",
             code,
         )
     elif delivery.late_or_not_begun > LATE_SHARE:
         late = delivery.late + delivery.not_begun
         yield Reason(
             Kind.DELIVERY,
-            f"{late:,} of {delivery.due:,} operations due began more than {LATE * 1000:g} ms late or never"
-            f" ({share(late, delivery.due)})",
+            f"{late:,} of {delivery.due:,} operations due began more than {LATE_START_SECONDS * 1000:g} ms late or never"
+            f" ({format_share(late, delivery.due)})",
         )
 
 
-def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+def find_group_reasons(
+    group: RunPart, statistics: RunStatistics, judgments: Sequence[ConditionJudgment]
+) -> Iterator[Reason]:
     """Yield how a group of users did something else than it was asked to, in a run of ``statistics``."""
     numbers = group.numbers
     own = [judgment for judgment in judgments if judgment.condition.group in {None, group.name}]
-    found = [*of_mix(numbers), *of_delivery(numbers, own)]
-    if not retried(statistics)[0]:  # too few of all, but perhaps many of this group
-        found += of_retries(numbers, own)
+    found = [*find_mix_reasons(numbers), *find_delivery_reasons(numbers, own)]
+    if not count_retried(statistics)[0]:  # too few of all, but perhaps many of this group
+        found += find_retry_reasons(numbers, own)
     if not numbers.total.count:
         found.append(Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED))
     known = {*statistics.generator.limits, *statistics.generator.lacking}
@@ -301,7 +315,7 @@ def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judg
         yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}", group=group.name)
 
 
-def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
+def find_warning_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield that there are warnings, and that nothing was sent to Swift."""
     if statistics.run.options.get("noop"):
         yield Reason(Kind.WARNINGS, "this was a no-op run: nothing was sent to Swift")
@@ -312,7 +326,7 @@ def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
         )
 
 
-def _allowed(figure: str, judgments: Sequence[Judgment]) -> bool:
+def _is_allowed(figure: str, judgments: Sequence[ConditionJudgment]) -> bool:
     """Whether a condition on a figure of all operations says how much of it there may be."""
     return any(
         judgment.condition.figure == figure and judgment.condition.operation is None for judgment in judgments

@@ -5,7 +5,7 @@
   earliest start of a success), a start being a completion less the last-byte latency.
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
-- Percentiles: see :func:`ssbench.document.figures.by_rule`.
+- Percentiles: see :func:`ssbench.document.figures.percentile_by_rule`.
 """
 
 from __future__ import annotations
@@ -18,31 +18,36 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from ssbench.results.block import UNFINISHED
+from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.results.observation import Observation
 from ssbench.scenario.model import Stage
-from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.delivery import Delivery
-from ssbench.statistics.facts import RunFacts
-from ssbench.statistics.figures import Figures, merge_figures
-from ssbench.statistics.generator import Generator, Measured, generator, sentences
+from ssbench.statistics.facts import RunContext
+from ssbench.statistics.figures import CountedFigures, merge_figures
+from ssbench.statistics.generator import (
+    GeneratorMeasurements,
+    LoadGenerator,
+    list_generator_warnings,
+    summarize_generator,
+)
 from ssbench.statistics.groups import Groups
-from ssbench.statistics.latencies import Slowest
-from ssbench.statistics.members import Member
-from ssbench.statistics.objects import Objects
-from ssbench.statistics.over_time import OverTime
-from ssbench.statistics.sections import Section, sections_of
-from ssbench.statistics.steadiness import Course, course_of
-from ssbench.statistics.successes import Successes, successes
+from ssbench.statistics.latencies import SlowResult
+from ssbench.statistics.members import MemberCounts
+from ssbench.statistics.objects import ObjectCounts
+from ssbench.statistics.over_time import BinsOverTime
+from ssbench.statistics.sections import FiguresSection, make_sections
+from ssbench.statistics.steadiness import Course, make_course
+from ssbench.statistics.successes import Successes, list_successes
 from ssbench.statistics.timeline import Window
-from ssbench.statistics.waits import Wait, waits
+from ssbench.statistics.waits import Wait, find_waits
 
 #: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
-_FEW = 0.01
+_FEW_NOT_SENDABLE_SHARE = 0.01
 
 
 class Spread(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
@@ -92,26 +97,26 @@ class RunStatistics:
     current: bool
     start: float | None
     end: float | None
-    sections: tuple[Section, ...]
+    sections: tuple[FiguresSection, ...]
     groups: Groups
     requests_by_second: Successes
     worker_count: int
     workers: Spread
     errors: dict[str, Cause]
     retries: dict[str, int]
-    not_sendable: tuple[tuple[Operation, str, int], ...]
+    not_sendable: tuple[tuple[OperationKind, str, int], ...]
     warnings: tuple[str, ...]
     course: Course | None = None
     warmed_up: int = 0
     warmed_up_failed: int = 0
     counters: dict[str, float] = field(default_factory=dict)
     cluster: Observation | None = None
-    generator: Generator = field(default_factory=Generator)
+    generator: LoadGenerator = field(default_factory=LoadGenerator)
     fleet: tuple[WorkerFacts, ...] = ()
     interrupted: bool = False
     complete: bool = True
-    over_time: OverTime | None = None
-    slowest: tuple[Slowest, ...] = ()
+    over_time: BinsOverTime | None = None
+    slowest: tuple[SlowResult, ...] = ()
     ended_early: bool = False
     error_code: int = 0
     trouble: bool = False
@@ -121,11 +126,11 @@ class RunStatistics:
     stages: tuple[RunPart, ...] = ()
     by_group: tuple[RunPart, ...] = ()
     sides: tuple[RunPart, ...] = ()
-    accounts: tuple[Member, ...] = ()
-    addresses: tuple[Member, ...] = ()
+    accounts: tuple[MemberCounts, ...] = ()
+    addresses: tuple[MemberCounts, ...] = ()
     address_names: tuple[str, ...] = ()
     pooled: bool = False
-    objects: Objects | None = None
+    objects: ObjectCounts | None = None
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -142,7 +147,7 @@ class RunStatistics:
         return self.delivery.not_begun if self.delivery else None
 
     @property
-    def total(self) -> Section:
+    def total(self) -> FiguresSection:
         """All operations together."""
         return self.sections[0]
 
@@ -171,11 +176,13 @@ class RunPart:
     facts: StageFacts | None = None
 
 
-def numbers_of(
+def compute_statistics(
     collector: Collector,
-    facts: RunFacts,
+    facts: RunContext,
     users: float,
-    due: Callable[[Mapping[tuple[int, ...], Figures]], Mapping[tuple[int, ...], Figures]] = lambda same: same,
+    due: Callable[
+        [Mapping[tuple[int, ...], CountedFigures]], Mapping[tuple[int, ...], CountedFigures]
+    ] = lambda same: same,
     *,
     pooled: bool = False,
 ) -> RunStatistics:
@@ -194,24 +201,30 @@ def numbers_of(
     scenario = facts.run.scenario
     # Users of an open loop wait for what is due, others think.
     idle = scenario.is_staged or scenario.is_open or scenario.thinks
-    course = course_of(timeline, window, total, users, idle=idle) if timeline and window else None
+    course = make_course(timeline, window, total, users, idle=idle) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.is_staged else None
     errors = collector.errors()
     # How long users were busy with these is not known; where no object existed they had nothing to do.
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
-    timed = not total.lost and UNFINISHED not in errors and lacking <= _FEW * collector.results
+    timed = (
+        not total.lost
+        and UNFINISHED_CAUSE not in errors
+        and lacking <= _FEW_NOT_SENDABLE_SHARE * collector.results
+    )
     # Of those that waited some were not sent.
     waited = min(1.0, (summary.counters.get("waited", 0) if summary else 0) / max(collector.results, 1))
-    measured = _measured(course, total, waited, idle=idle or not timed) if course else None
-    own_part = generator(summary, measured) if measured else Generator()
+    measured = _measure_generator(course, total, waited, idle=idle or not timed) if course else None
+    own_part = summarize_generator(summary, measured) if measured else LoadGenerator()
     return RunStatistics(
         run=facts.run,
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(sections_of(leaves, names, window, pooled=pooled, total=total)),
+        sections=tuple(make_sections(leaves, names, window, pooled=pooled, total=total)),
         groups=groups,
-        requests_by_second=successes(timeline.seconds(), 0) if timeline else successes(collector.seconds),
+        requests_by_second=list_successes(timeline.seconds(), 0)
+        if timeline
+        else list_successes(collector.seconds),
         worker_count=len(collector.workers),
         workers=Spread.of(collector.workers.values()),
         errors=dict(sorted(errors.items(), key=lambda item: (-item[1].count, item[0]))),
@@ -224,7 +237,7 @@ def numbers_of(
         warnings=(
             *facts.warnings,
             *([unsteady] if unsteady else []),
-            *(sentences(own_part, measured) if measured else ()),
+            *(list_generator_warnings(own_part, measured) if measured else ()),
         ),
         course=course,
         generator=own_part,
@@ -243,21 +256,21 @@ def numbers_of(
         ended_early=summary is not None and summary.ended_early is not None,
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,
-        sending=_sending(summary),
-        waits=waits(leaves, facts.run.scenario.user_count),
+        sending=_sending_seconds(summary),
+        waits=find_waits(leaves, facts.run.scenario.user_count),
         pooled=pooled,
         objects=collector.objects,
     )
 
 
-def _over_time(collector: Collector, window: Window | None, total: Figures) -> OverTime | None:
+def _over_time(collector: Collector, window: Window | None, total: CountedFigures) -> BinsOverTime | None:
     if not collector.over_time or not collector.results:
         return None
     start = window.start if window else min(total.start, collector.first_completed)
     return collector.over_time.finish(start, total.end)
 
 
-def _sending(summary: RunSummary | None) -> float | None:
+def _sending_seconds(summary: RunSummary | None) -> float | None:
     """Return for how long operations were sent, in seconds, with the warm-up; None where it is not known."""
     if summary is None or summary.sent_until is None:
         return None
@@ -267,10 +280,12 @@ def _sending(summary: RunSummary | None) -> float | None:
     return max(0.0, summary.sent_until - min(begins)) if begins else None
 
 
-def _measured(course: Course, total: Figures, waited: float, *, idle: bool) -> Measured:
+def _measure_generator(
+    course: Course, total: CountedFigures, waited: float, *, idle: bool
+) -> GeneratorMeasurements:
     """Return the figures by which the load generator is judged."""
     window, interval = course.window, total.last_byte.interval(99)
-    return Measured(
+    return GeneratorMeasurements(
         start=window.start,
         end=window.end,
         median=total.last_byte.percentile(50),

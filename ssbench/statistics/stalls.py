@@ -26,24 +26,24 @@ STALL_PERCENTILES = 10
 #: ... or than this many times the median, where at most this share of runs whose operations do not wait for
 #: each other has such a gap by chance.
 STALL_MEDIANS = 3
-_CHANCE = 0.02
+_CHANCE_SHARE = 0.02
 
 #: Several stalls that only the percentile shows may not have delayed more than this share of the operations;
 #: one may have delayed half.
-_DELAYED = 0.05
+_MAX_DELAYED_SHARE = 0.05
 
 #: The first and the last completion of each such part of a second are kept. A gap that is longer than two of
 #: them has one in it that is empty.
 _BIN_SECONDS = 0.25
 
 #: So many operations of a part that follows an empty one are kept, those that ended first.
-_KEPT = 64
+_KEPT_OPERATIONS = 64
 
 #: With more parts than this that have operations, those that follow no long gap are dropped.
-_MOST_PARTS = 4096
+_MAX_PARTS = 4096
 
 #: Buckets an octave in which latencies are counted.
-_PER_OCTAVE = 16
+_BUCKETS_PER_OCTAVE = 16
 
 
 class Stall(msgspec.Struct, frozen=True):
@@ -85,26 +85,26 @@ class _Kept(msgspec.Struct):
     count: int
 
 
-def _small(keys: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def _small_order(keys: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
     """Return numbers in the order of these, which are whole: small ones, which numpy sorts by radix."""
     offsets = keys - keys.min()
     return np.asarray(offsets, np.uint16) if offsets.max() < 1 << 16 else offsets
 
 
-class Gaps:
+class GapTracker:
     """Follows completions, failures too, for the times without any."""
 
     def __init__(self) -> None:
         #: The first and the last completion of each part of a second, by its number since 1970.
         self._parts: dict[int, tuple[float, float]] = {}
         self._kept: dict[int, _Kept] = {}
-        self._most_kept = _MOST_PARTS
+        self._most_kept = _MAX_PARTS
 
     def add(self, completed: npt.NDArray[np.float64], started: npt.NDArray[np.float64]) -> None:
         """Take completions and when these operations were sent (NaN: not known); at least one."""
         keys = np.floor(completed / _BIN_SECONDS)
         # Only the parts are put in order, which is fast, because completions nearly are.
-        order = _small(keys).argsort(kind="stable")
+        order = _small_order(keys).argsort(kind="stable")
         keys, ended = keys[order], completed[order]
         starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
         for key, first, last, start, end in zip(
@@ -133,7 +133,9 @@ class Gaps:
         gaps = [gap for gap in self._gaps(start, end) if gap.seconds > STALL_SECONDS]
         if users is None:
             gaps = [part for gap in gaps if (part := gap.under_way()).seconds > STALL_SECONDS]
-        return tuple(Stall(gap.start - start, gap.seconds) for gap in _stalls(gaps, latencies, users or 0))
+        return tuple(
+            Stall(gap.start - start, gap.seconds) for gap in _find_stalls(gaps, latencies, users or 0)
+        )
 
     def _may_follow_a_gap(self, key: int) -> bool:
         return key - 1 not in self._parts or key - 2 not in self._parts
@@ -145,14 +147,16 @@ class Gaps:
     def _keep(self, key: int, ended: npt.NDArray[np.float64], sent: npt.NDArray[np.float64]) -> None:
         kept = self._kept.setdefault(key, _Kept([], 0))
         kept.count += len(ended)
-        kept.operations += zip(ended[:_KEPT].tolist(), sent[:_KEPT].tolist(), strict=True)
+        kept.operations += zip(
+            ended[:_KEPT_OPERATIONS].tolist(), sent[:_KEPT_OPERATIONS].tolist(), strict=True
+        )
         kept.operations.sort(key=lambda each: each[0])
-        del kept.operations[_KEPT:]
+        del kept.operations[_KEPT_OPERATIONS:]
         if len(self._kept) > self._most_kept:
             self._kept = {
                 key: kept for key, kept in self._kept.items() if self._is_long(key) or self._is_long(key - 1)
             }
-            self._most_kept = max(_MOST_PARTS, 2 * len(self._kept))
+            self._most_kept = max(_MAX_PARTS, 2 * len(self._kept))
 
     def _is_long(self, key: int) -> bool:
         """Whether a gap that may be a stall ends in a part."""
@@ -181,7 +185,7 @@ class Gaps:
                 unknown |= any(math.isnan(began) for _, began in kept.operations)
                 own = [began for ended, began in kept.operations if began < end <= ended]
                 sent += own
-                delayed += kept.count if len(own) == _KEPT else len(own)
+                delayed += kept.count if len(own) == _KEPT_OPERATIONS else len(own)
         return _Gap(start, end, np.array(sent), delayed, unknown)
 
 
@@ -189,7 +193,7 @@ class _Survival:
     """The share of latencies that are longer than a time, within what their buckets tell."""
 
     def __init__(self, latencies: Latencies) -> None:
-        self._edges, counts = latencies.histogram(_PER_OCTAVE)
+        self._edges, counts = latencies.histogram(_BUCKETS_PER_OCTAVE)
         # One more than there are, so that what was never seen is not impossible.
         beyond = np.append(counts[::-1].cumsum()[::-1], 0)
         self._logs = np.append(
@@ -205,25 +209,25 @@ class _Survival:
         return self._logs[self._edges.searchsorted(seconds, "left")]
 
 
-def _stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap]:
+def _find_stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap]:
     """Return the gaps that are stalls, in order. Each of them delayed ``users`` or more."""
     if not latencies.count or not gaps:
         return [*gaps]
     survival = _Survival(latencies)
-    needed = math.log(latencies.count / _CHANCE)
+    needed = math.log(latencies.count / _CHANCE_SHARE)
     least = STALL_MEDIANS * latencies.percentile(50)
-    found = [gap.seconds > least and _expected(gap, survival) > needed for gap in gaps]
+    found = [gap.seconds > least and _expected_completions(gap, survival) > needed for gap in gaps]
     waited = sum(gap.delayed for gap, is_found in zip(gaps, found, strict=True) if is_found)
     others = [
         (gap.seconds, max(gap.delayed, users))
         for gap, is_found in zip(gaps, found, strict=True)
         if not is_found
     ]
-    bound = _bound(sorted(others, reverse=True), latencies, waited)
+    bound = _find_bounds(sorted(others, reverse=True), latencies, waited)
     return [gap for gap, is_found in zip(gaps, found, strict=True) if is_found or gap.seconds > bound]
 
 
-def _expected(gap: _Gap, survival: _Survival) -> float:
+def _expected_completions(gap: _Gap, survival: _Survival) -> float:
     """Return how many completions were to be expected in a gap, by the latencies of the run.
 
     It is the sum of the hazards of what was under way: e to the power of minus this is the probability that
@@ -233,7 +237,7 @@ def _expected(gap: _Gap, survival: _Survival) -> float:
     return float(np.maximum(survival.at_least(before) - survival.at_most(after), 0.0).sum())
 
 
-def _bound(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int) -> float:
+def _find_bounds(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int) -> float:
     """Return what gaps have to exceed to be stalls: (seconds, operations delayed), the longest first.
 
     An operation that a stall delayed took as long as the stall, and in a short run one in a hundred may have.
@@ -244,7 +248,7 @@ def _bound(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int)
     stalls = 1
     while stalls <= len(gaps):
         delayed = sum(operations for _, operations in gaps[:stalls])
-        most = latencies.count * (0.5 if stalls == 1 else _DELAYED)
+        most = latencies.count * (0.5 if stalls == 1 else _MAX_DELAYED_SHARE)
         if delayed > min(most, latencies.count - waited - 1):
             break
         without = STALL_PERCENTILES * latencies.percentile(99, without=delayed + waited)

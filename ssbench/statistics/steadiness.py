@@ -9,23 +9,30 @@ import msgspec
 import numpy as np
 
 from ssbench.base.measures import PerhapsShare, Seconds
-from ssbench.document.units import extent, number, seconds
+from ssbench.document.units import format_change_size, format_number, format_seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
-from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
-from ssbench.statistics.figures import Figures
-from ssbench.statistics.latencies import measured
+from ssbench.statistics.confidence import (
+    Interval,
+    Series,
+    estimate_drift,
+    find_warm_up,
+    is_steady,
+    mean_interval,
+)
+from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.latencies import measured_latencies
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steps import Step, find_step
-from ssbench.statistics.timeline import EachSecond, Timeline, Window
+from ssbench.statistics.timeline import EachSecond, ResultTimeline, Window
 
 #: In shorter runs a cut is as likely noise as a warm-up.
-_LEAST_FOR_WARM_UP = 60
+_MIN_WARM_UP_SECONDS = 60
 
 #: A warm-up is left out where that moves one of these percentiles of latency, or the rate, by more than this
 #: share of what its interval allows; less than all of it, because what is left is most of what there was.
-_SHARES = (0.5, 0.95, 0.99)
-_MOVED = 0.6
+_PERCENTILE_SHARES = (0.5, 0.95, 0.99)
+_MIN_MOVED_ERRORS = 0.6
 
 
 class Steadiness(msgspec.Struct, frozen=True):
@@ -48,69 +55,69 @@ class Steadiness(msgspec.Struct, frozen=True):
         if self.steady:
             return None
         if self.step is not None and (self.drift is None or not self.step.gradual):
-            return _stepped(self.step)
+            return _describe_step(self.step)
         if self.drift is None:
             return None
         change = (self.drift.low + self.drift.high) / 2
         return (
             f"the run was not steady by its end: its rate {'rose' if change > 0 else 'fell'} by"
-            f" {extent(abs(change))} % a minute; a longer run, or --warmup, would say more"
+            f" {format_change_size(abs(change))} % a minute; a longer run, or --warmup, would say more"
         )
 
 
-def _stepped(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     """Say when the rate changed, from what to what."""
-    levels = f"from {number(step.before)} to {number(step.after)} ops/s"
-    moment = f"{seconds(step.at)} s after its start"
+    levels = f"from {format_number(step.before)} to {format_number(step.after)} ops/s"
+    moment = f"{format_seconds(step.at)} s after its start"
     if step.after < step.before:
         return f"the run was not steady: its rate fell {levels} {moment}; its figures are of neither level"
     without = f"--warmup {math.ceil(step.at)} would leave out what was before that"
     return f"the run was not steady: its rate rose {levels} {moment}; {without}"
 
 
-def steadiness(series: Series, start: float, latencies: LatencyTable) -> Steadiness:
+def judge_steadiness(series: Series, start: float, latencies: LatencyTable) -> Steadiness:
     """Judge the successes of the whole seconds of the clock after ``start``, and their latencies."""
-    cut = warm_up(series) if len(series) >= _LEAST_FOR_WARM_UP else None
+    cut = find_warm_up(series) if len(series) >= _MIN_WARM_UP_SECONDS else None
     if cut and not _matters(series, cut, latencies, math.ceil(start) + cut):
         cut = 0
     step = find_step(series, math.ceil(start) - start)
-    return Steadiness(drift(series), step is None and is_steady(series), cut, step)
+    return Steadiness(estimate_drift(series), step is None and is_steady(series), cut, step)
 
 
 def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> bool:
     """Whether leaving out what ended before a second, the first ``cut`` of a series, moves a figure."""
     left = series[cut:]
     rate = mean_interval(left)
-    if rate is not None and abs(float(series.mean() - left.mean())) > _MOVED * rate.half_width:
+    if rate is not None and abs(float(series.mean() - left.mean())) > _MIN_MOVED_ERRORS * rate.half_width:
         return True
     later = latencies.since(second)
-    for share in _SHARES:
+    for share in _PERCENTILE_SHARES:
         ranks = later.ranks(share)
         if ranks is None or ranks.high > 1:
             continue
         whole, value = latencies.percentile(share), later.percentile(share)
         end = later.percentile(ranks.high if whole > value else ranks.low)
-        if abs(whole - value) > _MOVED * abs(end - value):
+        if abs(whole - value) > _MIN_MOVED_ERRORS * abs(end - value):
             return True
     return False
 
 
 #: The value of the option ``warmup`` of a run that asks for it.
-AUTOMATIC = "auto"
+AUTOMATIC_WARM_UP = "auto"
 
 
-def find_cut(blocks: Iterable[ResultBlock]) -> float | None:
+def find_warm_up_end(blocks: Iterable[ResultBlock]) -> float | None:
     """Return when the warm-up was over, seconds since 1970; None where none was found.
 
     It takes all results, which then have to be read again. The rule is MSER-5, where that changes a figure.
     """
-    timeline, successes = Timeline(), BySecond()
+    timeline, successes = ResultTimeline(), BySecond()
     tables: list[LatencyTable] = []
     for block in blocks:
         if len(block):
             timeline.add(block, block.started)
             successes.add(block, np.flatnonzero(~block.failed))
-            latencies = measured(block)
+            latencies = measured_latencies(block)
             rows = np.flatnonzero(latencies > 0)
             if len(rows):
                 tables.append(LatencyTable.of(block.completed[rows], latencies[rows]))
@@ -118,7 +125,7 @@ def find_cut(blocks: Iterable[ResultBlock]) -> float | None:
     if window is None:
         return None
     series, _ = successes.series(window.start, window.end)
-    cut = steadiness(series, window.start, LatencyTable.merged(tables)).warm_up
+    cut = judge_steadiness(series, window.start, LatencyTable.merged(tables)).warm_up
     return window.start + cut if cut else None
 
 
@@ -141,7 +148,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"
     steadiness: Steadiness
 
 
-def course_of(timeline: Timeline, window: Window, total: Figures, users: float, *, idle: bool) -> Course:
+def make_course(
+    timeline: ResultTimeline, window: Window, total: CountedFigures, users: float, *, idle: bool
+) -> Course:
     """Return the course of a run that had this many users; ``total`` is all of its results.
 
     ``idle`` is whether users are idle at times by intention.
@@ -155,7 +164,7 @@ def course_of(timeline: Timeline, window: Window, total: Figures, users: float, 
         pausing=total.window_totals.pausing / of_all_users if of_all_users else math.nan,
         operations=each[0] if each else None,
         moved=each[1] if each else None,
-        steadiness=steadiness(
+        steadiness=judge_steadiness(
             total.by_second.series(window.start, window.end)[0], window.start, total.last_byte.by_second
         ),
         stalls=timeline.stalls(window, total.last_byte, None if idle else math.ceil(users)),

@@ -13,10 +13,10 @@ import numpy.typing as npt
 _MAX_GAP_SECONDS = 86400
 
 #: No second of a file that is not damaged is further away.
-_FAR = 1 << 60
+_MAX_SECOND = 1 << 60
 
 #: So many are made plain numbers at once.
-_AT_ONCE = 10_000
+_SECONDS_AT_ONCE = 10_000
 
 
 class Successes(Sequence[tuple[int, int]]):
@@ -41,8 +41,8 @@ class Successes(Sequence[tuple[int, int]]):
         return int(self._seconds[place]), int(self._counts[place])
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        for start in range(0, len(self), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+        for start in range(0, len(self), _SECONDS_AT_ONCE):
+            part = slice(start, start + _SECONDS_AT_ONCE)
             yield from zip(self._seconds[part].tolist(), self._counts[part].tolist(), strict=True)
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +53,7 @@ class Successes(Sequence[tuple[int, int]]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def successes(counts: Counter[int], first: int | None = None) -> Successes:
+def list_successes(counts: Counter[int], first: int | None = None) -> Successes:
     """Return the successes of each second from the first on, those without any too except in very long gaps.
 
     ``counts`` is keyed by seconds of any clock. Without ``first`` it begins with the first that has any.
@@ -61,7 +61,11 @@ def successes(counts: Counter[int], first: int | None = None) -> Successes:
     if not counts:
         return Successes(np.empty(0, np.int64), np.empty(0, np.int64))
     known = sorted(counts)
-    places = np.clip(known, -_FAR, _FAR) - min(max(known[0] if first is None else first, -_FAR), _FAR) + 1
+    places = (
+        np.clip(known, -_MAX_SECOND, _MAX_SECOND)
+        - min(max(known[0] if first is None else first, -_MAX_SECOND), _MAX_SECOND)
+        + 1
+    )
     # What lies between the one before and each is filled, unless it is too much.
     before = np.concatenate([[0], places[:-1]])
     begins = np.where(places - before <= _MAX_GAP_SECONDS, np.minimum(before + 1, places), places)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 #: Values that lie further apart are sorted instead of being used as places in an array.
 _MAX_SPAN = 1 << 16
-_LARGEST = 2.0**62
+_MAX_SUM = 2.0**62
 
 
-def tally(
+def count_values(
     counter: Counter[int], values: npt.NDArray[np.int64], weights: npt.NDArray[Any] | None = None
 ) -> None:
     """Count each value in a counter; with weights, add these up instead, which may be 0."""
@@ -22,7 +22,7 @@ def tally(
     lowest, highest = int(values.min()), int(values.max())
     if highest - lowest < _MAX_SPAN:
         present = np.bincount(values - lowest)
-        counts = present if weights is None else whole(np.bincount(values - lowest, weights))
+        counts = present if weights is None else to_whole_numbers(np.bincount(values - lowest, weights))
         places = np.flatnonzero(present)
         for value, times in zip((places + lowest).tolist(), counts[places].tolist(), strict=True):
             counter[value] += times
@@ -32,17 +32,17 @@ def tally(
             counter[value] += int(times)
 
 
-def whole(sums: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def to_whole_numbers(sums: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return sums as whole numbers; those of a made-up file that are too large for them as the largest."""
-    return np.asarray(np.clip(sums, -_LARGEST, _LARGEST), np.int64)
+    return np.asarray(np.clip(sums, -_MAX_SUM, _MAX_SUM), np.int64)
 
 
-def taken(column: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+def take_rows(column: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     """Return some rows of a column, in their order; faster where these are all."""
     return column.copy() if len(rows) == len(column) else column[rows]
 
 
-def numbered(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def number_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return numbers from 0, equal where whole values are, and the value of each number, in ascending order.
 
     There may be values that do not occur, where they lie close together.
@@ -54,7 +54,7 @@ def numbered(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np
     return numbers, found
 
 
-def starts_of(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def find_starts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Return where each value begins among values in order, of which there must be some."""
     return np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
 
@@ -74,14 +74,14 @@ def add_up(
     return found
 
 
-def grown(values: npt.NDArray[Any], count: int, fill: float = 0) -> npt.NDArray[Any]:
+def grow_groups(values: npt.NDArray[Any], count: int, fill: float = 0) -> npt.NDArray[Any]:
     """Return the values of groups, with as many more as there are groups more."""
     if len(values) >= count:
         return values
     return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])
 
 
-def order_of(groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def order_in_groups(groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the order in which rows of a group follow each other, which are numbered from 0."""
     small = groups if groups.max() >= 1 << 16 else groups.astype(np.uint16)  # which numpy sorts by radix
     return small.argsort(kind="stable")

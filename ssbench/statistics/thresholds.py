@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.document.units import Unit
-from ssbench.scenario.conditions import Condition, parse
-from ssbench.statistics.certainty import certainty
+from ssbench.scenario.conditions import Condition, parse_condition
+from ssbench.statistics.certainty import judge_certainty
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import Line, Section
+from ssbench.statistics.sections import FiguresSection, SectionLine
 
 #: Conditions that cannot be read are cut to this many characters.
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 
 
-class Judgment(msgspec.Struct, frozen=True):
+class ConditionJudgment(msgspec.Struct, frozen=True):
     """A condition under which a run fails, what came, and whether the run fails by that.
 
     ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
@@ -30,7 +30,7 @@ class Judgment(msgspec.Struct, frozen=True):
 
     condition: Condition
     value: float | None
-    result: Result
+    result: GateResult
     most: float | None = None
     count: int | None = None
     enough: float | None = None
@@ -39,12 +39,12 @@ class Judgment(msgspec.Struct, frozen=True):
     @property
     def failed(self) -> bool:
         """Whether the run fails by it."""
-        return self.result is Result.FAILED
+        return self.result is GateResult.FAILED
 
     @property
     def undecided(self) -> bool:
         """Whether the run is not enough to tell."""
-        return self.result is Result.UNDECIDED
+        return self.result is GateResult.UNDECIDED
 
     @property
     def at_least(self) -> bool:
@@ -72,63 +72,65 @@ class Judgment(msgspec.Struct, frozen=True):
             return came
         if self.enough is None:
             return f"{came}; it is too near to its limit, or changes too much"
-        return f"{came}; about {_rounded(self.enough):,} would decide"
+        return f"{came}; about {_round_up(self.enough):,} would decide"
 
 
-def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
+def judge_conditions(
+    statistics: RunStatistics, conditions: Iterable[Condition]
+) -> tuple[ConditionJudgment, ...]:
     """Judge each condition; none of them may be a change."""
-    return tuple(_judgment(statistics, condition) for condition in conditions)
+    return tuple(_make_judgment(statistics, condition) for condition in conditions)
 
 
-def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
+def _make_judgment(statistics: RunStatistics, condition: Condition) -> ConditionJudgment:
     """Judge by what is certain of the figure: see :mod:`ssbench.statistics.certainty`."""
     if condition.group is not None:
         own = statistics.group(condition.group)
         if own is None:
-            return Judgment(condition, None, Result.FAILED)
+            return ConditionJudgment(condition, None, GateResult.FAILED)
         statistics = own.numbers
-    line, found = line_of(statistics, condition), value(statistics, condition)
+    line, found = find_condition_line(statistics, condition), figure_value(statistics, condition)
     if line is None or found is None:
-        return Judgment(condition, None, Result.FAILED)
+        return ConditionJudgment(condition, None, GateResult.FAILED)
     row = condition.row
     most = found
     if row.measured_most is not None:
         most = max(found, row.most(line, statistics) or found)
-    known = certainty(statistics, line, condition, found, most)
+    known = judge_certainty(statistics, line, condition, found, most)
     holds, fails = (known.above, known.below) if condition.relation[0] == ">" else (known.below, known.above)
-    result = Result.FAILED if holds else Result.PASSED if fails else Result.UNDECIDED
+    result = GateResult.FAILED if holds else GateResult.PASSED if fails else GateResult.UNDECIDED
     count = row.times(line).count if row.times else row.results(line, statistics)
     few = not row.is_supported(line, statistics)
-    return Judgment(condition, found, result, most, count, known.enough, few)
+    return ConditionJudgment(condition, found, result, most, count, known.enough, few)
 
 
-def _rounded(number: float) -> int:
+def _round_up(number: float) -> int:
     """Return a number of operations to two digits, no less than it is."""
     step: int = 10 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
     return math.ceil(number / step) * step
 
 
-def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:
+def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[ConditionJudgment, ...]:
     """Judge the conditions of the run's scenario, and more."""
-    conditions = {condition.text: condition for condition in (*_of_scenario(statistics), *more)}
-    return judge(statistics, conditions.values())
+    conditions = {condition.text: condition for condition in (*_scenario_conditions(statistics), *more)}
+    return judge_conditions(statistics, conditions.values())
 
 
-def _of_scenario(statistics: RunStatistics) -> Iterator[Condition]:
+def _scenario_conditions(statistics: RunStatistics) -> Iterator[Condition]:
     for text in statistics.run.scenario.fail_if:
         try:
-            yield parse(text, grouped=True)
+            yield parse_condition(text, grouped=True)
         except ValueError:
-            shown = repr(text[:_MOST_CHARACTERS])
+            shown = repr(text[:_MAX_CHARACTERS])
             yield Condition(None, None, figure="", relation=">", limit=0.0, unit=Unit.COUNT, text=shown)
 
 
-def value(statistics: RunStatistics, condition: Condition) -> float | None:
+def figure_value(statistics: RunStatistics, condition: Condition) -> float | None:
     """Return the figure that a condition names, in its unit; None where the run has none.
 
     Of a change it is the figure itself, in the unit that it has without one.
     """
-    line = line_of(statistics, condition)
+    line = find_condition_line(statistics, condition)
     if line is None or not condition.figure:
         return None
     row = condition.row
@@ -139,23 +141,23 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
     return found / whole if whole else None
 
 
-def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
+def find_condition_line(statistics: RunStatistics, condition: Condition) -> SectionLine | None:
     """Return the figures that a condition is about; None where the run has none."""
-    return line(statistics, condition.operation, condition.size_class)
+    return find_line(statistics, condition.operation, condition.size_class)
 
 
-def line(statistics: RunStatistics, operation: str | None, size_class: str | None) -> Line | None:
+def find_line(statistics: RunStatistics, operation: str | None, size_class: str | None) -> SectionLine | None:
     """Return the figures of an operation and a size class, None for all; None where the run has none."""
-    section = _section(statistics, operation)
-    return _line(section, size_class) if section else None
+    section = _find_section(statistics, operation)
+    return _find_class_line(section, size_class) if section else None
 
 
-def _section(statistics: RunStatistics, operation: str | None) -> Section | None:
+def _find_section(statistics: RunStatistics, operation: str | None) -> FiguresSection | None:
     for section in statistics.sections:
         if (section.operation.name if section.operation else None) == operation:
             return section
     return None
 
 
-def _line(section: Section, size_class: str | None) -> Line | None:
+def _find_class_line(section: FiguresSection, size_class: str | None) -> SectionLine | None:
     return next((line for line in section.lines if line.size_class == size_class), None)

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from ssbench.base.measures import Moment, Offset, Seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies
-from ssbench.statistics.stalls import Gaps, Stall
-from ssbench.statistics.tally import tally
+from ssbench.statistics.stalls import GapTracker, Stall
+from ssbench.statistics.tally import count_values
 
 #: How many results are waited for before seconds are counted from the first send, because the
 #: operation that was sent first may be one of the last to end.
-_BEFORE_COUNTING = 1 << 18
+_RESULTS_BEFORE_COUNTING = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class EachSecond:
     fastest_at: Offset
 
 
-class Timeline:
+class ResultTimeline:
     """Follows the moments of results; those of failures too, where they are known."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Timeline:
         self._bytes: Counter[int] = Counter()
         self._waiting: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]] = []
         self._count = 0
-        self._gaps = Gaps()
+        self._gaps = GapTracker()
 
     def add(self, block: ResultBlock, started: npt.NDArray[np.float64]) -> None:
         """Count the results of a block, which must not be empty, and when they were sent."""
@@ -82,7 +82,7 @@ class Timeline:
         ok = ~block.failed if block.failures else slice(None)
         self._waiting.append((block.completed[ok], np.maximum(block.size[ok], 0)))
         self._count += len(block)
-        if self._count >= _BEFORE_COUNTING:
+        if self._count >= _RESULTS_BEFORE_COUNTING:
             self._count_seconds()
 
     def window(self, sent_until: float | None = None) -> Window | None:
@@ -109,7 +109,7 @@ class Timeline:
         if not whole:
             return None
         self._count_seconds()
-        return _each_second(self._successes, whole), _each_second(self._bytes, whole)
+        return _fill_seconds(self._successes, whole), _fill_seconds(self._bytes, whole)
 
     def stalls(self, window: Window, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
         """Return the stalls in a window, of a run with these latencies of successes.
@@ -127,11 +127,11 @@ class Timeline:
         sizes = np.concatenate([each for _, each in self._waiting])
         self._waiting.clear()
         places = np.floor(completed - self._origin).astype(np.int64)
-        tally(self._successes, places)
-        tally(self._bytes, places, sizes)
+        count_values(self._successes, places)
+        count_values(self._bytes, places, sizes)
 
 
-def _each_second(counts: Counter[int], whole: int) -> EachSecond:
+def _fill_seconds(counts: Counter[int], whole: int) -> EachSecond:
     """Return the figures of the seconds 0 to ``whole`` - 1, of which those not in ``counts`` have 0."""
     known = {second: count for second, count in counts.items() if 0 <= second < whole}
     empty = whole - len(known)

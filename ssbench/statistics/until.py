@@ -13,14 +13,14 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.document.units import count, extent, run_length
+from ssbench.document.units import format_change_size, format_count, format_run_length
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunSummary
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.statistics.confidence import Interval, Series, mean_interval
-from ssbench.statistics.tally import tally
+from ssbench.statistics.tally import count_values
 
-FIRST_LOOK = 30.0
+FIRST_LOOK_SECONDS = 30.0
 LOOK_GROWTH = 1.25
 LOOKS_IN_A_ROW = 2
 
@@ -36,7 +36,7 @@ class StoppingRule:
         self.reached = False
         self.width = math.inf
         self.interval: Interval | None = None
-        self.next_look = FIRST_LOOK
+        self.next_look = FIRST_LOOK_SECONDS
         self._in_a_row = 0
 
     def look(self, series: Series) -> bool:
@@ -55,10 +55,10 @@ class StoppingRule:
 
 
 #: Results of the last seconds may still be on their way.
-_ON_THEIR_WAY = 2
+_SECONDS_UNDER_WAY = 2
 
 
-class Until:
+class StoppingSink:
     """A sink that counts the successes of each second and looks at them now and then.
 
     ``target`` is the half width of the interval as a share of the rate; ``reached`` is whether it was there.
@@ -77,18 +77,18 @@ class Until:
     def add(self, block: ResultBlock) -> None:
         ok = ~block.failed
         if "marks" in block.given:
-            ok &= block.marks & Mark.WARM_UP == 0
+            ok &= block.marks & ResultMark.WARM_UP == 0
         if not ok.any():
             return
         seconds = np.floor(block.completed[ok]).astype(np.int64)
         if self._first is None:
             self._first = int(seconds.min()) + 1
-        tally(self._counts, seconds)
+        count_values(self._counts, seconds)
 
     def tick(self, now: float) -> None:
         if self._first is None:
             return
-        count = max(self._counts) - _ON_THEIR_WAY - self._first
+        count = max(self._counts) - _SECONDS_UNDER_WAY - self._first
         if count >= self._rule.next_look:
             seconds = range(self._first, self._first + count)
             self._rule.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
@@ -103,8 +103,8 @@ class Until:
             return f"The run was too short to tell whether its rate is known to {target}"
         seconds = rule.next_look / LOOK_GROWTH
         known = (
-            f"+-{extent(rule.width)} % after {run_length(seconds)} s, which are worth"
-            f" {count(round(rule.interval.effective_size))} independent ones"
+            f"+-{format_change_size(rule.width)} % after {format_run_length(seconds)} s, which are worth"
+            f" {format_count(round(rule.interval.effective_size))} independent ones"
         )
         if rule.reached:
             return f"The rate is known to {known}"

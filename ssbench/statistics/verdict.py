@@ -8,13 +8,13 @@ from enum import Enum
 import msgspec
 
 from ssbench.base.errors import ExitCode
-from ssbench.document.gates import Undecided, worst
+from ssbench.document.gates import Undecided, choose_worst_code
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics import reasons
-from ssbench.statistics.asked import GroupLoad, Load, asked_of, delivered_of, loads_by_group
+from ssbench.statistics.asked import GroupLoad, Load, asked_load, delivered_load, loads_by_group
 from ssbench.statistics.reasons import Kind, Reason
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.thresholds import Judgment, judge_run
+from ssbench.statistics.thresholds import ConditionJudgment, judge_run
 
 
 class Outcome(Enum):
@@ -35,7 +35,7 @@ _OUTCOMES = {
 }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class RunVerdict(msgspec.Struct, frozen=True):
     """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
 
     ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other,
@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """
 
     reasons: tuple[Reason, ...]
-    judgments: tuple[Judgment, ...]
+    judgments: tuple[ConditionJudgment, ...]
     asked: Load
     delivered: Load
     groups: tuple[GroupLoad, ...] = ()
@@ -51,12 +51,14 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def exit_code(self) -> ExitCode:
         """What ``run-scenario`` returns to the shell."""
-        return worst(reason.exit_code for reason in self.reasons)
+        return choose_worst_code(reason.exit_code for reason in self.reasons)
 
     @property
     def gate_code(self) -> ExitCode:
         """What ``report-scenario`` returns: how the figures were judged, and not how the run ended."""
-        return worst(reason.exit_code for reason in self.reasons if reason.exit_code in _OF_FIGURES)
+        return choose_worst_code(
+            reason.exit_code for reason in self.reasons if reason.exit_code in _FIGURE_EXIT_CODES
+        )
 
     @property
     def outcome(self) -> Outcome:
@@ -73,34 +75,38 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 #: The exit codes of figures that were judged.
-_OF_FIGURES = (ExitCode.THRESHOLD, ExitCode.NOT_DELIVERED, ExitCode.UNDECIDED)
+_FIGURE_EXIT_CODES = (ExitCode.THRESHOLD, ExitCode.NOT_DELIVERED, ExitCode.UNDECIDED)
 
 
 def verdict_of(
     statistics: RunStatistics,
     conditions: Iterable[Condition] = (),
     undecided: Undecided | None = None,
-) -> Verdict:
+) -> RunVerdict:
     """Judge a run by its own statistics, by the conditions of its scenario, and by more conditions.
 
     ``undecided`` is what a condition counts as that is undecided; None: as the run was asked for.
     """
     judgments = judge_run(statistics, conditions)
     found = [
-        *reasons.of_ending(statistics),
-        *reasons.of_conditions(judgments, undecided or reasons.undecided_as(statistics)),
-        *reasons.of_operations(statistics, judgments),
-        *reasons.of_retries(statistics, [each for each in judgments if each.condition.group is None]),
-        *reasons.of_answers(statistics),
-        *reasons.of_mix(statistics),
-        *reasons.of_delivery(statistics, judgments),
-        *(each for group in statistics.by_group for each in reasons.of_group(group, statistics, judgments)),
-        *reasons.of_warnings(statistics),
+        *reasons.find_ending_reasons(statistics),
+        *reasons.find_condition_reasons(judgments, undecided or reasons.undecided_as(statistics)),
+        *reasons.find_failure_reasons(statistics, judgments),
+        *reasons.find_retry_reasons(statistics, [each for each in judgments if each.condition.group is None]),
+        *reasons.find_answer_reasons(statistics),
+        *reasons.find_mix_reasons(statistics),
+        *reasons.find_delivery_reasons(statistics, judgments),
+        *(
+            each
+            for group in statistics.by_group
+            for each in reasons.find_group_reasons(group, statistics, judgments)
+        ),
+        *reasons.find_warning_reasons(statistics),
     ]
-    loads = asked_of(statistics), delivered_of(statistics)
-    return Verdict(_ordered(found), judgments, *loads, loads_by_group(statistics))
+    loads = asked_load(statistics), delivered_load(statistics)
+    return RunVerdict(_order_reasons(found), judgments, *loads, loads_by_group(statistics))
 
 
-def _ordered(found: Sequence[Reason]) -> tuple[Reason, ...]:
+def _order_reasons(found: Sequence[Reason]) -> tuple[Reason, ...]:
     """Return reasons with those first that have the worst exit code, then warnings."""
-    return tuple(sorted(found, key=lambda each: (-reasons.weight(each), found.index(each))))
+    return tuple(sorted(found, key=lambda each: (-reasons.reason_weight(each), found.index(each))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Length(msgspec.Struct, frozen=True):
+class WaitLength(msgspec.Struct, frozen=True):
     """A wait of ``seconds``, of at most ``jitter`` more, in ``connecting`` or in the request after that.
 
     ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where
@@ -31,29 +31,29 @@ class Length(msgspec.Struct, frozen=True):
 
 #: The kernel's wheel of timers has coarser steps for longer ones: one of a second is late by up to 32 ms with
 #: 250 ticks a second, by up to 64 ms with 1,000; and so is each of several in a row.
-_LATE = 0.065
+_LATE_SHARE = 0.065
 
-_SYN = "a lost SYN that was sent again"
+_LOST_SYN_NAME = "a lost SYN that was sent again"
 _SYN_ADVICE = (
     "look at full listen queues (nstat TcpExtListenOverflows, backlog of the server) and at dropped packets"
 )
 
-LENGTHS = (
-    Length(
+WAIT_LENGTHS = (
+    WaitLength(
         0.04,
         0.009,  # two jiffies of 4 ms
         "Nagle's algorithm with delayed ACK",
         "have servers and load balancers set TCP_NODELAY, or send headers and body together",
         alone=False,
     ),
-    Length(
+    WaitLength(
         0.2,
         0.025,  # and what the round trip varies by
         "a TCP retransmission",
         "look at lost packets: nstat TcpRetransSegs, ip -s link, full queues of switches",
         alone=False,
     ),
-    Length(
+    WaitLength(
         0.5,
         0.015,
         "post_quorum_timeout or conn_timeout",
@@ -61,7 +61,7 @@ LENGTHS = (
         " and ssbench-master attribute",
         reads=False,
     ),
-    Length(
+    WaitLength(
         0.5,
         0.015,
         "conn_timeout or concurrency_timeout",
@@ -69,22 +69,25 @@ LENGTHS = (
         " logs, and ssbench-master attribute",
         writes=False,
     ),
-    Length(
+    WaitLength(
         1.0,
         0.03,
         "container_update_timeout",
         "a container server does not answer: look for asynchronous pendings (swift-recon --async)",
         reads=False,
     ),
-    Length(
+    WaitLength(
         1.0,
-        _LATE,
-        f"{_SYN} between the first server and the next",
+        _LATE_SHARE,
+        f"{_LOST_SYN_NAME} between the first server and the next",
         _SYN_ADVICE,
         writes=False,
     ),
-    *(Length(each, _LATE * each, _SYN, _SYN_ADVICE, connecting=True) for each in (1.0, 2.0, 3.0, 7.0)),
-    Length(
+    *(
+        WaitLength(each, _LATE_SHARE * each, _LOST_SYN_NAME, _SYN_ADVICE, connecting=True)
+        for each in (1.0, 2.0, 3.0, 7.0)
+    ),
+    WaitLength(
         5.0,
         0.05,
         "a name server that does not answer",
@@ -92,13 +95,13 @@ LENGTHS = (
         connecting=True,
         shared=True,  # by the connections of a worker
     ),
-    Length(
+    WaitLength(
         10.0,
         0.1,
         "node_timeout",
         "a storage server hangs: see the proxies' logs for timeouts, and ssbench-master attribute",
     ),
-    Length(
+    WaitLength(
         60.0,
         0.3,
         "client_timeout",

@@ -27,41 +27,41 @@ from msgspec.structs import replace
 
 from ssbench.base import quantities
 from ssbench.base.measures import Count, Seconds
-from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.figures import Figures
-from ssbench.statistics.latencies import Latencies, merge
-from ssbench.statistics.wait_lengths import LENGTHS, Length
+from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.latencies import Latencies, merge_latencies
+from ssbench.statistics.wait_lengths import WAIT_LENGTHS, WaitLength
 
 #: What reports call these.
-TITLE = "Waits as long as a constant of the system"
+WAITS_TITLE = "Waits as long as a constant of the system"
 
-_ALPHA = 0.01
+_SIGNIFICANCE_LEVEL = 0.01
 #: Fewer requests than this make no crowd.
-_LEAST = 5
+_MIN_REQUESTS = 5
 #: So many fast requests tell how long requests take.
-_FAST = 10
+_MIN_FAST_REQUESTS = 10
 #: Times as many as below the window, and as above it.
-_STEP, _PEAK = 4, 2
+_STEP_FACTOR, _PEAK_FACTOR = 4, 2
 #: Shares of the requests that wait of which the window may be.
-_RANKS = (0.95, 0.8, 0.65, 0.5)
+_WINDOW_SHARES = (0.95, 0.8, 0.65, 0.5)
 #: What requests take without the wait is less than this share of it; else the two cannot be distinguished.
-_SHARE = 0.25
+_MAX_USUAL_SHARE = 0.25
 #: Where all requests wait, most lie within this share of the length.
-_NARROW = 0.15
+_NARROW_SHARE = 0.15
 #: Within this one from a length of so many seconds on, where none is shorter and other operations are fast:
 #: what requests take without the wait, they take with it as well.
-_WIDE, _LONG = 0.3, 0.5
+_WIDE_SHARE, _LONG_SECONDS = 0.3, 0.5
 #: Where all requests wait, this share of them may not, and this one is no longer than that.
-_FEW, _MOST = 0.05, 0.75
+_MAX_OUTSIDE_SHARE, _MIN_INSIDE_SHARE = 0.05, 0.75
 #: Fewer pauses than this may all be as long by chance.
-_EVENTS = 4
+_MIN_EVENTS = 4
 #: A timer is never early, but the clock that measures may be off by this.
-_EARLY = 0.0005
+_MAX_EARLY_SECONDS = 0.0005
 #: Of so many requests the probability is exact.
-_EXACT = 200
+_MAX_EXACT_REQUESTS = 200
 #: Times and parts of a length within which requests are near it.
-_NEAR = 1.5
+_NEAR_FACTOR = 1.5
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class _Leaf(msgspec.Struct, frozen=True, eq=False):
     Those ``inside`` took from ``low`` to ``high``.
     """
 
-    operation: Operation
+    operation: OperationKind
     latencies: Latencies
     low: float
     high: float
@@ -114,7 +114,7 @@ class _Crowd(msgspec.Struct, frozen=True, eq=False):
     ``pooled`` ones are of all lengths that one cause has, such as a SYN that is lost several times.
     """
 
-    length: Length
+    length: WaitLength
     operation: str
     requests: int
     count: int
@@ -145,9 +145,9 @@ class _Times:
         for (code, _), (request, _) in leaves.items():
             self._requests.setdefault(code, []).append(request)
         self._others: dict[int, Latencies] = {}
-        self.connecting = merge(connecting for _, connecting in leaves.values())
+        self.connecting = merge_latencies(connecting for _, connecting in leaves.values())
 
-    def classes(self, operation: Operation) -> list[Latencies]:
+    def classes(self, operation: OperationKind) -> list[Latencies]:
         """Return the latencies of requests of each size class of an operation."""
         return self._requests.get(operation.code, [])
 
@@ -155,37 +155,41 @@ class _Times:
         """Return the latencies of all requests."""
         return self._without(-1)
 
-    def others(self, operation: Operation) -> Latencies:
+    def others(self, operation: OperationKind) -> Latencies:
         """Return the latencies of all requests but those of an operation."""
         return self._without(operation.code)
 
     def _without(self, left_out: int) -> Latencies:
         if left_out not in self._others:
-            found = merge(each for code, own in self._requests.items() if code != left_out for each in own)
+            found = merge_latencies(
+                each for code, own in self._requests.items() if code != left_out for each in own
+            )
             self._others[left_out] = found
         return self._others[left_out]
 
 
-def waits(leaves: Mapping[tuple[int, ...], Figures], users: int) -> tuple[Wait, ...]:
+def find_waits(leaves: Mapping[tuple[int, ...], CountedFigures], users: int) -> tuple[Wait, ...]:
     """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
     times = {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
-    return waits_in(times, users)
+    return find_latency_waits(times, users)
 
 
-def waits_in(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
+def find_latency_waits(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
     """Return the waits in latencies of the requests themselves, and of connecting for them.
 
     ``users`` is how many operations are under way at once, at most.
     """
     times = _Times(leaves)
-    tests = [crowd for length in LENGTHS for crowd in _crowds(length, times)] + [*_pooled(times)]
+    tests = [crowd for length in WAIT_LENGTHS for crowd in _test_crowds(length, times)] + [
+        *_test_pooled(times)
+    ]
     significant = list(_significant(tests))
     # A pause delays operations of every kind.
     events = {
         crowd.length: max(each.events(users) for each in tests if each.length == crowd.length)
         for crowd in significant
     }
-    found = [crowd for crowd in significant if not 0 < events[crowd.length] < _EVENTS]
+    found = [crowd for crowd in significant if not 0 < events[crowd.length] < _MIN_EVENTS]
     # What single operations show is not said once more of all, nor what single lengths show.
     known = {crowd.length for crowd in found if crowd.operation}
     causes = {crowd.length.name for crowd in found if not crowd.pooled}
@@ -206,16 +210,16 @@ def waits_in(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
     )
 
 
-def sentence(wait: Wait) -> str:
+def describe_wait(wait: Wait) -> str:
     """Return a wait in words."""
-    length = quantities.duration(wait.seconds)
+    length = quantities.format_duration(wait.seconds)
     what = "connections" if wait.connecting else f"{wait.operation or 'all'} operations"
     return (
         f"{wait.requests:,} of {wait.count:,} {what} wait {length}, the length of {wait.name}: {wait.advice}"
     )
 
 
-def _crowds(length: Length, times: _Times) -> Iterator[_Crowd]:
+def _test_crowds(length: WaitLength, times: _Times) -> Iterator[_Crowd]:
     """Yield a test for each operation that can have this wait, and one for all of them.
 
     Connections do not depend on what is sent over them, so these are only looked at together.
@@ -224,36 +228,40 @@ def _crowds(length: Length, times: _Times) -> Iterator[_Crowd]:
         every = times.connecting
         operation = OPERATIONS.drawn[0]
         # A user whose request is under way begins to wait for the same answer when that has ended.
-        later = _usual(times.requests(), length) if length.shared else None
-        found = _leaf(operation, length, every, lambda: every, later.tail if later else 0.0)
-        yield from _tested(length, "", [found] if found else [])
+        later = _usual_times(times.requests(), length) if length.shared else None
+        found = _count_leaf(operation, length, every, lambda: every, later.tail if later else 0.0)
+        yield from _test_leaves(length, "", [found] if found else [])
         return
     together: list[_Leaf] = []
     for operation in OPERATIONS.drawn:
         if not (length.reads if operation.method in ("GET", "HEAD") else length.writes):
             continue
         classes, others = times.classes(operation), partial(times.others, operation)
-        found_here = [leaf for each in classes if (leaf := _leaf(operation, length, each, others))]
-        found_here = _agreeing(found_here, sum(each.count >= 2 * _FAST for each in classes))
-        yield from _tested(length, operation.name, found_here)
+        found_here = [leaf for each in classes if (leaf := _count_leaf(operation, length, each, others))]
+        found_here = _drop_lone_classes(
+            found_here, sum(each.count >= 2 * _MIN_FAST_REQUESTS for each in classes)
+        )
+        yield from _test_leaves(length, operation.name, found_here)
         together += [leaf for leaf in found_here if not leaf.whole]
     if len({leaf.operation for leaf in together}) > 1:
-        yield from _tested(length, "", together)
+        yield from _test_leaves(length, "", together)
 
 
-def _pooled(times: _Times) -> Iterator[_Crowd]:
+def _test_pooled(times: _Times) -> Iterator[_Crowd]:
     """Yield a test for each cause of several lengths: few connections may have each."""
     every = times.connecting
-    causes = Counter(length.name for length in LENGTHS if length.connecting)
+    causes = Counter(length.name for length in WAIT_LENGTHS if length.connecting)
     for name in (name for name, count in causes.items() if count > 1):
-        lengths = [length for length in LENGTHS if length.name == name]
-        found = [leaf for each in lengths if (leaf := _leaf(OPERATIONS.drawn[0], each, every, lambda: every))]
+        lengths = [length for length in WAIT_LENGTHS if length.name == name]
+        found = [
+            leaf for each in lengths if (leaf := _count_leaf(OPERATIONS.drawn[0], each, every, lambda: every))
+        ]
         parts = [leaf for leaf in found if not leaf.whole]
-        for crowd in _tested(lengths[0], "", parts):
+        for crowd in _test_leaves(lengths[0], "", parts):
             yield replace(crowd, count=every.count, pooled=True)
 
 
-def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
+def _test_leaves(length: WaitLength, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
     """Put leaves together; nothing where hardly any request is as long."""
     parts = [leaf for leaf in leaves if not leaf.whole]
     near = sum(leaf.near for leaf in parts)
@@ -261,11 +269,11 @@ def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
         sum(getattr(leaf, name) for leaf in parts) for name in ("inside", "below", "above")
     )
     whole = sum(leaf.inside for leaf in leaves if leaf.whole)
-    if near < _LEAST and not whole:
+    if near < _MIN_REQUESTS and not whole:
         return
     chance = sum(leaf.near * leaf.chance for leaf in parts) / max(near, 1)
-    crowded = inside >= max(_LEAST, _STEP * below, _PEAK * above)
-    probability = 0.0 if whole else _tail(near, chance, inside) if crowded else 1.0
+    crowded = inside >= max(_MIN_REQUESTS, _STEP_FACTOR * below, _PEAK_FACTOR * above)
+    probability = 0.0 if whole else _binomial_tail(near, chance, inside) if crowded else 1.0
     yield _Crowd(
         length,
         name,
@@ -276,9 +284,9 @@ def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
     )
 
 
-def _leaf(
-    operation: Operation,
-    length: Length,
+def _count_leaf(
+    operation: OperationKind,
+    length: WaitLength,
     latencies: Latencies,
     others: Callable[[], Latencies],
     later: float = 0.0,
@@ -288,12 +296,14 @@ def _leaf(
     ``others`` returns the latencies that tell what a request takes where none here is fast. Some wait for
     less, as they began up to ``later`` seconds after it did.
     """
-    low = length.seconds - later - _EARLY
-    if latencies.maximum <= _SHARE * length.seconds:  # of most of thousands of leaves; NaN without any
-        return _Leaf(operation, latencies, low, low) if latencies.count >= _FAST else None
-    usual = _usual(latencies, length)
+    low = length.seconds - later - _MAX_EARLY_SECONDS
+    if (
+        latencies.maximum <= _MAX_USUAL_SHARE * length.seconds
+    ):  # of most of thousands of leaves; NaN without any
+        return _Leaf(operation, latencies, low, low) if latencies.count >= _MIN_FAST_REQUESTS else None
+    usual = _usual_times(latencies, length)
     if usual is None:
-        return _whole(operation, length, latencies, others)
+        return _test_whole(operation, length, latencies, others)
     high, tail = (length.seconds + each + length.jitter for each in (usual.most, usual.tail))
     width = high - low
     return _Leaf(
@@ -304,50 +314,59 @@ def _leaf(
         inside=latencies.between(low, high),
         below=latencies.between(low - width, low),
         above=latencies.between(tail, tail + width),
-        near=latencies.between(length.seconds / _NEAR, length.seconds * _NEAR),
-        chance=_chance(length, width),
+        near=latencies.between(length.seconds / _NEAR_FACTOR, length.seconds * _NEAR_FACTOR),
+        chance=_chance_share(length, width),
     )
 
 
-def _whole(
-    operation: Operation, length: Length, latencies: Latencies, others: Callable[[], Latencies]
+def _test_whole(
+    operation: OperationKind, length: WaitLength, latencies: Latencies, others: Callable[[], Latencies]
 ) -> _Leaf | None:
     """Test whether all requests are about that long, which no usual time is by chance."""
     fast = latencies.between(0.0, length.seconds / 2)
     count = latencies.count - fast
-    if count < 2 * _FAST or fast > max(_FAST, _FEW * count):
+    if count < 2 * _MIN_FAST_REQUESTS or fast > max(_MIN_FAST_REQUESTS, _MAX_OUTSIDE_SHARE * count):
         return None
-    if not length.alone and _usual(others(), length) is None:
+    if not length.alone and _usual_times(others(), length) is None:
         return None
-    if latencies.between(length.seconds / 2, length.seconds - _EARLY) > _FEW * count:
+    if (
+        latencies.between(length.seconds / 2, length.seconds - _MAX_EARLY_SECONDS)
+        > _MAX_OUTSIDE_SHARE * count
+    ):
         return None
-    low = length.seconds - _EARLY
-    is_long = length.seconds >= _LONG and not latencies.between(0.0, low)
-    narrow = _WIDE if is_long and _usual(others(), length) is not None else _NARROW
+    low = length.seconds - _MAX_EARLY_SECONDS
+    is_long = length.seconds >= _LONG_SECONDS and not latencies.between(0.0, low)
+    narrow = _WIDE_SHARE if is_long and _usual_times(others(), length) is not None else _NARROW_SHARE
     high = length.seconds + max(narrow * length.seconds, length.jitter)
     inside = latencies.between(low, high)
-    return _Leaf(operation, latencies, low, high, inside, whole=True) if inside >= _MOST * count else None
+    return (
+        _Leaf(operation, latencies, low, high, inside, whole=True)
+        if inside >= _MIN_INSIDE_SHARE * count
+        else None
+    )
 
 
-def _usual(latencies: Latencies, length: Length) -> _Usual | None:
+def _usual_times(latencies: Latencies, length: WaitLength) -> _Usual | None:
     """Return what requests take without a wait.
 
     None where half of them take so long that those that wait cannot be distinguished.
     """
     fast = latencies.between(0.0, length.seconds / 2)
-    if fast < _FAST:
+    if fast < _MIN_FAST_REQUESTS:
         return None
-    times = [(rank, latencies.smallest(max(1, round(rank * fast)))) for rank in _RANKS]
-    times = [(rank, most) for rank, most in times if most <= _SHARE * length.seconds]
+    times = [(rank, latencies.smallest(max(1, round(rank * fast)))) for rank in _WINDOW_SHARES]
+    times = [(rank, most) for rank, most in times if most <= _MAX_USUAL_SHARE * length.seconds]
     if not times:
         return None
-    _, most = max(times, key=lambda each: _information(each[0], _chance(length, each[1] + length.jitter)))
+    _, most = max(
+        times, key=lambda each: _information(each[0], _chance_share(length, each[1] + length.jitter))
+    )
     return _Usual(most, max(most for _, most in times))
 
 
-def _chance(length: Length, width: float) -> float:
+def _chance_share(length: WaitLength, width: float) -> float:
     """Return which share of the requests near a length a window of this width has by chance, at most."""
-    return min(1.0, 2 * width / (length.seconds * (_NEAR - 1 / _NEAR)))
+    return min(1.0, 2 * width / (length.seconds * (_NEAR_FACTOR - 1 / _NEAR_FACTOR)))
 
 
 def _information(share: float, chance: float) -> float:
@@ -358,9 +377,9 @@ def _information(share: float, chance: float) -> float:
     return share * math.log(share / chance) + rest
 
 
-def _agreeing(leaves: list[_Leaf], classes: int) -> list[_Leaf]:
+def _drop_lone_classes(leaves: list[_Leaf], classes: int) -> list[_Leaf]:
     """Leave out whole size classes where only one of several ``classes`` is as long."""
-    alone = classes > 1 and sum(leaf.inside >= _LEAST for leaf in leaves) == 1
+    alone = classes > 1 and sum(leaf.inside >= _MIN_REQUESTS for leaf in leaves) == 1
     return [leaf for leaf in leaves if not (alone and leaf.whole)]
 
 
@@ -368,16 +387,16 @@ def _significant(tests: list[_Crowd]) -> Iterable[_Crowd]:
     """Yield those that chance does not explain, by Holm's method."""
     ordered = sorted(tests, key=lambda crowd: crowd.probability)
     for place, crowd in enumerate(ordered):
-        if crowd.probability * (len(ordered) - place) >= _ALPHA:
+        if crowd.probability * (len(ordered) - place) >= _SIGNIFICANCE_LEVEL:
             return
         yield crowd
 
 
-def _tail(trials: int, chance: float, least: int) -> float:
+def _binomial_tail(trials: int, chance: float, least: int) -> float:
     """Return the probability of ``least`` or more successes; an upper bound for many (Chernoff)."""
     if least <= trials * chance:
         return 1.0
-    if trials <= _EXACT:
+    if trials <= _MAX_EXACT_REQUESTS:
         terms = (
             math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
             for count in range(least, trials + 1)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.measures import Bytes, Count, Seconds
-from ssbench.statistics.tally import add_up, grown
+from ssbench.statistics.tally import add_up, grow_groups
 from ssbench.statistics.timeline import Window
 
 
@@ -91,7 +91,7 @@ class WindowTotalsCollector:
         after = late[:, 1] - window.end
         beyond = (late[:, 2], late[:, 3], late[:, 4], late[:, 5] * after, late[:, 6] * after)
         columns = (
-            grown(sums, count) - np.bincount(groups, each, max(count, len(sums)))
+            grow_groups(sums, count) - np.bincount(groups, each, max(count, len(sums)))
             for sums, each in zip(self._sums, beyond, strict=True)
         )
         return [

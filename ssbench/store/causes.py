@@ -26,7 +26,7 @@ WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent o
 WRONG_LISTING = "wrong listing"  # a whole answer, but no listing in order, or of too many entries
 WRONG_VERDICT = "wrong verdict"  # a success, but its body does not say that all was done
 NOT_VERSIONED = "not versioned"  # a success, but the store has made no version
-OF_OTHERS = "of another scenario"  # an object that was to be prepared for this one
+OF_ANOTHER_SCENARIO = "of another scenario"  # an object that was to be prepared for this one
 WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"
@@ -35,23 +35,23 @@ TLS_ERROR = "TLS error"
 TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
 
 
-def status_cause(status: int) -> str:
+def cause_of_status(status: int) -> str:
     """Return the cause of a status that is not 2xx, such as ``HTTP 503``."""
     return f"HTTP {status}"
 
 
-NOT_FOUND = status_cause(404)
+NOT_FOUND = cause_of_status(404)
 
 #: Causes after which a retry may succeed. A short body, one of a wrong size, a response that is not HTTP and
 #: one that takes far too long are findings about the cluster that a retry would hide; a wrong certificate
 #: stays wrong.
-TRANSIENT = frozenset(
+TRANSIENT_CAUSES = frozenset(
     {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
-) | {status_cause(status) for status in TRANSIENT_STATUSES}
+) | {cause_of_status(status) for status in TRANSIENT_STATUSES}
 
 
 #: How a request ends that the server may have carried out without our seeing its answer.
-UNANSWERED = frozenset({CLOSED, RESET, READ_TIMEOUT})
+UNANSWERED_CAUSES = frozenset({CLOSED, RESET, READ_TIMEOUT})
 
 
 class AttemptError(SsbenchError):
@@ -67,7 +67,7 @@ class AttemptError(SsbenchError):
         self.status = 0
 
 
-def connect_fault(error: OSError, where: str) -> AttemptError:
+def make_connect_error(error: OSError, where: str) -> AttemptError:
     """Return the failure for an error of connecting to ``where``."""
     cause = CONNECT_FAILED
     if isinstance(error, ConnectionRefusedError):
@@ -77,7 +77,7 @@ def connect_fault(error: OSError, where: str) -> AttemptError:
     return AttemptError(cause, f"{where}: {error.strerror or error}")
 
 
-def transfer_fault(error: OSError) -> AttemptError:
+def make_transfer_error(error: OSError) -> AttemptError:
     """Return the failure for an error of an established connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return AttemptError(TLS_CERTIFICATE, error.verify_message or str(error))

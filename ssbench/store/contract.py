@@ -1,11 +1,11 @@
 """What ssbench expects of a store, and what a store returns.
 
 A store has two sides. The master's (:class:`Store`) authenticates, says what the store can do and prepares
-the places of a run. The workers' (:class:`Client`) carries out requests, thousands a second. What passes from
-one to the other is a :class:`Session`: addresses, and credentials that nothing outside the store looks into.
+the places of a run. The workers' (:class:`StoreClient`) carries out requests, thousands a second. What passes from
+one to the other is a :class:`StoreSession`: addresses, and credentials that nothing outside the store looks into.
 
-A request is a :class:`Request` for a target: an object, a container or the account. It says what is wanted;
-the store decides how that is sent (headers, signatures, quoting). It ends as an :class:`Outcome`, a success
+A request is a :class:`StoreRequest` for a target: an object, a container or the account. It says what is wanted;
+the store decides how that is sent (headers, signatures, quoting). It ends as an :class:`RequestOutcome`, a success
 or a failure.
 """
 
@@ -21,20 +21,20 @@ from ssbench.scenario.operation import Header
 #: What was spent on a request before its credentials were refused: (retries, when the first attempt began,
 #: when the last one ended, whether it may have been done). Moments are of the monotonic clock, None where
 #: they are not known.
-Prior = tuple[int, float | None, float | None, bool]
+PriorAttempts = tuple[int, float | None, float | None, bool]
 
-NOTHING_BEFORE: Prior = (0, None, None, False)
+NO_PRIOR_ATTEMPTS: PriorAttempts = (0, None, None, False)
 
 #: From how much to how much is to be added to the clock here to have that of the store, in seconds.
-Bounds = tuple[float, float]
+ClockBounds = tuple[float, float]
 
 #: Causes of failures that have names of their own, by the status of the answer.
-Causes = Mapping[int, str]
+CausesByStatus = Mapping[int, str]
 
-_NO_CAUSES: Causes = {}
+_NO_CAUSES: CausesByStatus = {}
 
 
-class Request(Struct, frozen=True, gc=False, kw_only=True):
+class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     """One request of an operation.
 
     The target is an object; without a ``name`` a container; without a ``container`` the account. ``path`` is
@@ -66,7 +66,7 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     delete_after: int | None = None
     owner: str | None = None
     success: frozenset[int] = frozenset()
-    causes: Causes = _NO_CAUSES
+    causes: CausesByStatus = _NO_CAUSES
     missing_ok: bool = False
     done_before: frozenset[int] = frozenset()
     expected: int = 0
@@ -77,14 +77,14 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     etag: bool = False
 
 
-class Reply(Struct, frozen=True, gc=False):
+class StoreReply(Struct, frozen=True, gc=False):
     """What an answer said: its header ``fields`` by their names in lower case, and the ``body``."""
 
     fields: dict[str, str]
     body: bytes
 
 
-class Outcome(Struct, frozen=True, gc=False):
+class RequestOutcome(Struct, frozen=True, gc=False):
     """How a request ended, or an operation of several.
 
     ``first_byte`` and ``last_byte`` are seconds from the start of the first attempt, connecting included, to
@@ -125,7 +125,7 @@ class Outcome(Struct, frozen=True, gc=False):
     pausing: float = 0.0
     last_attempt: float | None = None
     owner: str | None = None
-    reply: Reply | None = None
+    reply: StoreReply | None = None
     entries: int = 0
     steps: tuple[float, ...] = ()
     left: int = 0
@@ -136,12 +136,16 @@ class Outcome(Struct, frozen=True, gc=False):
     unchecked: int = 0
 
 
-class Client(Protocol):
+class StoreClient(Protocol):
     """The workers' side: requests from any number of greenlets of one thread."""
 
     def perform(
-        self, address: str, request: Request, credentials: str | None = None, prior: Prior = NOTHING_BEFORE
-    ) -> Outcome:
+        self,
+        address: str,
+        request: StoreRequest,
+        credentials: str | None = None,
+        prior: PriorAttempts = NO_PRIOR_ATTEMPTS,
+    ) -> RequestOutcome:
         """Carry out a request at one of the addresses of a session, with its credentials.
 
         Whatever the store does is an outcome. A request that cannot be sent as it is raises UsageError.
@@ -152,7 +156,7 @@ class Client(Protocol):
         """Close all connections; requests end at once as errors."""
 
 
-class Session(Protocol):
+class StoreSession(Protocol):
     """What requests need, made by :meth:`Store.authenticate`: addresses, and credentials for workers."""
 
     @property
@@ -175,7 +179,7 @@ class Capabilities(Struct, frozen=True):
         return self.known and feature not in self.features
 
 
-class Signed(Protocol):
+class ReadSignatures(Protocol):
     """Signatures for reads without credentials, see :meth:`Store.sign`."""
 
     def queries(
@@ -191,7 +195,7 @@ class Signed(Protocol):
 
 
 CredentialsT_contra = TypeVar("CredentialsT_contra", contravariant=True)
-SessionT = TypeVar("SessionT", bound=Session)
+SessionT = TypeVar("SessionT", bound=StoreSession)
 
 
 class Store(Protocol[CredentialsT_contra, SessionT]):
@@ -210,7 +214,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def capabilities(self, session: SessionT, timeouts: tuple[float, float]) -> Capabilities:
         """Ask what the store can do; one that does not answer is not known. Raises nothing."""
 
-    def clock(self, session: SessionT) -> Bounds | None:
+    def clock(self, session: SessionT) -> ClockBounds | None:
         """Return how far the clock here is from the store's.
 
         None where it does not tell. Takes two seconds or less, and raises nothing.
@@ -242,7 +246,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         renew: Callable[[], SessionT] | None,
         until: int,
         timeouts: tuple[float, float],
-    ) -> Signed:
+    ) -> ReadSignatures:
         """Begin to sign reads, which are good without credentials until a moment, in Unix time."""
 
     def objects(

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ssbench.base.option import Option, Unit
+from ssbench.base.option import Option, OptionUnit
 
 Time = Annotated[float, Meta(gt=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -58,39 +58,42 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
     block_size: Annotated[
         int,
         Meta(ge=1, le=2**30),
-        Option(help="bytes that a worker sends or receives at once", unit=Unit.BYTES, letter="-b"),
+        Option(help="bytes that a worker sends or receives at once", unit=OptionUnit.BYTES, letter="-b"),
     ] = 65536
-    connect_timeout: Annotated[Time, Option(help="seconds to wait for a connection", unit=Unit.SECONDS)] = (
-        10.0
-    )
+    connect_timeout: Annotated[
+        Time, Option(help="seconds to wait for a connection", unit=OptionUnit.SECONDS)
+    ] = 10.0
     network_timeout: Annotated[
-        Time, Option(help="seconds to wait for progress of a request", unit=Unit.SECONDS)
+        Time, Option(help="seconds to wait for progress of a request", unit=OptionUnit.SECONDS)
     ] = 20.0
     request_timeout: Annotated[
         Time | None,
         Option(
             help="seconds for a whole attempt of a request; the clock stops while its body moves at 10 kB/s"
             " or faster",
-            unit=Unit.SECONDS,
+            unit=OptionUnit.SECONDS,
             default="three times --network-timeout",
         ),
     ] = None
     retries: Annotated[
         Count,
         Option(
-            help="maximum number of retries of a request that failed for a transient reason", unit=Unit.NUMBER
+            help="maximum number of retries of a request that failed for a transient reason",
+            unit=OptionUnit.NUMBER,
         ),
     ] = 10
     retry_404: Annotated[
         Count,
-        Option(help="maximum number of retries of a read or delete that finds no object", unit=Unit.NUMBER),
+        Option(
+            help="maximum number of retries of a read or delete that finds no object", unit=OptionUnit.NUMBER
+        ),
     ] = 0
     resolve: Annotated[
         Annotated[str, Meta(max_length=10_000)] | None,
         Option(
             help="addresses that workers use in turn for the host of the storage URL, in place of those that"
             " its name is looked up to have",
-            unit=Unit.NUMBER,
+            unit=OptionUnit.NUMBER,
             default="the name is looked up",
             parse=_checked,
             metavar="HOST=IP,IP",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ssbench.store.contract import Store
 from ssbench.store.swift.credentials import SECRET_VARIABLES, Credentials, Session
-from ssbench.store.swift.store import Swift
+from ssbench.store.swift.store import SwiftStore
 
 __all__ = ["SECRET_VARIABLES", "STORE", "Credentials", "Session"]
 
 #: The master's side of the store.
-STORE: Store[Credentials, Session] = Swift()
+STORE: Store[Credentials, Session] = SwiftStore()

@@ -7,24 +7,24 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random (seconds).
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 2.0
+FIRST_PAUSE_SECONDS = 0.05
+MAX_PAUSE_SECONDS = 2.0
 
 #: A server that asks for a longer pause before a retry than this gets this one (seconds).
-LONGEST_RETRY_AFTER = 10.0
+MAX_RETRY_AFTER_SECONDS = 10.0
 
 #: The default of a request's time-out is this many times that of the network.
 NETWORK_TIMEOUTS = 3
 
 #: While a body moves at this many bytes a second or more, the time-out of its request does not run.
-SLOW_RATE = 10_000
+MIN_BYTES_A_SECOND = 10_000
 
 #: A job's end may be noticed so much later than its time-outs say: a share, and seconds.
-_LATE_SHARE = 1.1
+_LATE_FACTOR = 1.1
 _LATE_SECONDS = 5.0
 
 
-def longest_job(
+def longest_job_seconds(
     connect_timeout: float,
     network_timeout: float,
     request_timeout: float | None,
@@ -39,16 +39,22 @@ def longest_job(
     a job is at most, one after the other: an initial upload may be HEAD and PUT.
     """
     # Connecting may take its time-out twice, the second time for TLS.
-    attempt = 2 * connect_timeout + (request_timeout or NETWORK_TIMEOUTS * network_timeout) + size / SLOW_RATE
-    request = (retries + 1) * attempt + retries * LONGEST_RETRY_AFTER
-    return requests * request * _LATE_SHARE + _LATE_SECONDS
+    attempt = (
+        2 * connect_timeout
+        + (request_timeout or NETWORK_TIMEOUTS * network_timeout)
+        + size / MIN_BYTES_A_SECOND
+    )
+    request = (retries + 1) * attempt + retries * MAX_RETRY_AFTER_SECONDS
+    return requests * request * _LATE_FACTOR + _LATE_SECONDS
 
 
 def pause_before(retry: int, asked: str | None) -> float:
     """Return the seconds before a retry, 1 being the first; ``asked`` is the answer's Retry-After."""
-    seconds: float = min(FIRST_PAUSE * 2 ** min(retry - 1, 16), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+    seconds: float = min(FIRST_PAUSE_SECONDS * 2 ** min(retry - 1, 16), MAX_PAUSE_SECONDS) * random.uniform(
+        0.5, 1.0
+    )
     if asked is not None:
-        seconds = max(seconds, min(_retry_after(asked), LONGEST_RETRY_AFTER))
+        seconds = max(seconds, min(_retry_after(asked), MAX_RETRY_AFTER_SECONDS))
     return seconds
 
 

@@ -1,7 +1,7 @@
 """What each operation asks of the store: a function for each row of :mod:`ssbench.scenario.operation_table`.
 
-It is a function of a job (:class:`Target`), makes one request or several through the run's client, and
-returns how the job ended. :data:`BUILDERS` holds those of operations that are more than one plain request;
+It is a function of a job (:class:`JobTarget`), makes one request or several through the run's client, and
+returns how the job ended. :data:`REQUEST_BUILDERS` holds those of operations that are more than one plain request;
 for all others the method decides.
 """
 
@@ -14,21 +14,27 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.object_names import name_of
-from ssbench.scenario.operation import PART_LENGTH, Header, On, Operation, Settings
+from ssbench.scenario.object_names import format_object_name
+from ssbench.scenario.operation import (
+    DEFAULT_PART_LENGTH,
+    Header,
+    OperationKind,
+    OperationSettings,
+    RequestTarget,
+)
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.store.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
-from ssbench.store.contract import Outcome, Request
-from ssbench.store.http.metadata import Shape, fields, posted
+from ssbench.store.causes import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
+from ssbench.store.contract import RequestOutcome, StoreRequest
+from ssbench.store.http.metadata import MetadataShape, make_metadata_fields, posted_shape
 
 if TYPE_CHECKING:
-    from ssbench.store.http.connection import Connection
-    from ssbench.store.swift.objects import Client
+    from ssbench.store.http.connection import HttpConnection
+    from ssbench.store.swift.objects import SwiftClient
 
-NO_SETTINGS = Settings("")
+NO_SETTINGS = OperationSettings("")
 
 
-class Target(Struct, frozen=True, gc=False):
+class JobTarget(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, or those of the object that is read
@@ -36,8 +42,8 @@ class Target(Struct, frozen=True, gc=False):
     connection on which its request was sent. ``settings`` are those of its operation.
     """
 
-    operation: Operation
-    client: Client
+    operation: OperationKind
+    client: SwiftClient
     parameters: RunParameters
     url: str
     container: str
@@ -46,18 +52,18 @@ class Target(Struct, frozen=True, gc=False):
     size_class: int
     spent: Spent
     token: str | None
-    begun: Connection | None = None
-    settings: Settings = NO_SETTINGS
+    begun: HttpConnection | None = None
+    settings: OperationSettings = NO_SETTINGS
     container_number: int = 0
 
-    def request(self, **more: Any) -> Request:
+    def request(self, **more: Any) -> StoreRequest:
         """Return the request that the row of the operation describes, changed by ``more``."""
         row = self.operation
-        return Request(
+        return StoreRequest(
             **{
                 "method": row.method,
-                "container": "" if row.on is On.ACCOUNT else self.container,
-                "name": self.name if row.on is On.OBJECT else "",
+                "container": "" if row.on is RequestTarget.ACCOUNT else self.container,
+                "name": self.name if row.on is RequestTarget.OBJECT else "",
                 "headers": row.headers + self.settings.headers,
                 "query": row.query,
                 "success": row.success,
@@ -66,7 +72,7 @@ class Target(Struct, frozen=True, gc=False):
             }
         )
 
-    def ask(self, **more: Any) -> Outcome:
+    def ask(self, **more: Any) -> RequestOutcome:
         """Make that request."""
         return self.client.perform(self.url, self.request(**more), self.token, self.spent, self.begun)
 
@@ -82,30 +88,30 @@ class Target(Struct, frozen=True, gc=False):
         owners = self.parameters.owners
         return owners[self.size_class] if owners else None
 
-    def with_metadata(self, shape: Shape) -> tuple[Header, ...]:
+    def with_metadata(self, shape: MetadataShape) -> tuple[Header, ...]:
         """Return the header fields of a request that gives the object so much metadata."""
         path = f"{self.container}/{self.name}"
-        of_object = fields(self.parameters.run_id, path, shape)
+        of_object = make_metadata_fields(self.parameters.run_id, path, shape)
         return self.operation.headers + of_object + self.settings.headers
 
 
-Builder = Callable[[Target], Outcome]
+RequestBuilder = Callable[[JobTarget], RequestOutcome]
 
 #: Functions of operations that are not one plain request, by code.
-BUILDERS: dict[int, Builder] = {}
+REQUEST_BUILDERS: dict[int, RequestBuilder] = {}
 
 
-def builds(*names: str) -> Callable[[Builder], Builder]:
+def register_builder(*names: str) -> Callable[[RequestBuilder], RequestBuilder]:
     """Let a function make the requests of the operations of these names."""
 
-    def register(function: Builder) -> Builder:
-        BUILDERS.update({OPERATIONS.named(name).code: function for name in names})
+    def register(function: RequestBuilder) -> RequestBuilder:
+        REQUEST_BUILDERS.update({OPERATIONS.named(name).code: function for name in names})
         return function
 
     return register
 
 
-def _body(target: Target) -> dict[str, Any]:
+def _body_fields(target: JobTarget) -> dict[str, Any]:
     """Return the body of a request that writes an object, whose it is, and its metadata."""
     found: dict[str, Any] = {"size": target.size, "owner": target.owner}
     if target.parameters.metadata[0]:
@@ -113,18 +119,18 @@ def _body(target: Target) -> dict[str, Any]:
     return found
 
 
-def _written(target: Target) -> dict[str, Any]:
+def _write_fields(target: JobTarget) -> dict[str, Any]:
     """Return what a request has besides that writes an object."""
     etag = bool(target.settings.values.get("etag"))
-    return {"delete_after": target.delete_after, "etag": etag, **_body(target)}
+    return {"delete_after": target.delete_after, "etag": etag, **_body_fields(target)}
 
 
-def send(target: Target) -> Outcome:
+def write_object(target: JobTarget) -> RequestOutcome:
     """PUT the object."""
-    return target.ask(**_written(target))
+    return target.ask(**_write_fields(target))
 
 
-def ask(target: Target) -> Outcome:
+def send_request(target: JobTarget) -> RequestOutcome:
     """Make a request without a body; a read must return the object's bytes, where their number is known."""
     row = target.operation
     return target.ask(
@@ -134,44 +140,50 @@ def ask(target: Target) -> Outcome:
     )
 
 
-def look(target: Target) -> Outcome:
+def check_object_size(target: JobTarget) -> RequestOutcome:
     """HEAD the object, which has to have its size. That is not counted: no body was moved."""
-    outcome = ask(target)
-    if outcome.cause is None and target.operation.on is On.OBJECT and target.size not in {0, outcome.size}:
+    outcome = send_request(target)
+    if (
+        outcome.cause is None
+        and target.operation.on is RequestTarget.OBJECT
+        and target.size not in {0, outcome.size}
+    ):
         detail = f"{target.name}: {outcome.size} bytes, by the answer, of an object of {target.size}"
         return structs.replace(outcome, size=0, cause=WRONG_SIZE, detail=detail)
     return structs.replace(outcome, size=0)
 
 
-@builds("public")
-def read_anonymously(target: Target) -> Outcome:
+@register_builder("public")
+def read_anonymously(target: JobTarget) -> RequestOutcome:
     """GET the whole object without credentials."""
     return target.ask(anonymous=True, expected=target.size)
 
 
-@builds("tempurl")
-def read_signed(target: Target) -> Outcome:
+@register_builder("tempurl")
+def read_signed(target: JobTarget) -> RequestOutcome:
     """GET the whole object by temporary URL."""
     query = target.parameters.signed[target.container_number]
     return target.ask(anonymous=True, query=query, content=target.name, expected=target.size)
 
 
-@builds("copy")
-def copy(target: Target) -> Outcome:
+@register_builder("copy")
+def copy_object(target: JobTarget) -> RequestOutcome:
     """COPY an object, of the number that the job has in place of a size, to the object of the job."""
     parameters = target.parameters
-    source = name_of(parameters.object_names, parameters.size_classes[target.size_class], target.size)
+    source = format_object_name(
+        parameters.object_names, parameters.size_classes[target.size_class], target.size
+    )
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     headers = (("Destination", place), *target.settings.headers)
     whose = {"delete_after": target.delete_after, "owner": target.owner}
     return structs.replace(target.ask(name=source, headers=headers, **whose), size=0)
 
 
-@builds("range")
-def part(target: Target) -> Outcome:
+@register_builder("range")
+def read_part(target: JobTarget) -> RequestOutcome:
     """GET a part of the object, of a length and from an offset that are drawn; it ends with the object."""
     values, size = target.settings.values, target.size
-    length = random.randint(*values.get("length", PART_LENGTH))
+    length = random.randint(*values.get("length", DEFAULT_PART_LENGTH))
     if "offset" in values:
         first = random.randint(*values["offset"])
     else:
@@ -183,21 +195,21 @@ def part(target: Target) -> Outcome:
     return target.ask(part=(first, last), expected=last - first + 1)
 
 
-@builds("create_only")
-def create_only(target: Target) -> Outcome:
+@register_builder("create_only")
+def write_new_object(target: JobTarget) -> RequestOutcome:
     """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
-    return target.ask(done_before=frozenset({412}), **_written(target))
+    return target.ask(done_before=frozenset({412}), **_write_fields(target))
 
 
-@builds("post")
-def post(target: Target) -> Outcome:
+@register_builder("post")
+def post_metadata(target: JobTarget) -> RequestOutcome:
     """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
-    headers = target.with_metadata(posted(target.settings, target.parameters.metadata))
+    headers = target.with_metadata(posted_shape(target.settings, target.parameters.metadata))
     return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
 
 
-@builds("upload_if_missing")
-def upload_if_missing(target: Target) -> Outcome:
+@register_builder("upload_if_missing")
+def upload_if_missing(target: JobTarget) -> RequestOutcome:
     """PUT the object, unless there is one of this scenario, of a size in the range of its class.
 
     What does not say whose it is, because an earlier version of ssbench wrote it, is taken for this
@@ -217,13 +229,13 @@ def upload_if_missing(target: Target) -> Outcome:
     elif outcome.cause != NOT_FOUND:
         return outcome
     # Initial objects never expire: no X-Delete-After.
-    request = target.request(**_body(target))
+    request = target.request(**_body_fields(target))
     outcome = target.client.perform(target.url, request, target.token, target.spent)
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
 
 
-@builds("check")
-def check(target: Target) -> Outcome:
+@register_builder("check")
+def check_object(target: JobTarget) -> RequestOutcome:
     """HEAD the object, which has to have its size, and to be of this scenario."""
     outcome = target.client.perform(target.url, target.request(), target.token, target.spent)
     if outcome.cause is not None:
@@ -232,17 +244,17 @@ def check(target: Target) -> Outcome:
     if outcome.size != target.size:
         cause, detail = WRONG_SIZE, f"{outcome.size} bytes, where {target.size} were prepared"
     elif outcome.owner and outcome.owner != target.owner:
-        cause, detail = OF_OTHERS, outcome.owner
+        cause, detail = OF_ANOTHER_SCENARIO, outcome.owner
     return structs.replace(outcome, size=0, cause=cause, detail=detail and f"{target.name}: {detail}")
 
 
-@builds("remove")
-def remove(target: Target) -> Outcome:
+@register_builder("remove")
+def remove_object(target: JobTarget) -> RequestOutcome:
     """DELETE the object; it is as good if there is none."""
     return target.client.perform(target.url, target.request(missing_ok=True), target.token)
 
 
-def defined(target: Target) -> Outcome:
+def send_defined_request(target: JobTarget) -> RequestOutcome:
     """Make the request that a scenario defines."""
     values = target.settings.values
     path = values["path"]
@@ -259,11 +271,11 @@ def defined(target: Target) -> Outcome:
 
 
 #: Plain requests that are more than to ask, by method.
-_PLAIN: dict[str, Builder] = {"PUT": send, "HEAD": look}
+_PLAIN_BUILDERS: dict[str, RequestBuilder] = {"PUT": write_object, "HEAD": check_object_size}
 
 
-def builder(operation: Operation) -> Builder:
+def find_builder(operation: OperationKind) -> RequestBuilder:
     """Return the request builder of an operation."""
     if operation.defined:
-        return defined
-    return BUILDERS.get(operation.code) or _PLAIN.get(operation.method, ask)
+        return send_defined_request
+    return REQUEST_BUILDERS.get(operation.code) or _PLAIN_BUILDERS.get(operation.method, send_request)

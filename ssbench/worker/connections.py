@@ -20,39 +20,39 @@ import zmq
 from gevent import socket as network
 
 from ssbench.fleet.addresses import is_loopback
-from ssbench.fleet.sockets import WorkerSockets, next_event
+from ssbench.fleet.sockets import WorkerSockets, next_monitor_event
 from ssbench.worker.flood import bytes_received
 
 _log = logging.getLogger(__name__)
 
 #: Seconds before the first message, in which most connections are made, and between two messages.
-_FIRST_SECONDS = 1.0
+_FIRST_SAY_SECONDS = 1.0
 _SAY_SECONDS = 10.0
 
 #: Seconds without a connection after which a socket is connected again.
-_CONNECT_AGAIN = 5.0
+_RECONNECT_SECONDS = 5.0
 #: The same where no handshake has failed: one may be under way, which takes a master seconds while thousands
 #: of workers connect.
-_CONNECT_AGAIN_UNANSWERED = 10.0
+_RECONNECT_UNANSWERED_SECONDS = 10.0
 #: Each of them waits up to so many times as long, so that thousands do not come at once again.
-_JITTER = 2.0
+_JITTER_FACTOR = 2.0
 
 #: Seconds to wait for an address to answer.
 _PROBE_SECONDS = 3.0
 
-_HANDSHAKE = (
+_HANDSHAKE_TEXT = (
     "the handshake fails; is the --zmq-key the same on both sides, and is it the port of an ssbench-master?"
 )
-_KEY_REFUSED = (
+_KEY_REFUSED_TEXT = (
     "the master does not accept the key of this worker: it is not in the master's list, or was revoked"
 )
-_NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
-_BLOCKED = "does a firewall or a proxy block the answer?"
-_FLOOD = "it sends messages without end, as no ssbench-master does; connecting again in %g s"
-_BUSY = "is another program listening there, or is the master busy?"
+_NO_HANDSHAKE_TEXT = "the port is open, but no ssbench-master answers"
+_BLOCKED_TEXT = "does a firewall or a proxy block the answer?"
+_FLOOD_TEXT = "it sends messages without end, as no ssbench-master does; connecting again in %g s"
+_BUSY_TEXT = "is another program listening there, or is the master busy?"
 
 
-class Connection:
+class MasterConnection:
     """One of the two sockets.
 
     ``since`` is when its connection ended or was last tried again, ``handshake_failed`` when a handshake
@@ -75,15 +75,15 @@ class Connection:
         """Take note that it is tried now; how long it waits until it is tried again is drawn once a try."""
         self.since = time.monotonic()
         self.left = False
-        self._jitter = random.uniform(1.0, _JITTER)
+        self._jitter = random.uniform(1.0, _JITTER_FACTOR)
 
     @property
     def patience(self) -> float:
         """For how many seconds it waits after ``since``; not longer than needed where the worker left it."""
         if self.left:
-            return _CONNECT_AGAIN
+            return _RECONNECT_SECONDS
         failed = self.handshake_failed > self.since
-        return (_CONNECT_AGAIN if failed else _CONNECT_AGAIN_UNANSWERED) * self._jitter
+        return (_RECONNECT_SECONDS if failed else _RECONNECT_UNANSWERED_SECONDS) * self._jitter
 
     def has_stalled(self) -> bool:
         """Whether something that libzmq does not read waits at a connection where nothing is to come.
@@ -98,7 +98,7 @@ class Connection:
         return bool(poll.poll(0))
 
 
-class Connections:
+class MasterConnections:
     """Both connections; :meth:`start` begins to watch them.
 
     ``on_results`` is called when the socket for results connects, ``on_work_lost`` when the socket for work
@@ -112,7 +112,7 @@ class Connections:
         self._on_results = on_results
         self._on_work_lost = on_work_lost
         self._work, self.results = (
-            Connection(name, sockets.addresses[socket], socket)
+            MasterConnection(name, sockets.addresses[socket], socket)
             for name, socket in (("work", sockets.work), ("results", sockets.results))
         )
         self._said_at = -math.inf
@@ -137,10 +137,10 @@ class Connections:
             watcher.stop()
             watcher.close()
 
-    def _take_events(self, connection: Connection, monitor: zmq.Socket[bytes]) -> None:
+    def _take_events(self, connection: MasterConnection, monitor: zmq.Socket[bytes]) -> None:
         while True:
             try:
-                event, value = next_event(monitor, zmq.NOBLOCK)
+                event, value = next_monitor_event(monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
             if event == zmq.EVENT_CONNECTED:
@@ -176,7 +176,7 @@ class Connections:
 
     def leave_work(self) -> None:
         """Close the connection for work, because of what comes from there; connect again a little later."""
-        _log.warning("Left %s: " + _FLOOD, self._work.address, _CONNECT_AGAIN)
+        _log.warning("Left %s: " + _FLOOD_TEXT, self._work.address, _RECONNECT_SECONDS)
         self._sockets.disconnect(self._work.socket)
         self._said_at = time.monotonic()
         self._work.try_now()
@@ -184,17 +184,17 @@ class Connections:
         self._work.connected = False
         self._lose_work()
 
-    def _connect_again(self, connection: Connection) -> None:
+    def _connect_again(self, connection: MasterConnection) -> None:
         connection.try_now()
         connection.connected = False
         self._sockets.connect_again(connection.socket)
 
     def _say_soon(self) -> None:
         """Log the next message soon, because the state of a connection has changed."""
-        self._said_at = min(self._said_at, time.monotonic() - _SAY_SECONDS + _FIRST_SECONDS)
+        self._said_at = min(self._said_at, time.monotonic() - _SAY_SECONDS + _FIRST_SAY_SECONDS)
 
     def _look(self) -> None:
-        gevent.sleep(_FIRST_SECONDS)
+        gevent.sleep(_FIRST_SAY_SECONDS)
         while True:
             if self.results.has_stalled():
                 _log.warning("Left %s: no ssbench-master sends anything there", self.results.address)
@@ -209,33 +209,33 @@ class Connections:
                     self._connect_again(connection)
             gevent.sleep(1.0)
 
-    def _say(self, missing: list[Connection]) -> None:
+    def _say(self, missing: list[MasterConnection]) -> None:
         others = {self._work, self.results} - set(missing)
         also = f"; the {others.pop().name} port is connected" if others else ""
         reasons: dict[str, list[str]] = defaultdict(list)
         for connection in missing:
-            reason = hindrance(connection.address)
+            reason = find_hindrance(connection.address)
             if reason is None:
                 recently = time.monotonic() - connection.handshake_failed < _SAY_SECONDS
-                failed = _KEY_REFUSED if connection.key_refused else _HANDSHAKE
-                reason = failed if recently else _no_handshake(connection.address)
+                failed = _KEY_REFUSED_TEXT if connection.key_refused else _HANDSHAKE_TEXT
+                reason = failed if recently else _describe_no_handshake(connection.address)
             if not connection.connected:  # it may be by now
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
         for reason, addresses in reasons.items():
             _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
 
 
-def _no_handshake(address: str) -> str:
+def _describe_no_handshake(address: str) -> str:
     """Return what to say where the port is open: no firewall is between two processes of one host."""
     host = address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
     local = address.startswith("ipc://") or is_loopback(host)
-    return f"{_NO_HANDSHAKE}; {_BUSY if local else _BLOCKED}"
+    return f"{_NO_HANDSHAKE_TEXT}; {_BUSY_TEXT if local else _BLOCKED_TEXT}"
 
 
-def hindrance(address: str) -> str | None:
+def find_hindrance(address: str) -> str | None:
     """Return why no connection to the address of a ZeroMQ socket can be made, and what to do; else None."""
     try:
-        _probe(address)
+        _probe_address(address)
     except network.gaierror as error:
         host = address.removeprefix("tcp://").rpartition(":")[0]
         return f"the name {host} does not resolve ({error.strerror}); check --zmq-host"
@@ -248,7 +248,7 @@ def hindrance(address: str) -> str | None:
     return None
 
 
-def _probe(address: str) -> None:
+def _probe_address(address: str) -> None:
     if address.startswith("ipc://"):
         with network.socket(network.AF_UNIX) as probe:
             probe.settimeout(_PROBE_SECONDS)

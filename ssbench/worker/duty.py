@@ -11,20 +11,20 @@ from collections.abc import Mapping
 from ssbench.fleet.wire import LOST_AFTER
 
 #: Variables in which an engine numbers the processes that it starts with one command, and what each is.
-_NUMBERS = (("SLURM_PROCID", "task"), ("JOB_COMPLETION_INDEX", "index"))
+_LAUNCHER_VARIABLES = (("SLURM_PROCID", "task"), ("JOB_COMPLETION_INDEX", "index"))
 
-_LONGEST_LABEL = 64
+_MAX_LABEL_CHARACTERS = 64
 
 
-def label(environment: Mapping[str, str]) -> str:
+def launcher_label(environment: Mapping[str, str]) -> str:
     """Return what an engine calls this process, such as ``task 3``; empty where none started it."""
-    for variable, what in _NUMBERS:
+    for variable, what in _LAUNCHER_VARIABLES:
         if number := environment.get(variable):
-            return f"{what} {number}"[:_LONGEST_LABEL]
+            return f"{what} {number}"[:_MAX_LABEL_CHARACTERS]
     return ""
 
 
-class Runs:
+class ServedRuns:
     """Counts the runs that a worker has served. ``most``: after how many it is to exit, None: never.
 
     A run is over when another master comes, or when its connection has ended and its master has not been

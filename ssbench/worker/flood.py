@@ -14,20 +14,20 @@ _log = logging.getLogger(__name__)
 
 #: Bytes of memory that messages may need which wait without end. The jobs that a master sends wait for
 #: results, so that those of the largest run need a small part of this.
-_MOST_BYTES = 128 * 1024 * 1024
+_MAX_MESSAGE_MEMORY = 128 * 1024 * 1024
 
 #: Bytes that libzmq needs for a message beside its own, and those of its frame on the wire.
-_OVERHEAD, _FRAME = 64, 2
+_MESSAGE_OVERHEAD, _FRAME_OVERHEAD = 64, 2
 
 #: Messages of more bytes than this may fill the memory in one turn of the event loop.
-_LARGE = 65_536
+_LARGE_BYTES = 65_536
 
 #: Where the bytes that a connection has received are in what Linux says of it (``struct tcp_info``).
 _TCP_INFO_BYTES = 136
-_RECEIVED = 128
+_RECEIVED_OFFSET = 128
 
 #: So many invalid messages are logged one by one in so many seconds; the others are counted.
-_LOGGED, _SECONDS = 20, 10.0
+_MAX_LOGGED, _LOGGED_SECONDS = 20, 10.0
 
 
 def bytes_received(descriptor: int) -> int | None:
@@ -41,14 +41,16 @@ def bytes_received(descriptor: int) -> int | None:
         return None
     try:
         told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-        return int.from_bytes(told[_RECEIVED:], sys.byteorder) if len(told) == _TCP_INFO_BYTES else None
+        return (
+            int.from_bytes(told[_RECEIVED_OFFSET:], sys.byteorder) if len(told) == _TCP_INFO_BYTES else None
+        )
     except (AttributeError, OSError):
         return None
     finally:
         connection.detach()
 
 
-class Flood:
+class FloodGuard:
     """Notices one, and calls ``leave`` then. ``received`` returns how many bytes came through the connection.
 
     :meth:`take` is to be called for each message, :meth:`ends` where no more waits, :meth:`look` where more
@@ -68,7 +70,7 @@ class Flood:
         """Count a message."""
         self._count += 1
         self._bytes += len(message)
-        if len(message) > _LARGE:
+        if len(message) > _LARGE_BYTES:
             self.look()
 
     def ends(self) -> None:
@@ -84,18 +86,18 @@ class Flood:
             self._base, self._count, self._bytes = received, 0, 0
             return
         average = self._bytes / max(1, self._count)
-        waiting = received - self._base - self._bytes - _FRAME * self._count
-        if waiting * (average + _OVERHEAD) / (average + _FRAME) > _MOST_BYTES:
+        waiting = received - self._base - self._bytes - _FRAME_OVERHEAD * self._count
+        if waiting * (average + _MESSAGE_OVERHEAD) / (average + _FRAME_OVERHEAD) > _MAX_MESSAGE_MEMORY:
             self._base = None
             self._leave()
 
     def drop(self, error: WireError) -> None:
         """Log that a message is dropped, where not too many were."""
         now = time.monotonic()
-        if now - self._since > _SECONDS:
-            if self._dropped > _LOGGED:
-                _log.error("Dropped %d more invalid messages", self._dropped - _LOGGED)
+        if now - self._since > _LOGGED_SECONDS:
+            if self._dropped > _MAX_LOGGED:
+                _log.error("Dropped %d more invalid messages", self._dropped - _MAX_LOGGED)
             self._dropped, self._since = 0, now
         self._dropped += 1
-        if self._dropped <= _LOGGED:
+        if self._dropped <= _MAX_LOGGED:
             _log.error("Dropped an invalid message: %s", error)

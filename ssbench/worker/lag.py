@@ -1,8 +1,8 @@
 """How late a worker's event loop is, and when it stalled.
 
-A timer of the kernel becomes readable every :data:`TICK` seconds, as a socket does when an answer comes. How
+A timer of the kernel becomes readable every :data:`LAG_TICK_SECONDS` seconds, as a socket does when an answer comes. How
 late the loop calls back is what it adds to latencies. (A timer of the loop itself would not do: it waits in
-whole milliseconds.) Where the loop stalled for :data:`GAP` seconds or more, because the process was
+whole milliseconds.) Where the loop stalled for :data:`LAG_GAP_SECONDS` seconds or more, because the process was
 stopped or starved, the gap is kept, and results say how much of their time fell into gaps.
 """
 
@@ -18,16 +18,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, Brief, Rare, Result, lag_bucket
+from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, BriefResult, JobResult, RareFields, lag_bucket
 
 #: Seconds between two ticks.
-TICK = 0.02
+LAG_TICK_SECONDS = 0.02
 
 #: The loop stalled when it was late by this (seconds).
-GAP = 0.1
+LAG_GAP_SECONDS = 0.1
 
 #: Of results that end now, the latest this many gaps are remembered.
-_GAPS_KEPT = 32
+_MAX_KEPT_GAPS = 32
 
 
 class LagMeter:
@@ -39,7 +39,7 @@ class LagMeter:
         self._longest = 0.0
         self._due = 0.0
         #: Gaps, (begin, end), that overlap the time of results yet to come, and those still to be reported.
-        self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS_KEPT)
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=_MAX_KEPT_GAPS)
         self._unreported: list[tuple[float, float]] = []
         self._timer: int | None = None
         self._watcher: Any = None
@@ -48,10 +48,10 @@ class LagMeter:
         """Begin to measure, unless it has begun."""
         if self._watcher is not None:
             return
-        self._due = time.monotonic() + TICK
-        self._timer = _kernel_timer(TICK)
+        self._due = time.monotonic() + LAG_TICK_SECONDS
+        self._timer = _make_kernel_timer(LAG_TICK_SECONDS)
         if self._timer is None:
-            self._watcher = self._loop.timer(TICK, TICK)
+            self._watcher = self._loop.timer(LAG_TICK_SECONDS, LAG_TICK_SECONDS)
         else:
             self._watcher = self._loop.io(self._timer, 1)
         self._watcher.start(self._tick)
@@ -78,7 +78,9 @@ class LagMeter:
         self._counts[lag_bucket(late)] += 1
         self._longest = max(self._longest, late)
         self._note_gap(now)
-        self._due = self._due + ticks * TICK if self._timer is not None else now + TICK
+        self._due = (
+            self._due + ticks * LAG_TICK_SECONDS if self._timer is not None else now + LAG_TICK_SECONDS
+        )
 
     def _look(self) -> None:
         """Note a gap before the loop calls for the tick that is late."""
@@ -88,7 +90,7 @@ class LagMeter:
     def _note_gap(self, now: float) -> None:
         """Keep a gap that is there, or still lasts: its tick may be called back after those of sockets."""
         begin = self._due
-        if now - begin < GAP:
+        if now - begin < LAG_GAP_SECONDS:
             return
         if self._gaps and self._gaps[-1][0] == begin:
             self._gaps.pop()
@@ -120,13 +122,13 @@ class LagMeter:
         self._longest = max(longest, self._longest)
         self._unreported = [*gaps, *self._unreported][:MAX_GAPS]
 
-    def mark(self, results: Sequence[Brief]) -> list[Brief]:
+    def mark(self, results: Sequence[BriefResult]) -> list[BriefResult]:
         """Return results that have just ended, each with how much of its time the loop stalled."""
         self._look()
         return [self._marked(result) for result in results] if self._gaps else list(results)
 
-    def _marked(self, result: Brief) -> Brief:
-        if not isinstance(result, Result):
+    def _marked(self, result: BriefResult) -> BriefResult:
+        if not isinstance(result, JobResult):
             return result
         ended = result.completed
         took = result.spent if result.last_byte is None else result.last_byte
@@ -138,28 +140,28 @@ class LagMeter:
         held = sum(
             min(ended, end) - max(began, begin)
             for begin, end in self._gaps
-            if began < end and end - TICK <= ended
+            if began < end and end - LAG_TICK_SECONDS <= ended
         )
-        return replace(result, rare=replace(result.rare or Rare(), held=held)) if held else result
+        return replace(result, rare=replace(result.rare or RareFields(), held=held)) if held else result
 
 
-class _Time(ctypes.Structure):
+class _KernelTime(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
-class _Interval(ctypes.Structure):
-    _fields_ = (("interval", _Time), ("first", _Time))
+class _KernelInterval(ctypes.Structure):
+    _fields_ = (("interval", _KernelTime), ("first", _KernelTime))
 
 
-def _kernel_timer(seconds: float) -> int | None:
+def _make_kernel_timer(seconds: float) -> int | None:
     """Return a descriptor that becomes readable at this interval; None where there is no timerfd."""
-    step = _Time(int(seconds), int(seconds % 1 * 1e9))
+    step = _KernelTime(int(seconds), int(seconds % 1 * 1e9))
     try:
         library = ctypes.CDLL(None, use_errno=True)
         timer: int = library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
         if timer < 0:
             return None
-        if library.timerfd_settime(timer, 0, ctypes.byref(_Interval(step, step)), None):
+        if library.timerfd_settime(timer, 0, ctypes.byref(_KernelInterval(step, step)), None):
             os.close(timer)
             return None
     except (AttributeError, OSError):

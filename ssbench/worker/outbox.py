@@ -16,21 +16,21 @@ import zmq
 from msgspec.structs import replace
 
 from ssbench.fleet import packing, wire
-from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
+from ssbench.fleet.wire import BriefResult, JobBatch, JobResult, RunParameters
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.lag import LagMeter
 
 #: More jobs than can wait.
-_AT_ALL_TIMES = sys.maxsize
+_ANY_NUMBER = sys.maxsize
 
 #: Most results in one message.
 _RESULTS_A_MESSAGE = 2000
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
-_AT_ONCE = int(zmq.NOBLOCK)
+_NO_WAIT = int(zmq.NOBLOCK)
 
 
-class Outbox:
+class ResultOutbox:
     """The way to the master; it takes results from :meth:`begin` to :meth:`forget`, those of one run.
 
     ``loop`` is that of gevent, ``lag`` measures it. ``after_jobs`` is (a number of jobs, what to call when so
@@ -58,11 +58,11 @@ class Outbox:
         #: That of the run, None between two runs.
         self._engine: Engine | None = None
         self._run_id = self._generation = 0
-        self._results: list[Brief] = []
+        self._results: list[BriefResult] = []
         self._refused_generation = sys.maxsize
         self._flush_due = False
         #: Results are sent at once when no more jobs wait.
-        self._tell_at = _AT_ALL_TIMES
+        self._tell_at = _ANY_NUMBER
         #: The last batch that came, and when.
         self._received = (0, 0.0)
         self._gathering_seconds = wire.GATHERING_SECONDS
@@ -70,14 +70,14 @@ class Outbox:
 
     def send(self, message: wire.FromWorker) -> bool:
         """Send a message; results that are too long for one go in several. False if it cannot be sent now."""
-        packed = packing.pack(message)
-        if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.Results):
+        packed = packing.pack_message(message)
+        if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.JobResults):
             middle = len(message.results) // 2
             halves = (message.results[:middle], message.results[middle:])
             first, second = (replace(message, results=half) for half in halves)
             return self.send(first) and self.send(replace(second, gaps=[]))
         try:
-            self._socket.send(packed, _AT_ONCE)
+            self._socket.send(packed, _NO_WAIT)
         except zmq.Again:
             return False
         return True
@@ -127,8 +127,8 @@ class Outbox:
         else:
             del self.held[batch_id]
 
-    def ended(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
-        """Take results, as :class:`~ssbench.worker.engine.contract.Ended` says, and send them soon."""
+    def ended(self, batch_id: int, results: Sequence[BriefResult], refused: int | None = None) -> None:
+        """Take results, as :class:`~ssbench.worker.engine.contract.JobsEnded` says, and send them soon."""
         waits = self._results
         waits += results
         self.count(batch_id, len(results))
@@ -139,7 +139,7 @@ class Outbox:
         engine = self._engine
         if engine is None or (waiting := engine.waiting) <= self._tell_at:
             # Until more jobs come the master hears again when half of them are left.
-            if self._tell_at < _AT_ALL_TIMES:
+            if self._tell_at < _ANY_NUMBER:
                 self._tell_at = waiting // 2
             self._flush_soon()
         elif len(waits) >= wire.GATHERED_RESULTS:
@@ -173,13 +173,13 @@ class Outbox:
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
             # If the master has vanished this fails; the run is dropped when the connection ends.
             self.send(
-                wire.Results(
+                wire.JobResults(
                     self._run_id,
                     self._worker_id,
                     self._instance,
                     now,
                     generation,
-                    cast("list[Result]", results[start : start + _RESULTS_A_MESSAGE]),
+                    cast("list[JobResult]", results[start : start + _RESULTS_A_MESSAGE]),
                     engine.begun,
                     received,
                     now - since,

@@ -15,36 +15,38 @@ from msgspec import Struct, structs
 import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.base.errors import SsbenchError, WireError
-from ssbench.fleet.wire import Account, Job, JobBatch, Rare, Result, RunParameters, Spent
-from ssbench.scenario.names import container_name, in_account, object_stem
-from ssbench.scenario.object_names import name_of
-from ssbench.scenario.operation import Effect, On, Operation, Settings
+from ssbench.fleet.wire import AccountAccess, Job, JobBatch, JobResult, RareFields, RunParameters, Spent
+from ssbench.scenario.names import container_name, object_stem, split_container_number
+from ssbench.scenario.object_names import format_object_name
+from ssbench.scenario.operation import Effect, OperationKind, OperationSettings, RequestTarget
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.store.contract import Outcome
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.metadata import Shape, posted, posting
-from ssbench.store.http.pool import Pool
-from ssbench.store.swift.objects import Client, ClientSettings
-from ssbench.store.swift.target import quoted
-from ssbench.worker.apart import Apart
-from ssbench.worker.builders import NO_SETTINGS, Target, ask, builder, send
+from ssbench.store.contract import RequestOutcome
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.metadata import MetadataShape, find_posting_settings, posted_shape
+from ssbench.store.http.pool import ConnectionPool
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.swift.target import quote_name
+from ssbench.worker.apart import FreshConnections
+from ssbench.worker.builders import NO_SETTINGS, JobTarget, find_builder, send_request, write_object
 
 _log = logging.getLogger(__name__)
 
 #: Nothing was spent on a job that is sent for the first time.
-_NOTHING: Spent = (0, None, None, False)
+_NOTHING_SPENT: Spent = (0, None, None, False)
 
 #: Header fields after which the status of a success may be another one.
-_CONDITIONS = frozenset({"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"})
+_CONDITIONAL_FIELDS = frozenset(
+    {"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"}
+)
 
 #: More connections that failed are not reported with one result.
-_MOST_UNREACHED = 1000
+_MAX_UNREACHED = 1000
 
 #: Texts from the server are cut to this many characters; the wire allows 4096.
-LONGEST_TEXT = 500
+MAX_DETAIL_CHARACTERS = 500
 
 
-class Plan(Struct, frozen=True, gc=False):
+class RequestPlan(Struct, frozen=True, gc=False):
     """How jobs of one operation, size class and container are carried out briefly.
 
     ``template`` makes a request of an object's number, or of number, size and body of an upload, which it is
@@ -53,14 +55,14 @@ class Plan(Struct, frozen=True, gc=False):
     """
 
     template: bytes
-    pool: Pool
+    pool: ConnectionPool
     sends: bool
     reads: bool
     sized: bool
     named: Callable[[Job], bytes] | None = None
 
 
-class Run:
+class WorkerRun:
     """The parameters of a run, its client, and what is derived from them once.
 
     At most ``concurrency`` requests are in flight at once. Raises UsageError where this host lacks the files
@@ -70,7 +72,7 @@ class Run:
     def __init__(self, parameters: RunParameters, concurrency: int) -> None:
         #: Replaced by later ones of the same run, which have a new token, for example.
         self.parameters = parameters
-        self.client = Client(
+        self.client = SwiftClient(
             ClientSettings(
                 **structs.asdict(parameters.requests),
                 max_connections=concurrency,
@@ -81,22 +83,22 @@ class Run:
                 every_etag=parameters.every_etag,
                 zeros=parameters.zeros,
                 files=parameters.files,
-                shapes=_shapes(parameters),
+                shapes=_metadata_shapes(parameters),
                 tls_resume=parameters.tls_resume,
             )
         )
         #: What carries out a share of the jobs; None where all use kept connections.
-        self.apart = Apart(parameters, self.client) if parameters.new_connections else None
+        self.apart = FreshConnections(parameters, self.client) if parameters.new_connections else None
         #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
         self.named: dict[int, str] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
-        self.plans: dict[tuple[int, int, int], Plan | None] = {}
+        self.plans: dict[tuple[int, int, int], RequestPlan | None] = {}
         self._containers: dict[int, str] = {}
         #: The rows of operations, their functions and their settings, by code.
-        self._operations = {row.code: (row, builder(row), NO_SETTINGS) for row in OPERATIONS}
+        self._operations = {row.code: (row, find_builder(row), NO_SETTINGS) for row in OPERATIONS}
         for settings in parameters.operations:
             row = OPERATIONS.of(settings)
-            self._operations[row.code] = row, builder(row), settings
+            self._operations[row.code] = row, find_builder(row), settings
 
     def close(self) -> None:
         """Close all connections; requests in flight fail at once."""
@@ -119,8 +121,8 @@ class Run:
             self.named.pop(job_id, None)
 
     def perform(
-        self, job: Job, history: Spent | None, begun: Connection | None = None
-    ) -> tuple[Outcome, int]:
+        self, job: Job, history: Spent | None, begun: HttpConnection | None = None
+    ) -> tuple[RequestOutcome, int]:
         """Carry out a job; ``history`` is that of its batch, None for a new one.
 
         ``begun`` is a connection on which its request was sent, to be resumed. Returns how it ended, and the
@@ -137,9 +139,9 @@ class Run:
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-            return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
+            return RequestOutcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _account(self, container_number: int) -> Account:
+    def _account(self, container_number: int) -> AccountAccess:
         """Return the account that a container is in."""
         parameters = self.parameters
         accounts = parameters.accounts
@@ -149,8 +151,8 @@ class Run:
         return urls, parameters.token if token is None else token
 
     def _perform(
-        self, job: Job, url: str, token: str | None, history: Spent | None, begun: Connection | None
-    ) -> Outcome:
+        self, job: Job, url: str, token: str | None, history: Spent | None, begun: HttpConnection | None
+    ) -> RequestOutcome:
         parameters = self.parameters
         _, code, size_class, container_number, _, size = job
         if code not in self._operations:
@@ -159,9 +161,9 @@ class Run:
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = self.named[job[0]] if self.named else self._derived(job)
         client = self.client if self.apart is None or not self.apart.has(job) else self.apart.client
-        spent = history or _NOTHING
+        spent = history or _NOTHING_SPENT
         return build(
-            Target(
+            JobTarget(
                 operation,
                 client,
                 parameters,
@@ -178,7 +180,7 @@ class Run:
             )
         )
 
-    def plan(self, code: int, size_class: int, container_number: int) -> Plan | None:
+    def plan(self, code: int, size_class: int, container_number: int) -> RequestPlan | None:
         """Return how the usual jobs of an operation are carried out briefly; None where they cannot be.
 
         They can be where each is a plain request to the one storage URL of the account, and no body is
@@ -189,11 +191,13 @@ class Run:
         account = self._account(container_number)
         if (
             operation is None
-            or (build is not send and build is not ask)
+            or (build is not write_object and build is not send_request)
             or not _is_plain(operation, settings)
             or len(account[0]) != 1
             or parameters.verify_seed is not None
-            or (build is send and (parameters.delete_after_most is not None or parameters.metadata[0]))
+            or (
+                build is write_object and (parameters.delete_after_most is not None or parameters.metadata[0])
+            )
         ):
             return None
         try:
@@ -205,8 +209,8 @@ class Run:
                 if self.named or parameters.object_names
                 else object_stem(parameters.size_classes[size_class]),
                 account[1],
-                parameters.delete_after if build is send else None,
-                parameters.owners[size_class] if build is send and parameters.owners else None,
+                parameters.delete_after if build is write_object else None,
+                parameters.owners[size_class] if build is write_object and parameters.owners else None,
                 settings.headers,
             )
         except (SsbenchError, LookupError):
@@ -218,48 +222,53 @@ class Run:
             named = self._quoted
         elif parameters.object_names:
             named = self._quoted_derived
-        return Plan(template, pool, build is send, reads, sized, named)
+        return RequestPlan(template, pool, build is write_object, reads, sized, named)
 
     def _quoted(self, job: Job) -> bytes:
-        return quoted(self.named[job[0]]).encode()
+        return quote_name(self.named[job[0]]).encode()
 
     def _quoted_derived(self, job: Job) -> bytes:
-        return quoted(self._derived(job)).encode()
+        return quote_name(self._derived(job)).encode()
 
     def _derived(self, job: Job) -> str:
         """Return the name of the object of a job, which follows from numbers."""
         parameters = self.parameters
-        return name_of(parameters.object_names, parameters.size_classes[job[2]], job[4])
+        return format_object_name(parameters.object_names, parameters.size_classes[job[2]], job[4])
 
     def _name_container(self, number: int) -> str:
         parameters = self.parameters
-        _, own = in_account(number, len(parameters.accounts) or 1)
+        _, own = split_container_number(number, len(parameters.accounts) or 1)
         name = container_name(parameters.container_base, own, parameters.policy)
         self._containers[number] = name
         return name
 
 
-def _shapes(parameters: RunParameters) -> frozenset[Shape]:
+def _metadata_shapes(parameters: RunParameters) -> frozenset[MetadataShape]:
     """Return which metadata objects may have, where they are verified: as written, or as posted later."""
-    shapes = {parameters.metadata, posted(posting(parameters.operations), parameters.metadata)}
+    shapes = {
+        parameters.metadata,
+        posted_shape(find_posting_settings(parameters.operations), parameters.metadata),
+    }
     if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in parameters.operations):
         shapes.add((0, 0))  # a POST of the scenario's own replaces them
     return frozenset(shapes if parameters.verify_seed is not None else ())
 
 
-def _is_plain(operation: Operation, settings: Settings) -> bool:
+def _is_plain(operation: OperationKind, settings: OperationSettings) -> bool:
     """Whether an operation asks for a whole object, or sends one, and takes the usual statuses."""
     return (
-        operation.on is On.OBJECT
+        operation.on is RequestTarget.OBJECT
         and not operation.headers
         and not operation.query
         and not operation.success
         and not settings.values
-        and all(name.lower() not in _CONDITIONS for name, _ in settings.headers)
+        and all(name.lower() not in _CONDITIONAL_FIELDS for name, _ in settings.headers)
     )
 
 
-def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None = None) -> Result:
+def make_job_result(
+    job_id: int, outcome: RequestOutcome, storage_url: int, due: float | None = None
+) -> JobResult:
     """Return the result of a job for the master.
 
     ``storage_url`` is the place of the one it used, ``due`` when it was to begin, by the monotonic clock.
@@ -277,7 +286,7 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
         or outcome.unreached
         or outcome.unchecked
     ):
-        rare = Rare(
+        rare = RareFields(
             outcome.connecting,
             outcome.pausing,
             outcome.last_attempt,
@@ -285,21 +294,21 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
             steps=list(outcome.steps),
             left=outcome.left,
             address=outcome.address,
-            unreached=list(outcome.unreached[:_MOST_UNREACHED]),
+            unreached=list(outcome.unreached[:_MAX_UNREACHED]),
             connections=outcome.connections,
             resumed=outcome.resumed,
             unchecked=outcome.unchecked,
         )
-    return Result(
+    return JobResult(
         job_id,
         outcome.first_byte,
         outcome.last_byte,
         outcome.completed,
         outcome.size,
         outcome.retries,
-        trans_id if trans_id is None else trans_id[:LONGEST_TEXT],
+        trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
         outcome.cause,
-        outcome.detail[:LONGEST_TEXT],
+        outcome.detail[:MAX_DETAIL_CHARACTERS],
         outcome.retried,
         outcome.unauthorized,
         storage_url,
@@ -308,11 +317,11 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
         outcome.spent,
         outcome.resent,
         rare,
-        None if due is None else _late(outcome, due),
+        None if due is None else _lateness_of(outcome, due),
     )
 
 
-def _late(outcome: Outcome, due: float) -> float:
+def _lateness_of(outcome: RequestOutcome, due: float) -> float:
     """Return how long after it was due a job began: its first attempt, where there were several."""
     took = outcome.last_byte if outcome.spent is None else outcome.spent
     return max(0.0, outcome.completed - (took or 0.0) - due)

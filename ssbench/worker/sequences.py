@@ -13,58 +13,58 @@ from urllib.parse import urlencode
 import gevent
 from msgspec import MsgspecError, json, structs
 
-from ssbench.scenario.operation import LISTING_LIMIT, Effect
+from ssbench.scenario.operation import DEFAULT_LISTING_LIMIT, Effect
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.store.causes import UNANSWERED, WRONG_LISTING, WRONG_VERDICT
-from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
-from ssbench.worker.builders import NO_SETTINGS, Target, builder, builds
+from ssbench.store.causes import UNANSWERED_CAUSES, WRONG_LISTING, WRONG_VERDICT
+from ssbench.store.contract import NO_PRIOR_ATTEMPTS, RequestOutcome, StoreRequest
+from ssbench.worker.builders import NO_SETTINGS, JobTarget, find_builder, register_builder
 
 #: Objects of archives, and their sizes, unless a scenario says others.
-_OBJECTS, _OBJECT = 10, (1000, 1000)
+_OBJECT_COUNT, _OBJECT_SIZES = 10, (1000, 1000)
 
 #: The largest body that says how a request went.
-LARGEST_VERDICT = 2**20
-ACCEPTS_JSON = (("Accept", "application/json"),)
+MAX_VERDICT_BYTES = 2**20
+ACCEPT_JSON_HEADERS = (("Accept", "application/json"),)
 
 #: What reading a body as JSON raises: it may also hold bytes that are no UTF-8, or be nested too deeply.
-UNREADABLE = (MsgspecError, ValueError, RecursionError)
+DECODING_ERRORS = (MsgspecError, ValueError, RecursionError)
 
-_NOT_FOUND = 404
+_NOT_FOUND_STATUS = 404
 
-_PLACES = ("prefix", "delimiter", "marker")
+_LISTING_FIELDS = ("prefix", "delimiter", "marker")
 #: Bytes of the largest page of a listing.
-_LARGEST_PAGE = 64 * 2**20
+_MAX_PAGE_BYTES = 64 * 2**20
 
 
-class Sequence:
+class RequestSequence:
     """The requests of one operation, one after the other, and their totals as its one outcome.
 
     It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
     listings.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: JobTarget) -> None:
         self.entries = 0
         self._steps: list[float] = []
         self._target = target
-        self._done: list[Outcome] = []
+        self._done: list[RequestOutcome] = []
 
-    def ask(self, **more: Any) -> Outcome:
+    def ask(self, **more: Any) -> RequestOutcome:
         """Make the request of the operation's row, changed by ``more``."""
         return self.perform(self._target.request(**more))
 
-    def perform(self, request: Request) -> Outcome:
+    def perform(self, request: StoreRequest) -> RequestOutcome:
         """Make a request; one that fails should be the last."""
         target = self._target
-        prior = target.spent if not self._done else NOTHING_BEFORE
+        prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
         outcome = target.client.perform(target.url, request, target.token, prior)
         self._done.append(outcome)
         return outcome
 
-    def together(self, requests: list[Request]) -> list[Outcome]:
+    def together(self, requests: list[StoreRequest]) -> list[RequestOutcome]:
         """Make requests at once."""
         target = self._target
-        prior = target.spent if not self._done else NOTHING_BEFORE
+        prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
         # All began with the operation's first attempt; its retries and its pause count once.
         later = (0, prior[1], None, prior[3])
         perform, url, token = target.client.perform, target.url, target.token
@@ -91,7 +91,7 @@ class Sequence:
         # Sums of floating point numbers: a first byte is not to come some picoseconds after the last one.
         return max(took, self._done[0].first_byte or 0.0)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: RequestOutcome) -> None:
         """Note how a request ended that something else made."""
         self._done.append(outcome)
 
@@ -100,16 +100,16 @@ class Sequence:
         """Why the last request failed; None where it succeeded, or there is none yet."""
         return self._done[-1].cause if self._done else None
 
-    def fault(self, cause: str, detail: str) -> Outcome:
+    def fault(self, cause: str, detail: str) -> RequestOutcome:
         """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
         return self._whole(cause, detail)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RequestOutcome:
         """Return the outcome of what was done so far, which is that of the last request where it failed."""
         last = self._done[-1]
         return self._whole(last.cause, last.detail)
 
-    def _whole(self, cause: str | None, detail: str) -> Outcome:
+    def _whole(self, cause: str | None, detail: str) -> RequestOutcome:
         first, last = self._done[0], self._done[-1]
         retried: Counter[str] = Counter()
         for each in self._done:
@@ -142,36 +142,36 @@ class Sequence:
         )
 
 
-class Temporary:
+class TemporaryObjects:
     """Objects that one operation makes and removes, with the requests for that, and the wrong answer, if any.
 
     Their names begin with that of the job's object, and are used once. ``left`` is how many could not be
     deleted where something failed.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: JobTarget) -> None:
         self.target = target
-        self.sequence = Sequence(target)
+        self.sequence = RequestSequence(target)
         self.prefix = f"{target.name}-{os.urandom(8).hex()}"
         self.wrong: tuple[str, str] | None = None
         self.left = 0
 
-    def put(self, name: str, **more: Any) -> Request:
+    def put(self, name: str, **more: Any) -> StoreRequest:
         """Return a PUT of an object under the prefix; it says whose it is, and may expire."""
         target = self.target
-        return Request(
+        return StoreRequest(
             method="PUT",
             container=target.container,
             name=self.prefix + name,
-            keep=LARGEST_VERDICT,
+            keep=MAX_VERDICT_BYTES,
             delete_after=target.delete_after,
             owner=target.owner,
             **more,
         )
 
-    def verdict(self, outcome: Outcome, count: str, expected: int) -> bool:
+    def verdict(self, outcome: RequestOutcome, count: str, expected: int) -> bool:
         """Whether a body says that all went well, and how many objects it was about; remember if not."""
-        said = _said_by(outcome)
+        said = _decode_body(outcome)
         status = str(said.get("Response Status", "no verdict"))
         if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
             return True
@@ -179,17 +179,17 @@ class Temporary:
         self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
         return False
 
-    def deleted(self, outcome: Outcome, *names: str, manifest: bool = False) -> bool:
+    def deleted(self, outcome: RequestOutcome, *names: str, manifest: bool = False) -> bool:
         """Whether a body says that all of these names are gone; remember if not.
 
         What an attempt without an answer may have deleted is not there any more for the next one. Of a
         ``manifest`` that is gone, the last of the names, the store does not know what else there was.
         """
         expected = len(names)
-        if outcome.resent or UNANSWERED & (outcome.retried or {}).keys():
-            if outcome.status == _NOT_FOUND:
+        if outcome.resent or UNANSWERED_CAUSES & (outcome.retried or {}).keys():
+            if outcome.status == _NOT_FOUND_STATUS:
                 return True
-            said = _said_by(outcome)
+            said = _decode_body(outcome)
             number, missing = said.get("Number Deleted"), said.get("Number Not Found")
             if manifest and (number, missing) == (0, 1):
                 expected = 0
@@ -202,40 +202,40 @@ class Temporary:
         """Whether all went well so far."""
         return self.wrong is None and self.sequence.cause is None
 
-    def end(self, *names: str) -> Outcome:
+    def end(self, *names: str) -> RequestOutcome:
         """Return the outcome; where something failed, delete what there may be of these names first."""
         if self.good:
             return self.sequence.outcome()
         outcome = self.sequence.fault(*self.wrong) if self.wrong else self.sequence.outcome()
         for name in names:
             container = self.target.container
-            self.clean(Request(method="DELETE", container=container, name=self.prefix + name))
+            self.clean(StoreRequest(method="DELETE", container=container, name=self.prefix + name))
         return structs.replace(outcome, left=self.left)
 
-    def clean(self, request: Request) -> None:
+    def clean(self, request: StoreRequest) -> None:
         """Delete what an operation may have made, or not; count it in ``left`` if that fails."""
         target = self.target
         request = structs.replace(request, missing_ok=True)
         self.left += target.client.perform(target.url, request, target.token).cause is not None
 
 
-def _said_by(outcome: Outcome) -> dict[str, Any]:
+def _decode_body(outcome: RequestOutcome) -> dict[str, Any]:
     """Return what a body says; empty where it is no such body."""
     try:
         return json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
-    except UNREADABLE:
+    except DECODING_ERRORS:
         return {}
 
 
-@builds("list", "list_account")
-def list_(target: Target) -> Outcome:
+@register_builder("list", "list_account")
+def run_listing(target: JobTarget) -> RequestOutcome:
     """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
     values = target.settings.values
-    query: dict[str, str] = {key: values[key] for key in _PLACES if key in values}
-    query |= {"format": "json", "limit": str(values.get("limit", LISTING_LIMIT))}
-    sequence = Sequence(target)
+    query: dict[str, str] = {key: values[key] for key in _LISTING_FIELDS if key in values}
+    query |= {"format": "json", "limit": str(values.get("limit", DEFAULT_LISTING_LIMIT))}
+    sequence = RequestSequence(target)
     for _ in range(values.get("pages", 1)):
-        page = sequence.ask(query=urlencode(query), keep=_LARGEST_PAGE)
+        page = sequence.ask(query=urlencode(query), keep=_MAX_PAGE_BYTES)
         if page.cause is not None:
             break
         names = _names_in(page.reply.body if page.reply else b"")
@@ -253,19 +253,19 @@ def _names_in(body: bytes) -> list[bytes] | None:
     try:
         rows = json.decode(body, type=list[dict[str, Any]])
         return [str(row.get("name") or row["subdir"]).encode() for row in rows]
-    except (*UNREADABLE, KeyError):
+    except (*DECODING_ERRORS, KeyError):
         return None
 
 
-@builds("symlink")
-def symlink(target: Target) -> Outcome:
+@register_builder("symlink")
+def run_symlink(target: JobTarget) -> RequestOutcome:
     """PUT a symbolic link to the object, GET the object through it, DELETE the link."""
-    made = Temporary(target)
+    made = TemporaryObjects(target)
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     made.sequence.perform(made.put("", headers=(("X-Symlink-Target", place), *target.settings.headers)))
     made.sequence.step()
     if made.sequence.cause is None:
-        whole = Request(
+        whole = StoreRequest(
             method="GET",
             container=target.container,
             name=made.prefix,
@@ -275,52 +275,52 @@ def symlink(target: Target) -> Outcome:
         made.sequence.perform(whole)
         made.sequence.step()
     if made.sequence.cause is None:
-        link = Request(method="DELETE", container=target.container, name=made.prefix)
+        link = StoreRequest(method="DELETE", container=target.container, name=made.prefix)
         made.sequence.perform(link)
         made.sequence.step()
     return made.end("")
 
 
-@builds("bulk")
-def bulk(target: Target) -> Outcome:
+@register_builder("bulk")
+def run_bulk(target: JobTarget) -> RequestOutcome:
     """PUT an archive that becomes objects, then delete all of them with one request."""
-    made, values, container = Temporary(target), target.settings.values, target.container
-    names = [f"/{number:06d}" for number in range(values.get("objects", _OBJECTS))]
-    low, high = values.get("size", _OBJECT)
+    made, values, container = TemporaryObjects(target), target.settings.values, target.container
+    names = [f"/{number:06d}" for number in range(values.get("objects", _OBJECT_COUNT))]
+    low, high = values.get("size", _OBJECT_SIZES)
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in names:
             entry = tarfile.TarInfo(made.prefix + name)
             entry.size = random.randint(low, high)
             tar.addfile(entry, io.BytesIO(os.urandom(entry.size)))
-    upload = Request(
+    upload = StoreRequest(
         method="PUT",
         container=container,
         query="extract-archive=tar",
-        headers=(*ACCEPTS_JSON, *target.settings.headers),
+        headers=(*ACCEPT_JSON_HEADERS, *target.settings.headers),
         body=archive.getvalue(),
-        keep=LARGEST_VERDICT,
+        keep=MAX_VERDICT_BYTES,
     )
     done = made.sequence.perform(upload)
     made.sequence.step()
     if done.cause is None and made.verdict(done, "Number Files Created", len(names)):
         listed = "\n".join(f"/{target.client.quoted(container + '/' + made.prefix + name)}" for name in names)
-        delete = Request(
+        delete = StoreRequest(
             method="POST",
             query="bulk-delete",
-            headers=(*ACCEPTS_JSON, ("Content-Type", "text/plain")),
+            headers=(*ACCEPT_JSON_HEADERS, ("Content-Type", "text/plain")),
             body=listed.encode(),
-            keep=LARGEST_VERDICT,
+            keep=MAX_VERDICT_BYTES,
         )
         made.deleted(made.sequence.perform(delete), *names)
         made.sequence.step()
     return made.end(*names)
 
 
-@builds("sequence")
-def sequence(target: Target) -> Outcome:
+@register_builder("sequence")
+def run_sequence(target: JobTarget) -> RequestOutcome:
     """Carry out operations on an object of its own; what is left of that is deleted afterwards."""
-    made = Temporary(target)
+    made = TemporaryObjects(target)
     own = {each.name: each for each in target.parameters.operations}
     steps = target.settings.values["steps"]
     for name in steps:
@@ -330,12 +330,12 @@ def sequence(target: Target) -> Outcome:
             operation=row,
             name=made.prefix,
             settings=own.get(name, NO_SETTINGS),
-            spent=target.spent if name is steps[0] else NOTHING_BEFORE,
+            spent=target.spent if name is steps[0] else NO_PRIOR_ATTEMPTS,
         )
         if made.good:
-            made.sequence.add(builder(row)(step))
+            made.sequence.add(find_builder(row)(step))
             made.sequence.step()
     outcome = made.end("")
     if made.good and OPERATIONS.named(steps[-1]).effect is not Effect.REMOVES:
-        made.clean(Request(method="DELETE", container=target.container, name=made.prefix))
+        made.clean(StoreRequest(method="DELETE", container=target.container, name=made.prefix))
     return structs.replace(outcome, left=made.left)

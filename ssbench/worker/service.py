@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from ssbench.fleet import packing, wire
 from ssbench.fleet.wire import Job, RunParameters
 from ssbench.worker.engine.contract import Engine, MakeEngine
-from ssbench.worker.outbox import Outbox
+from ssbench.worker.outbox import ResultOutbox
 
 
-class Service:
+class GroupService:
     """The part of a worker that serves one group. ``engine`` is None between two runs."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: ResultOutbox) -> None:
         self.outbox = outbox
         self.engine: Engine | None = None
         #: What messages begin with that refer to the parameters of this group.
@@ -34,23 +34,25 @@ class Service:
             engine.close()
 
 
-class Services:
+class GroupServices:
     """The services of a worker, by the number of their group; ``make_outbox`` makes one for a group.
 
     At most ``slots`` jobs of each group are carried out at once.
     """
 
-    def __init__(self, make_outbox: Callable[[int], Outbox], make_engine: MakeEngine, slots: int) -> None:
+    def __init__(
+        self, make_outbox: Callable[[int], ResultOutbox], make_engine: MakeEngine, slots: int
+    ) -> None:
         self._make_outbox = make_outbox
         self._make_engine = make_engine
         self._slots = slots
-        self._all: dict[int, Service] = {}
+        self._all: dict[int, GroupService] = {}
         #: Those of the run, by what refers to their parameters.
-        self._by_reference: dict[bytes, Service] = {}
+        self._by_reference: dict[bytes, GroupService] = {}
         #: The run that is served; 0 between two runs.
         self.run_id = 0
 
-    def __iter__(self) -> Iterator[Service]:
+    def __iter__(self) -> Iterator[GroupService]:
         """Iterate over those that serve a group now."""
         return iter(self._by_reference.values())
 
@@ -69,26 +71,26 @@ class Services:
         """How many jobs were received and have not ended."""
         return sum(engine.busy + engine.waiting for engine in self.engines)
 
-    def of(self, reference: bytes) -> Service | None:
+    def of(self, reference: bytes) -> GroupService | None:
         """Return the service to whose parameters a message refers; None where they are not known."""
         return self._by_reference.get(reference)
 
-    def in_group(self, group: int) -> Service | None:
+    def in_group(self, group: int) -> GroupService | None:
         """Return the service of a group in this run; None where it has none."""
         service = self._all.get(group)
         return service if service is not None and service.engine is not None else None
 
-    def begin(self, header: bytes, parameters: RunParameters) -> Service:
+    def begin(self, header: bytes, parameters: RunParameters) -> GroupService:
         """Serve a group of the run with these parameters, or with later ones, from now on.
 
         ``header`` is the beginning of a message that has them.
         """
-        reference = packing.refer(header, parameters)
+        reference = packing.pack_reference(header, parameters)
         if (known := self.of(reference)) is not None:
             return known
         service = self._all.get(parameters.group)
         if service is None:
-            service = self._all[parameters.group] = Service(self._make_outbox(parameters.group))
+            service = self._all[parameters.group] = GroupService(self._make_outbox(parameters.group))
         self.run_id = parameters.run_id
         if service.engine is None:
             service.engine = self._make_engine(parameters, self._slots, service.outbox.ended)
@@ -124,11 +126,11 @@ class Services:
             service.outbox.close()
 
 
-class Handbacks:
+class JobHandbacks:
     """Hands back jobs of a worker's services, through an outbox."""
 
     def __init__(
-        self, services: Services, outbox: Outbox, worker_id: int, instance: int, capacity: int
+        self, services: GroupServices, outbox: ResultOutbox, worker_id: int, instance: int, capacity: int
     ) -> None:
         self._services = services
         self._outbox = outbox
@@ -136,13 +138,13 @@ class Handbacks:
         self._instance = instance
         self._capacity = capacity
 
-    def jobs(self, jobs: Sequence[Job], service: Service) -> None:
+    def jobs(self, jobs: Sequence[Job], service: GroupService) -> None:
         """Hand back jobs of a group that the worker did not take."""
         self._send(self._services.run_id, [job[0] for job in jobs], service.outbox.group)
 
     def message(self, header: bytes, batch: bytes) -> None:
         """Hand back all jobs of a message; raises WireError."""
-        whose = packing.referred(header)
+        whose = packing.unpack_reference(header)
         if whose is None:
             parameters = packing.unpack_parameters(header)
             whose = parameters.run_id, parameters.group

@@ -1,6 +1,6 @@
 """The short way of a usual job: one request on a kept connection, and its result made at once.
 
-It does what :meth:`ssbench.worker.requests.Run.perform` does, the careful way, for jobs that need none of
+It does what :meth:`ssbench.worker.requests.WorkerRun.perform` does, the careful way, for jobs that need none of
 its care: no history, one storage URL, a request that is sent in one piece, an answer that comes in one.
 Everything else goes the careful way: from the start where that can be seen before, or from where the request
 was sent. Tests hold both to the same answers.
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ssbench.fleet.wire import Job, Rare, Result
-from ssbench.store.http.connection import Connection
+from ssbench.fleet.wire import Job, JobResult, RareFields
+from ssbench.store.http.connection import HttpConnection
 from ssbench.store.http.payload import PIECE_BYTES
-from ssbench.worker.apart import Apart
-from ssbench.worker.requests import LONGEST_TEXT, Run
+from ssbench.worker.apart import FreshConnections
+from ssbench.worker.requests import MAX_DETAIL_CHARACTERS, WorkerRun
 
 
-class ShortWay:
+class FastPath:
     """That of one slot, which keeps its connection from one job to the next.
 
     ``begun`` is the connection on which the request of the last job was sent that did not end this way.
@@ -25,15 +25,15 @@ class ShortWay:
 
     __slots__ = ("_begin_body", "_connection", "_plans", "_run", "_sample", "begun")
 
-    def __init__(self, run: Run) -> None:
-        self.begun: Connection | None = None
+    def __init__(self, run: WorkerRun) -> None:
+        self.begun: HttpConnection | None = None
         self._run = run
         self._plans = run.plans
         self._begin_body = run.client.payload.begin
         self._sample = run.client.sample
-        self._connection: Connection | None = None
+        self._connection: HttpConnection | None = None
 
-    def perform(self, job: Job, due: float | None) -> Result | None:
+    def perform(self, job: Job, due: float | None) -> JobResult | None:
         """Carry out a job; None where the careful way has to, from ``begun`` on if that is set."""
         job_id, code, size_class, container, number, size = job
         try:
@@ -65,14 +65,14 @@ class ShortWay:
         self._connection = connection
         sent_at, ended = connection.sent_at, connection.received_at
         trans_id = head.trans_id
-        return Result(
+        return JobResult(
             job_id,
             None if plan.sends else ended - sent_at,
             ended - sent_at,
             ended,
             size if plan.sends else head.length,
             0,
-            trans_id if trans_id is None else trans_id[:LONGEST_TEXT],
+            trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
             None,
             "",
             None,
@@ -82,7 +82,7 @@ class ShortWay:
             head.status,
             None,
             0,
-            Rare(address=connection.address, unchecked=int(connection.unchecked))
+            RareFields(address=connection.address, unchecked=int(connection.unchecked))
             if connection.address or connection.unchecked
             else None,
             None if due is None else max(0.0, sent_at - due),
@@ -94,7 +94,7 @@ class ShortWay:
         if connection is not None:
             connection.rest()
 
-    def _take_kept(self, idle: list[Connection]) -> bool:
+    def _take_kept(self, idle: list[HttpConnection]) -> bool:
         """Take a kept connection of the kind whose bytes come from the kernel alone; False without one."""
         if not idle or not idle[-1].stamped:
             return False
@@ -103,19 +103,19 @@ class ShortWay:
         return True
 
 
-class _OfKept(ShortWay):
+class _KeptFastPath(FastPath):
     """A short way of those jobs alone that use kept connections."""
 
     __slots__ = ("_apart",)
 
-    def __init__(self, run: Run, apart: Apart) -> None:
+    def __init__(self, run: WorkerRun, apart: FreshConnections) -> None:
         super().__init__(run)
         self._apart = apart
 
-    def perform(self, job: Job, due: float | None) -> Result | None:
+    def perform(self, job: Job, due: float | None) -> JobResult | None:
         return None if self._apart.has(job) else super().perform(job, due)
 
 
-def short_way_of(run: Run) -> ShortWay:
+def make_fast_path(run: WorkerRun) -> FastPath:
     """Return a short way for one slot of a run."""
-    return ShortWay(run) if run.apart is None else _OfKept(run, run.apart)
+    return FastPath(run) if run.apart is None else _KeptFastPath(run, run.apart)

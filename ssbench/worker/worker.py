@@ -27,32 +27,32 @@ import zmq
 from msgspec.structs import replace
 
 from ssbench.base.errors import ExitCode, ProtocolError, UsageError, WireError
-from ssbench.base.host import read as read_host
+from ssbench.base.host import read_host_counters as read_host
 from ssbench.base.version import __version__
 from ssbench.fleet import packing, wire
-from ssbench.fleet.ahead import MOST_AHEAD
+from ssbench.fleet.ahead import MAX_PREFETCHED
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
-from ssbench.worker.connections import Connections
-from ssbench.worker.duty import Runs
+from ssbench.worker.connections import MasterConnections
+from ssbench.worker.duty import ServedRuns
 from ssbench.worker.engine.contract import Engine, MakeEngine
-from ssbench.worker.flood import Flood
+from ssbench.worker.flood import FloodGuard
 from ssbench.worker.lag import LagMeter
-from ssbench.worker.outbox import Outbox
-from ssbench.worker.service import Handbacks, Service, Services
+from ssbench.worker.outbox import ResultOutbox
+from ssbench.worker.service import GroupService, GroupServices, JobHandbacks
 
 _log = logging.getLogger(__name__)
 
 #: Seconds without a sign that the master has heard of this worker after which it begins no jobs: a little
 #: before the master counts it as lost. It looks after that so often (seconds).
-_SURE = LOST_AFTER - 0.5
-_CHECK = 0.2
+_SURE_SECONDS = LOST_AFTER - 0.5
+_CHECK_SECONDS = 0.2
 
 #: Most messages that one turn of the event loop receives.
 _MESSAGES_A_TURN = 200
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
-_AT_ONCE = int(zmq.NOBLOCK)
+_NO_WAIT = int(zmq.NOBLOCK)
 
 #: After it has handed back jobs that it cannot do, a worker gets more within this time (seconds), if any.
 _LAST_JOBS_SECONDS = 0.02
@@ -102,30 +102,30 @@ class Worker:
         self._hub = gevent.get_hub()
         self._lag = LagMeter(self._hub.loop)
         self._after_jobs = after_jobs
-        self._services = Services(self._make_outbox, make_engine, options.concurrency)
+        self._services = GroupServices(self._make_outbox, make_engine, options.concurrency)
         #: What sends messages that hold no results.
         self._outbox = self._make_outbox(0)
-        self._handbacks = Handbacks(
+        self._handbacks = JobHandbacks(
             self._services, self._outbox, options.worker_id, self._instance, options.concurrency
         )
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         #: What the master last heard of this worker's clock, as far as is known here.
         self._heard: float | None = None
-        self._in_touch = self._hub.loop.timer(_CHECK, _CHECK)
+        self._in_touch = self._hub.loop.timer(_CHECK_SECONDS, _CHECK_SECONDS)
         self._beat_now = gevent.event.Event()
-        self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
-        self._flood = Flood(self._connections.received_for_work, self._connections.leave_work)
+        self._connections = MasterConnections(sockets, self._beat_now.set, self._lose_master)
+        self._flood = FloodGuard(self._connections.received_for_work, self._connections.leave_work)
         self._beat_at = 0.0
         #: Whether it was said that no heartbeat could be sent.
         self._silent = False
         self._worked_at = time.monotonic()
-        self._runs = Runs(options.runs)
+        self._runs = ServedRuns(options.runs)
 
-    def _make_outbox(self, group: int) -> Outbox:
+    def _make_outbox(self, group: int) -> ResultOutbox:
         options, loop = self._options, self._hub.loop
         after_jobs = None if group else self._after_jobs
-        return Outbox(
+        return ResultOutbox(
             self._sockets.results, options.worker_id, self._instance, loop, self._lag, after_jobs, group
         )
 
@@ -239,20 +239,20 @@ class Worker:
 
     def _is_out_of_touch(self) -> bool:
         """Whether the master may count this worker as lost soon, or may have done so."""
-        return self._heard is not None and time.monotonic() - self._heard > _SURE
+        return self._heard is not None and time.monotonic() - self._heard > _SURE_SECONDS
 
     def _hear(self, heard: float | None) -> None:
         if heard is not None:
             self._heard = heard if self._heard is None else max(heard, self._heard)
             for engine in self._services.engines:
-                engine.trust_until(self._heard + _SURE)
+                engine.trust_until(self._heard + _SURE_SECONDS)
 
     def _check_touch(self) -> None:
         if self._services.waiting and self._is_out_of_touch():
             _log.warning(
                 "The master may not have heard of this worker for %.1f s and may give its jobs to others:"
                 " those that have not begun are handed back",
-                _SURE,
+                _SURE_SECONDS,
             )
             self._handbacks.not_begun(asked=False)
 
@@ -267,7 +267,7 @@ class Worker:
     def _next_message(self) -> bytes | None:
         """Return the next message, None if there is none."""
         socket = self._sockets.work
-        return socket.recv(_AT_ONCE) if has_message(socket) else None
+        return socket.recv(_NO_WAIT) if has_message(socket) else None
 
     def _receive(self) -> None:
         self._notice_silence()
@@ -352,14 +352,14 @@ class Worker:
             self._refusal = reason
             gevent.spawn_later(_LAST_JOBS_SECONDS, self.stop, reason, ExitCode.USAGE)
 
-    def _take_parameters(self, header: bytes) -> Service | None:
+    def _take_parameters(self, header: bytes) -> GroupService | None:
         """Begin to serve a run, or a group of it; None where a message refers to what is not known here.
 
         Raises UsageError where this host lacks what the run needs.
         """
         if self._refusal:
             raise UsageError(self._refusal)
-        if packing.referred(header) is not None:
+        if packing.unpack_reference(header) is not None:
             return None
         parameters = packing.unpack_parameters(header)
         if self._services.run_id != parameters.run_id:
@@ -376,7 +376,7 @@ class Worker:
         self._lag.stop()
         self._services.forget_run()
 
-    def _take_batch(self, batch: JobBatch, service: Service) -> None:
+    def _take_batch(self, batch: JobBatch, service: GroupService) -> None:
         engine, jobs = service.engine, batch.jobs
         if engine is None or not jobs:
             return
@@ -387,7 +387,7 @@ class Worker:
             # It was delayed on its way, and others may have these jobs by now.
             self._handbacks.jobs(jobs, service)
             return
-        room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting
+        room = self._options.concurrency + MAX_PREFETCHED - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)
             self._handbacks.jobs(jobs[room:], service)

@@ -9,7 +9,7 @@ from result_rows import block
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NOT_MEASURED, UNKNOWN
+from ssbench.results.schema import NOT_MEASURED, UNKNOWN_NUMBER
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
@@ -34,7 +34,7 @@ def row(
     retries: int = 0,
 ) -> ResultRow:
     """Return a result, by default a success of 100 ms."""
-    return (operation, size_class, worker, 0, 1, 1, first, last, completed, UNKNOWN, retries)
+    return (operation, size_class, worker, 0, 1, 1, first, last, completed, UNKNOWN_NUMBER, retries)
 
 
 class Memory:

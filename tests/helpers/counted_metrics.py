@@ -10,9 +10,9 @@ from collector import taking
 from result_rows import block, row
 
 from ssbench.monitoring import courier
-from ssbench.monitoring.courier import Courier
-from ssbench.monitoring.gathering import Source
-from ssbench.monitoring.sums import Counting
+from ssbench.monitoring.courier import MetricsSender
+from ssbench.monitoring.gathering import RunMonitor
+from ssbench.monitoring.sums import CountingSink
 from ssbench.results.block import Failure
 from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
@@ -23,9 +23,9 @@ SUMMARY = RunSummary(
 )
 
 
-def made() -> Counting:
+def made() -> CountingSink:
     """Return what counts a run that has not begun."""
-    return Counting(SCENARIO, Source(lambda: (1, 1)), "new disks")
+    return CountingSink(SCENARIO, RunMonitor(lambda: (1, 1)), "new disks")
 
 
 def hasten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def hasten(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(courier, name, 0.2)
 
 
-def run(counting: Counting) -> None:
+def run(counting: CountingSink) -> None:
     """Ten reads of 20 ms, and one that failed."""
     counting.tick(0.0)
     rows = [row(operation=1, size=10, last_byte=0.02, completed=1e9, status=200) for _ in range(11)]
@@ -43,7 +43,9 @@ def run(counting: Counting) -> None:
 
 
 def check_that_silence_holds_nothing_up(
-    make: Callable[[Counting, str], Courier], counting: Counting, caplog: pytest.LogCaptureFixture
+    make: Callable[[CountingSink, str], MetricsSender],
+    counting: CountingSink,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Deliver to a server that does not answer; call :func:`hasten` first."""
     with taking(held=True) as server:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ssbench.results.schema import FIELDS, Kind
+from ssbench.results.schema import FIELDS, FieldKind
 
 _HEAD = """\
 .. csv-table::
@@ -21,7 +21,7 @@ def field_table() -> str:
     writer = csv.writer(text, lineterminator="\n")
     for field in FIELDS.values():
         number = f"{field.number} and {field.text_number}" if field.text_number else field.number
-        kept = "difference" if field.derive and field.kind is Kind.NUMBER else field.kind.value
+        kept = "difference" if field.derive and field.kind is FieldKind.NUMBER else field.kind.value
         writer.writerow([number, field.name, field.since, kept, field.unit, field.description, field.export])
     return _HEAD + "".join(f"   {line}\n" for line in text.getvalue().splitlines())
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import gevent
 
-from ssbench.store.contract import Outcome
-from ssbench.store.swift.objects import Client
+from ssbench.store.contract import RequestOutcome
+from ssbench.store.swift.objects import SwiftClient
 
 
-class FreshClient(Client):
+class FreshClient(SwiftClient):
     """A client whose time-outs begin with the request.
 
     The event loop's clock stands still while it does not turn. A worker's turns all the time; that of a test
@@ -18,6 +18,6 @@ class FreshClient(Client):
     time-out that began then would be over at once.
     """
 
-    def request(self, *arguments: Any, **named: Any) -> Outcome:
+    def request(self, *arguments: Any, **named: Any) -> RequestOutcome:
         gevent.sleep(0)
         return super().request(*arguments, **named)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from result_rows import CLUSTER, block
 
-from ssbench.results.block import LOST, Failure
+from ssbench.results.block import LOST_CAUSE, Failure
 from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
@@ -49,7 +49,7 @@ def write_full_run(path: Path, run: RunDescription = RUN, **changes: object) -> 
             {
                 1: Failure(None, "", {"HTTP 503": 1}),
                 2: Failure("HTTP 503", "no", {}),
-                3: Failure(LOST, "", {}),
+                3: Failure(LOST_CAUSE, "", {}),
             },
             rare={"storage_url": {0: 0, 1: 1}},
         )

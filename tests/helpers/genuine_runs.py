@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined import Device, Joined
+from ssbench.cluster.joined import Device, JoinedRun
 from ssbench.scenario.operation_table import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 
 
-def genuine(run: str) -> Joined:
+def genuine(run: str) -> JoinedRun:
     """Return a run by its name."""
     with gzip.open(DATA / "joined.csv.gz", "rt") as file:
         rows = [row for row in csv.DictReader(file) if row["run"] == run]

@@ -24,13 +24,13 @@ from result_rows import block, row
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.cluster import json_record
-from ssbench.cluster.changes_report import as_json
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.joined import Joined
-from ssbench.cluster.json_record import Attributed
+from ssbench.cluster.changes_report import make_changes_json
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.joined import JoinedRun
+from ssbench.cluster.json_record import AttributedRun
 from ssbench.reports import writing as reports
 from ssbench.reports.options import ReportOptions
-from ssbench.results.block import LOST, Failure, ResultBlock
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock
 from ssbench.results.description import (
     Gap,
     GroupFacts,
@@ -41,11 +41,11 @@ from ssbench.results.description import (
     WorkerFacts,
 )
 from ssbench.results.schema import NOT_MEASURED
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPDATE
-from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.facts import PartContext
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.summary import collector_of, make_statistics
+from ssbench.statistics.summary import make_collector, make_statistics
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 #: Early, so that of moments too the digits are kept that matter.
@@ -94,7 +94,7 @@ def _results(random: Random, rate: float | None, begins: float) -> Iterator[tupl
         if sent < goes_on and ended > stops:
             ended += goes_on - max(sent, stops)
         free[user], latency = ended, ended - sent
-        fails = "HTTP 503" if random.random() < 0.01 else LOST if number % 500 == 499 else None
+        fails = "HTTP 503" if random.random() < 0.01 else LOST_CAUSE if number % 500 == 499 else None
         yield (
             START + begins + ended,
             {
@@ -155,8 +155,8 @@ SUMMARY = RunSummary(
 
 
 def _numbers(run: RunDescription, summary: RunSummary, *blocks: ResultBlock) -> RunStatistics:
-    facts = OwnFacts(run, [each.name for each in run.scenario.size_classes], summary)
-    collector = collector_of(facts, ("worker", "storage_url"), over_time=True)
+    facts = PartContext(run, [each.name for each in run.scenario.size_classes], summary)
+    collector = make_collector(facts, ("worker", "storage_url"), over_time=True)
     for each in blocks:
         collector.add(each)
     return make_statistics(collector, facts)
@@ -202,7 +202,7 @@ def stages() -> RunStatistics:
 
 def groups() -> RunStatistics:
     """Two kinds of users at once, one of them with a rate."""
-    kinds = (Group("web", CLASSES, USERS), Group("backup", CLASSES, USERS, rate=50.0))
+    kinds = (UserGroup("web", CLASSES, USERS), UserGroup("backup", CLASSES, USERS, rate=50.0))
     scenario = replace(SCENARIO, groups=kinds)
     went = tuple(
         GroupFacts((StageFacts(START, START + SECONDS, due=due),), drawn=4000) for due in (None, 3100)
@@ -222,11 +222,11 @@ def sides() -> RunStatistics:
 
 
 def _report(make: Callable[[], RunStatistics]) -> Any:
-    return json.loads(reports.report("json", make(), ReportOptions(more=(50.0, 99.9))))
+    return json.loads(reports.make_run_report("json", make(), ReportOptions(more=(50.0, 99.9))))
 
 
-def _attribution(make: Callable[[], Joined]) -> Any:
-    return json.loads(json_record.report(Attributed(attribute(make()))))
+def _attribution(make: Callable[[], JoinedRun]) -> Any:
+    return json.loads(json_record.make_attribution_json(AttributedRun(make_attribution(make()))))
 
 
 SHAPE = Shape(devices=12, nodes=4, requests=800)
@@ -254,7 +254,7 @@ DOCUMENTS: dict[str, Callable[[], Any]] = {
         f"attribution-simulated-{name}": partial(_attribution, partial(simulate, 1, cause, shape))
         for name, (cause, shape) in CAUSES.items()
     },
-    "changes": lambda: json.loads(as_json(changes_of(CAUSES["device"][0], Cause(), SHAPE))),
+    "changes": lambda: json.loads(make_changes_json(changes_of(CAUSES["device"][0], Cause(), SHAPE))),
 }
 
 

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from fault_server import FaultServer, Reply, Request
 
-from ssbench.results.block import LOST, UNFINISHED
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.results.export import write_json_lines
 from ssbench.results.formats import open_results
 from ssbench.scenario.names import MARK_PREFIX
@@ -33,7 +33,7 @@ from ssbench.scenario.operation_table import OPERATIONS
 TOLERANCE = 0.1
 
 #: What the master says of an operation whose end it does not know.
-UNKNOWN_END = frozenset({LOST, UNFINISHED})
+UNKNOWN_END = frozenset({LOST_CAUSE, UNFINISHED_CAUSE})
 
 _READ = frozenset({"GET", "HEAD"})
 

@@ -6,21 +6,21 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.cluster.joined import OBJECT, Device, Joined, Lines, Operations, Process
-from ssbench.cluster.ranks import Floats, Places
+from ssbench.cluster.joined import OBJECT, Device, JoinedLines, JoinedOperations, JoinedRun, Process
+from ssbench.cluster.ranks import FloatArray, IntegerArray
 
 
 def successes(
     code: np.ndarray,
-    size: Places,
-    latency: Floats,
-    subject: Places,
+    size: IntegerArray,
+    latency: FloatArray,
+    subject: IntegerArray,
     rate: float = 50.0,
-    first_byte: Floats | None = None,
-) -> Operations:
+    first_byte: FloatArray | None = None,
+) -> JoinedOperations:
     """Successful operations, of which so many end in a second."""
     count = len(code)
-    return Operations(
+    return JoinedOperations(
         code=code.astype(np.uint8),
         size=size,
         latency=latency,
@@ -33,12 +33,16 @@ def successes(
 
 
 def object_lines(
-    devices: list[Device], operation: Places, device: Places, partition: Places, seconds: Floats
-) -> Lines:
+    devices: list[Device],
+    operation: IntegerArray,
+    device: IntegerArray,
+    partition: IntegerArray,
+    seconds: FloatArray,
+) -> JoinedLines:
     """Lines of object servers, one on each node, that a proxy asked."""
     nodes = [each.node for each in servers(devices)]
     count = len(operation)
-    return Lines(
+    return JoinedLines(
         operation=operation,
         device=device,
         process=np.array([nodes.index(each.node) for each in devices])[device],
@@ -50,17 +54,17 @@ def object_lines(
 
 
 def joined_run(
-    operations: Operations,
-    lines: Lines,
+    operations: JoinedOperations,
+    lines: JoinedLines,
     devices: list[Device],
     processes: list[Process],
     proxies: list[str],
-    proxy: Places,
-    proxy_seconds: Floats,
-) -> Joined:
+    proxy: IntegerArray,
+    proxy_seconds: FloatArray,
+) -> JoinedRun:
     """Every operation has a line of its proxy, and each proxy one worker."""
     count = len(operations.code)
-    return Joined(
+    return JoinedRun(
         operations=operations,
         results=count,
         proxies=proxies,

@@ -21,6 +21,6 @@ def valid(text: str, kind: str) -> dict[str, Any]:
 
 @cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    schema = record.schema(schemas.find(kind))
+    schema = record.make_json_schema(schemas.find_record_class(kind))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

@@ -70,7 +70,9 @@ class Facts:
 
 def play(store: Store, users: int, seconds: float) -> str:
     """Return the report of a run of ``users`` for some seconds; they begin evenly over the first 10 ms."""
-    return text.sections(statistics_of(operations(store, users, seconds), users, seconds), ReportOptions())
+    return text.make_sections_report(
+        statistics_of(operations(store, users, seconds), users, seconds), ReportOptions()
+    )
 
 
 def operations(store: Store, users: int, seconds: float) -> list[tuple[float, float, Met]]:

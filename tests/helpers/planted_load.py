@@ -18,8 +18,8 @@ from planted import CLASSES, READ, START, Facts
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, RunSummary, StageFacts
 from ssbench.results.schema import NOT_MEASURED
-from ssbench.run.placement import Placement
-from ssbench.scenario.arrivals import Arrivals, due_by_stage
+from ssbench.run.placement import StagePlacement
+from ssbench.scenario.arrivals import Arrivals, count_due_by_stage
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.run_statistics import RunStatistics
@@ -75,11 +75,11 @@ def play(
     names = tuple(f"{number}: {stage}" for number, stage in enumerate(scenario.stages, 1))
     own = partial(Collector, mixed=scenario.is_mixed)
     collector = own(parts={"stage": [own(whole=False) for _ in names]})
-    placement = Placement(plan, START, warmup)
+    placement = StagePlacement(plan, START, warmup)
     for start in range(0, len(done), 1000):
         collector.add(placement.place(_block(done[start : start + 1000])))
     ends = [START + end for end in accumulate(stage.seconds for stage in plan)]
-    dues = due_by_stage(plan, arrivals, SEED, interrupted, None)
+    dues = count_due_by_stage(plan, arrivals, SEED, interrupted, None)
     facts = tuple(
         StageFacts(end - stage.seconds, end, due if stage.rate else None)
         for stage, end, due in zip(plan, ends, dues, strict=True)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
-from ssbench.results.rows import ResultRow, Rows
-from ssbench.results.schema import Kind, row_fields
+from ssbench.results.observation import Disk, Metric, MetricInterval, Observation, Server, State, Statsd
+from ssbench.results.rows import ResultRow, RowCollector
+from ssbench.results.schema import FieldKind, row_fields
 
 #: What rows have behind the usual fields.
 ALSO = ("retries",)
@@ -28,7 +28,7 @@ CLUSTER = Observation(
             during=tuple(State(at=number / 7, load=number / 3) for number in range(500)),
         ),
     ),
-    statsd=Statsd(metrics=(Metric("x", True, (Interval(5.0, 2.5, 1.0, {-3: 1.0, 7: 2.0}),)),)),
+    statsd=Statsd(metrics=(Metric("x", True, (MetricInterval(5.0, 2.5, 1.0, {-3: 1.0, 7: 2.0}),)),)),
 )
 
 
@@ -40,7 +40,7 @@ def row(**values: float) -> ResultRow:
     return tuple({**defaults, **values}.values())
 
 
-def packed(rows: Rows, values: ResultRow) -> bytes:
+def packed(rows: RowCollector, values: ResultRow) -> bytes:
     """Return a row as ``rows`` takes it."""
     usual = len(row_fields())
     return rows.pack(*values[:usual]) + rows.pack_also(*values[usual:])
@@ -55,7 +55,7 @@ def block(
     rare: Mapping[str, Mapping[int, float]] | None = None,
 ) -> ResultBlock:
     """Return rows as a block; rows that end too early are filled up with defaults."""
-    made = Rows(ALSO)
+    made = RowCollector(ALSO)
     made.common.update(common or {})
     filling = row()
     made.rows.extend(packed(made, tuple(each) + filling[len(each) :]) for each in rows)
@@ -71,6 +71,6 @@ def many(objects: range, **columns: Any) -> ResultBlock:
     made: dict[str, np.ndarray] = {}
     for field in row_fields(ALSO):
         value = values.pop(field.name, field.default or 0)
-        kind = np.int64 if field.kind is Kind.NUMBER else np.float64
+        kind = np.int64 if field.kind is FieldKind.NUMBER else np.float64
         made[field.name] = np.array(np.broadcast_to(value, len(objects)), kind)
     return ResultBlock(len(objects), {**made, **values})

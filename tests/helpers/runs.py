@@ -19,7 +19,7 @@ import yaml
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import StatFileError
-from ssbench.results.block import UNFINISHED, ResultBlock
+from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
 from ssbench.results.description import RunSummary
 from ssbench.results.formats import open_results
 from ssbench.scenario.names import MARK_PREFIX
@@ -162,8 +162,8 @@ class Outcome:
         An operation that a user has under way at the interrupt gets two seconds. On a busy machine these may
         be over before the store, the worker or the master has had its turn.
         """
-        assert self.causes[UNFINISHED] <= users
-        return set(self.causes) - {UNFINISHED}
+        assert self.causes[UNFINISHED_CAUSE] <= users
+        return set(self.causes) - {UNFINISHED_CAUSE}
 
 
 def outcome(path: Path) -> Outcome:

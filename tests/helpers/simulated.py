@@ -17,21 +17,21 @@ from msgspec import structs
 from ssbench.fleet import packing, wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, Result, RunParameters
+from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, JobResult, RunParameters
 
 #: Makes the result of a job; None: the job never ends.
-Answer = Callable[[Job, RunParameters], Result | None]
+Answer = Callable[[Job, RunParameters], JobResult | None]
 
 
-def success(job: Job, _parameters: RunParameters) -> Result | None:
-    return Result(job[0], 0.0, 0.0, 0.0, size=job[5])
+def success(job: Job, _parameters: RunParameters) -> JobResult | None:
+    return JobResult(job[0], 0.0, 0.0, 0.0, size=job[5])
 
 
 def failure(cause: str) -> Answer:
-    return lambda job, _: Result(job[0], None, 0.0, 0.0, cause=cause, detail="it happened")
+    return lambda job, _: JobResult(job[0], None, 0.0, 0.0, cause=cause, detail="it happened")
 
 
-def never(_job: Job, _parameters: RunParameters) -> Result | None:
+def never(_job: Job, _parameters: RunParameters) -> JobResult | None:
     return None
 
 
@@ -90,7 +90,7 @@ class SimulatedWorker:
 
     def send(self, message: wire.FromWorker) -> None:
         """Send something; it arrives at once, or after its way."""
-        self._network.arrives(self.way, packing.pack(message))
+        self._network.arrives(self.way, packing.pack_message(message))
 
     def receive(self, message: bytes) -> None:
         if self.way:
@@ -126,14 +126,14 @@ class SimulatedWorker:
 
     def parameters_of(self, beginning: bytes) -> RunParameters | None:
         """Return the parameters of a message; None where it refers to some that it does not have."""
-        if packing.referred(beginning) is not None:
+        if packing.unpack_reference(beginning) is not None:
             return self.known.get(beginning)
         parameters = packing.unpack_parameters(beginning)
-        self.known[packing.refer(beginning, parameters)] = parameters
+        self.known[packing.pack_reference(beginning, parameters)] = parameters
         return parameters
 
     def _hand_back_unknown(self, beginning: bytes, batch: wire.JobBatch) -> None:
-        run_id, group = packing.referred(beginning) or (0, 0)
+        run_id, group = packing.unpack_reference(beginning) or (0, 0)
         job_ids = [job[0] for job in batch.jobs]
         self.send(wire.Handback(run_id, self.instance, self.instance, self.capacity, job_ids, False, group))
 
@@ -192,7 +192,7 @@ class SimulatedWorker:
         now = self._network.now
         result = structs.replace(result, completed=now)
         self.send(
-            wire.Results(
+            wire.JobResults(
                 parameters.run_id,
                 self.instance,
                 self.instance,

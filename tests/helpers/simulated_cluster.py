@@ -1,4 +1,4 @@
-"""A simulated cluster: columns as :class:`ssbench.cluster.join.Join` would make them, with a cause.
+"""A simulated cluster: columns as :class:`ssbench.cluster.join.LogJoin` would make them, with a cause.
 
 Rings are those of swift-ring-builder (:mod:`rings`). A read takes the time of one replica, or of the data
 fragments of an erasure code. A write waits for all replicas before the data is sent, and again at its end
@@ -15,8 +15,8 @@ import numpy as np
 from joined_runs import joined_run, successes
 from rings import ring
 
-from ssbench.cluster.changes import Changes, compare
-from ssbench.cluster.joined import OBJECT, UPDATE, Device, Joined, Lines, Process
+from ssbench.cluster.changes import Changes, compare_joined_runs
+from ssbench.cluster.joined import OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
 from ssbench.scenario.operation_table import CREATE, DELETE, READ
 from ssbench.scenario.operation_table import UPDATE as OVERWRITE
 
@@ -95,7 +95,7 @@ class Requests:
         return found
 
 
-def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
+def simulate(seed: int, cause: Cause, shape: Shape) -> JoinedRun:
     random = np.random.default_rng(seed)
     asked = _requests(random, cause, shape)
     count, width = asked.replicas.shape
@@ -147,7 +147,7 @@ def changes_of(before: Cause, after: Cause, shape: Shape | None = None, seed: in
     """Return what changed from one run to another of the same cluster."""
     shape = shape or Shape(devices=12, nodes=4, requests=1500, ring="fresh", sigma=0.5)
     runs = (simulate(seed, before, shape), simulate(seed + 1000, after, shape))
-    return compare(*runs, ("before.stat.gz", "after.stat.gz"))
+    return compare_joined_runs(*runs, ("before.stat.gz", "after.stat.gz"))
 
 
 def _requests(random: np.random.Generator, cause: Cause, shape: Shape) -> Requests:
@@ -206,7 +206,7 @@ def _updates(
 
 def _lines(
     shape: Shape, asked: Requests, logged: np.ndarray, updated: np.ndarray, updates: np.ndarray
-) -> tuple[Lines, list[Device], list[Process]]:
+) -> tuple[JoinedLines, list[Device], list[Process]]:
     objects = [Device(f"n{i % shape.nodes}", "object", f"d{i}") for i in range(shape.devices)]
     containers = [Device(f"n{i % shape.nodes}", "container", f"c{i}") for i in range(shape.containers)]
     devices = objects + containers
@@ -218,7 +218,7 @@ def _lines(
     who = np.concatenate((asked.replicas[operation, replica], shape.devices + updated[told, by]))
     both = np.concatenate((operation, told))
     of = np.repeat(np.array([OBJECT, UPDATE], np.uint8), (len(operation), len(told)))
-    lines = Lines(
+    lines = JoinedLines(
         operation=both,
         device=who,
         process=process_of[who],

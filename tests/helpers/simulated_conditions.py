@@ -10,15 +10,15 @@ import noise
 import numpy as np
 from planted import START, WEIGHTS, Facts
 
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
-from ssbench.scenario.conditions import parse
+from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
-from ssbench.statistics.thresholds import judge
+from ssbench.statistics.thresholds import judge_conditions
 
 MEDIAN = 0.01
 #: Standard deviation of the logarithm of each latency, and the share of operations that fail.
@@ -62,9 +62,11 @@ def truth(rank: float, spread: float) -> float:
 
 def outcomes(
     runs: int, condition: str, operations: int, seconds: int, phi: float = 0.0, spread: float = 0.0
-) -> Counter[Result]:
+) -> Counter[GateResult]:
     """Return how often a condition ends how, of as many runs."""
     random = np.random.default_rng(1)
-    parsed = parse(condition)
-    found = (judge(run(random, operations, seconds, phi, spread), [parsed])[0] for _ in range(runs))
+    parsed = parse_condition(condition)
+    found = (
+        judge_conditions(run(random, operations, seconds, phi, spread), [parsed])[0] for _ in range(runs)
+    )
     return Counter(each.result for each in found)

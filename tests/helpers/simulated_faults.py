@@ -18,11 +18,11 @@ from simulated import Network, SimulatedWorker
 
 from ssbench.fleet import packing, wire
 from ssbench.fleet.pace import ClosedLoop
-from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Brief, Job, Result, RunParameters
+from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, BriefResult, Job, JobResult, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import LOST
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
+from ssbench.results.block import LOST_CAUSE
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.scenario.draws import Workload
@@ -90,7 +90,7 @@ class FaultyWorker(SimulatedWorker):
         self._sent: list[bytes] = []
         self._received: list[bytes] = []  # type: ignore[assignment]
         self._last_batch = (0, 0.0)
-        self._results: list[Result] = []
+        self._results: list[JobResult] = []
         self._later: list[Message] = []
         self._heard: float | None = None
         self._beat_at = self.clock
@@ -137,9 +137,9 @@ class FaultyWorker(SimulatedWorker):
         if self.killed:
             return
         if self.up:
-            self._network.arrives(self.way, packing.pack(message))
+            self._network.arrives(self.way, packing.pack_message(message))
         else:
-            self._sent.append(packing.pack(message))
+            self._sent.append(packing.pack_message(message))
 
     def receive(self, message: bytes) -> None:
         self._received.append(message)
@@ -279,7 +279,7 @@ class FaultyWorker(SimulatedWorker):
         took = self._network.now - began
         cause = None if good else f"HTTP {entry.status}"
         self._results.append(
-            Result(
+            JobResult(
                 job[0],
                 None,
                 took if good or entry.status == 401 else None,
@@ -314,13 +314,13 @@ class FaultyWorker(SimulatedWorker):
         if results:
             now = self.clock
             self.send(
-                wire.Results(
+                wire.JobResults(
                     self.parameters.run_id,
                     self.instance,
                     self.instance,
                     now,
                     self.parameters.generation,
-                    list[Brief](results),
+                    list[BriefResult](results),
                     self.begun,
                     self._last_batch[0],
                     now - self._last_batch[1],
@@ -372,7 +372,7 @@ class Operations:
     def sent_again(self, now: float) -> None:
         pass
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         self._state.ended(ended)
         for task, result in ended:
             completed = result.completed + worker.clock.offset.seconds
@@ -384,7 +384,7 @@ class Operations:
     ) -> Sequence[Task]:
         for task in tasks:
             self._state.finished(*task[:4], ok=False)
-            self._add(task, None, abandoned or LOST, None, self._clock(), 0)
+            self._add(task, None, abandoned or LOST_CAUSE, None, self._clock(), 0)
         return []
 
     def _add(
@@ -419,10 +419,10 @@ class Simulation:
         weights = {"create": 3, "read": 3, "update": 4, "delete": 2}
         scenario = Scenario("s", (SizeClass("s", 100, 200, 40, weights),), _USERS, count, container_count=2)
         self.fleet = self.network.fleet(RunParameters(run_id=1, token="0", storage_urls=["http://a"]))
-        self.loop = Loop(
+        self.loop = MasterLoop(
             self.fleet,
             ClosedLoop(_USERS, 50),
-            News(),
+            WorkerNews(),
             [[TokenRenewal(lambda: self.store.token, lambda call: call())]],
             0.0,
             lambda: self.network.now,

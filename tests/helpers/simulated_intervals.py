@@ -13,7 +13,7 @@ from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import mean_interval
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.steadiness import steadiness
+from ssbench.statistics.steadiness import judge_steadiness
 
 #: Standard deviations of the logarithm of what a second has in common, and of each request.
 EACH_SECOND, EACH_REQUEST = 0.05, 0.6
@@ -54,7 +54,7 @@ def warm_ups(seconds: int, phi: float, slower: float, seeds: Iterable[int]) -> l
         speed *= np.exp(noise.correlated(random, 1, seconds, phi, EACH_SECOND)[0])
         counts = np.rint(RATE * speed).astype(int)
         latencies = _latencies(random, 1 / speed, counts)
-        found.append(steadiness(counts.astype(float), _START, latencies.by_second).warm_up)
+        found.append(judge_steadiness(counts.astype(float), _START, latencies.by_second).warm_up)
     return found
 
 

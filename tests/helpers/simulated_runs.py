@@ -11,7 +11,7 @@ from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.summary import collector_of, make_statistics
+from ssbench.statistics.summary import make_collector, make_statistics
 
 SCENARIO = Scenario("simulated", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20)
 MIXED = Scenario(
@@ -105,6 +105,6 @@ def reads(
     failure = Failure("HTTP 503", "", {})
     failures = {int(row): failure for row in np.flatnonzero(failed)}
     facts = _Facts(MIXED if mixed else SCENARIO, sides)
-    collector = collector_of(facts)
+    collector = make_collector(facts)
     collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}, failures))
     return make_statistics(collector, facts)

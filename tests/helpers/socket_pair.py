@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import gevent
 
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.payload import Payload
-from ssbench.store.http.shared import Shared, discarding_flags
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.payload import BodySource
+from ssbench.store.http.shared import SharedState, discarding_flags
 
 
 @dataclass
 class Pair:
     """``near`` is the client's connection, ``far`` a blocking socket, ``idle`` the pool of the former."""
 
-    near: Connection
+    near: HttpConnection
     far: socket.socket
-    idle: list[Connection]
-    shared: Shared
+    idle: list[HttpConnection]
+    shared: SharedState
 
     def later(self, *steps: bytes | Callable[[], object]) -> gevent.Greenlet:
         """Send bytes, or call, one after the other, each when the client has nothing left to do."""
@@ -40,8 +40,8 @@ class Pair:
 @contextmanager
 def pair(*, request_ticks: int = 1000) -> Iterator[Pair]:
     """Connect both ends over TCP on this host."""
-    payload = Payload(1)
-    shared = Shared(
+    payload = BodySource(1)
+    shared = SharedState(
         hub=gevent.get_hub(),
         payload=payload,
         block_size=65536,
@@ -56,8 +56,8 @@ def pair(*, request_ticks: int = 1000) -> Iterator[Pair]:
         far, _ = server.accept()
     sock.setblocking(False)
     far.settimeout(5)
-    idle: list[Connection] = []
-    near = Connection(sock, shared, idle)
+    idle: list[HttpConnection] = []
+    near = HttpConnection(sock, shared, idle)
     try:
         near.establish(100)
         yield Pair(near, far, idle, shared)

@@ -164,7 +164,7 @@ class _One:
 
     def _send(self, message: wire.FromWorker) -> bool:
         with suppress(zmq.Again):  # not connected
-            self.results.send(packing.pack(message), zmq.NOBLOCK)
+            self.results.send(packing.pack_message(message), zmq.NOBLOCK)
             return True
         return False
 
@@ -186,16 +186,18 @@ class _One:
 
     def _do(self, message: bytes) -> None:
         beginning, packed = packing.split_work(message)
-        if packing.referred(beginning) is None:
+        if packing.unpack_reference(beginning) is None:
             self._parameters = packing.unpack_parameters(beginning)
         parameters, batch = self._parameters, packing.unpack_batch(packed)
         self._run_id, now = parameters.run_id, time.monotonic()
         took = [self._longest * (job[0] * _GOLDEN % 1) for job in batch.jobs]
-        briefs = [wire.Brief(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)]
+        briefs = [
+            wire.BriefResult(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)
+        ]
         ended = cast("list[wire.Result]", briefs)
         last = batch.jobs[-1][0] if batch.jobs else 0
         self._send(
-            wire.Results(
+            wire.JobResults(
                 parameters.run_id,
                 self.number,
                 self._instance,

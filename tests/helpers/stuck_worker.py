@@ -7,12 +7,12 @@ import sys
 import gevent
 
 from ssbench.cli.worker import main
-from ssbench.worker.requests import Run
+from ssbench.worker.requests import WorkerRun
 
 
 def never_end(*_: object) -> None:
     gevent.sleep(1e9)
 
 
-Run.perform = never_end
+WorkerRun.perform = never_end
 sys.exit(main())

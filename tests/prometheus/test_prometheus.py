@@ -22,9 +22,9 @@ from processes import free_ports
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.monitoring.gathering import Source
-from ssbench.monitoring.prometheus import PrometheusExporter, pushing
-from ssbench.monitoring.sums import Counting
+from ssbench.monitoring.gathering import RunMonitor
+from ssbench.monitoring.prometheus import PrometheusExporter, make_push_sender
+from ssbench.monitoring.sums import CountingSink
 from ssbench.results.block import Failure
 from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
@@ -68,11 +68,13 @@ def program(*command: object, ready: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def counting() -> Counting:
-    return Counting(SCENARIO, Source(lambda: (1, 2), lambda: (Path("night.stat.gz"), SO_FAR)), "new disks")
+def counting() -> CountingSink:
+    return CountingSink(
+        SCENARIO, RunMonitor(lambda: (1, 2), lambda: (Path("night.stat.gz"), SO_FAR)), "new disks"
+    )
 
 
-def feed(counting: Counting, now: float) -> None:
+def feed(counting: CountingSink, now: float) -> None:
     """Nine reads and a failure; two creates."""
     rows = [row(operation=1, size=10, last_byte=0.02, first_byte=0.01, completed=1e9, status=200)] * 10
     rows += [row(operation=0, size=10, last_byte=0.04, completed=1e9, status=201)] * 2
@@ -89,7 +91,7 @@ def dashboard() -> list[tuple[str, str]]:
     ]
 
 
-def test_what_is_served_is_in_the_format_of_prometheus(counting: Counting) -> None:
+def test_what_is_served_is_in_the_format_of_prometheus(counting: CountingSink) -> None:
     need(PACKAGES, "promtool")
     feed(counting, 0.0)
     with PrometheusExporter(counting, "127.0.0.1", 0) as exporter:
@@ -101,7 +103,7 @@ def test_what_is_served_is_in_the_format_of_prometheus(counting: Counting) -> No
 
 
 def test_the_dashboard_shows_something_before_the_first_result_and_figures_after_it(
-    counting: Counting, tmp_path: Path
+    counting: CountingSink, tmp_path: Path
 ) -> None:
     need(PACKAGES, "prometheus", "promtool")
     (documented,) = re.findall(r"(?m)^  scrape_configs:\n(?:   .*\n)+", (DOC / "metrics.rst").read_text())
@@ -166,13 +168,13 @@ def test_the_dashboard_shows_something_before_the_first_result_and_figures_after
     )
 
 
-def test_a_real_pushgateway_takes_the_end_of_a_run(counting: Counting, tmp_path: Path) -> None:
+def test_a_real_pushgateway_takes_the_end_of_a_run(counting: CountingSink, tmp_path: Path) -> None:
     need(PACKAGES, "prometheus-pushgateway")
     (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}"
     command = ("prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}")
     with program(*command, ready=f"{url}/-/ready"):
-        with pushing(counting, url) as courier:
+        with make_push_sender(counting, url) as courier:
             feed(counting, 0.0)
             counting.end(RunSummary(ended=1.0))
         assert (courier.asked, courier.lost) == (1, 0)

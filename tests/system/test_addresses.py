@@ -12,7 +12,7 @@ from processes import Fleet
 from runs import TOKEN, Store, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.results.block import join
+from ssbench.results.block import join_blocks
 from ssbench.results.formats import open_results
 from ssbench.statistics.summary import summarize
 
@@ -44,7 +44,7 @@ def test_addresses_are_used_in_turn_and_one_that_refuses_is_left_out(fleet: Flee
         options = ("-S", url, "-T", TOKEN, "--resolve", resolve, "--report", "summary")
         run = fleet.run(scenario, "--workers", 1, "--html", page, "--json", made, *options)
         assert run.end() == ExitCode.OK, run.err
-    block = join(list(open_results(fleet.stats).blocks()))
+    block = join_blocks(list(open_results(fleet.stats).blocks()))
     numbers = summarize(open_results(fleet.stats))
     assert sorted(numbers.address_names) == ["127.0.0.1", "127.0.0.2"]
     # What each result says is what the server at that address says.
@@ -69,7 +69,7 @@ def test_one_address_is_nothing_to_tell(fleet: Fleet, tmp_path: Path) -> None:
     with FaultServer(rule=Store()) as server:
         run = fleet.run(scenario, "--workers", 1, "-S", server.url, "-T", TOKEN)
         assert run.end() == ExitCode.OK, run.err
-    block = join(list(open_results(fleet.stats).blocks()))
+    block = join_blocks(list(open_results(fleet.stats).blocks()))
     assert "address" not in block.given
     assert "account" not in block.given
     assert summarize(open_results(fleet.stats)).addresses == ()

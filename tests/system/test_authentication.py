@@ -18,7 +18,7 @@ from ssbench.base.errors import AuthenticationError, ClusterError, ExitCode, Usa
 from ssbench.cli import auth_options
 from ssbench.cli.parser import Parser
 from ssbench.store.swift import auth
-from ssbench.store.swift.auth import authenticate
+from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.credentials import Credentials, Session
 
 V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
@@ -46,8 +46,8 @@ APPLICATION = {
 
 def credentials(environ: dict[str, str], *options: str) -> Credentials:
     parser = Parser()
-    auth_options.add_arguments(parser)
-    return auth_options.from_arguments(parser.parse_args(options), environ)
+    auth_options.add_auth_arguments(parser)
+    return auth_options.make_credentials(parser.parse_args(options), environ)
 
 
 # What is taken from options and variables
@@ -162,7 +162,7 @@ def test_several_storage_urls():
         {"OS_STORAGE_URL": "http://z/v1/a"}, "-S", "http://x/v1/a/", "-S", "http://y/v1/a", "-T", "t"
     )
     assert taken.storage_urls == ("http://x/v1/a", "http://y/v1/a")
-    assert authenticate(taken) == Session(("http://x/v1/a", "http://y/v1/a"), "t")
+    assert authenticate_swift(taken) == Session(("http://x/v1/a", "http://y/v1/a"), "t")
 
 
 @pytest.mark.parametrize(("value", "insecure"), [("true", True), ("1", True), ("", False), ("no", False)])
@@ -275,7 +275,7 @@ def test_a_password_in_a_storage_url_of_the_authentication_is_refused(fault_serv
     url = "http://user:hidden@s/v1/a"
     fault_server.default = Reply(200, headers=(("X-Storage-Url", url), ("X-Auth-Token", "t")))
     with pytest.raises(UsageError, match=r"gave the storage URL 'http://\*\*\*@s/v1/a': .* is refused"):
-        authenticate(version_1(fault_server), timeout=5)
+        authenticate_swift(version_1(fault_server), timeout=5)
 
 
 def test_control_characters_in_a_secret_are_refused_without_showing_it():
@@ -306,9 +306,9 @@ def test_help_shows_no_value_of_the_environment(monkeypatch, capsys):
     for name, value in (V1 | V3 | APPLICATION).items():
         monkeypatch.setenv(name, f"hidden-{value}")
     parser = Parser()
-    auth_options.add_arguments(parser)
+    auth_options.add_auth_arguments(parser)
     parser.print_help()
-    text = capsys.readouterr().out + auth_options.help_page()
+    text = capsys.readouterr().out + auth_options.format_auth_help()
     assert "hidden" not in text
     assert all(name in text for name in V1 | V2 | V3 | APPLICATION)
 
@@ -325,11 +325,11 @@ def test_records_do_not_show_secrets():
 
 def test_version_1(swift):
     taken = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
-    session = authenticate(credentials(taken))
+    session = authenticate_swift(credentials(taken))
     assert session.storage_urls == (swift.storage_url,)
     assert session.storage_url == swift.storage_url
     assert session.token.startswith("AUTH_tk")
-    overridden = authenticate(credentials(taken, "-S", "http://cache:8080/v1/AUTH_test"))
+    overridden = authenticate_swift(credentials(taken, "-S", "http://cache:8080/v1/AUTH_test"))
     assert overridden == Session(("http://cache:8080/v1/AUTH_test",), session.token)
 
 
@@ -338,7 +338,7 @@ def test_a_wrong_key_is_refused_and_not_shown(swift, caplog):
     caplog.set_level(logging.DEBUG, "swiftclient")
     wrong = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key="hidden-key")
     with pytest.raises(AuthenticationError, match="authentication refused: HTTP 401 Unauthorized") as caught:
-        authenticate(wrong)
+        authenticate_swift(wrong)
     assert caught.value.exit_code == ExitCode.CLUSTER
     assert "hidden" not in str(caught.value) + caplog.text
 
@@ -346,7 +346,7 @@ def test_a_wrong_key_is_refused_and_not_shown(swift, caplog):
 def test_debug_lines_show_neither_key_nor_token(swift, caplog):
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, "swiftclient")  # which our programs keep quiet
-    session = authenticate(
+    session = authenticate_swift(
         Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
     )
     assert "RESP HEADERS" in caplog.text
@@ -386,10 +386,10 @@ def version_1(server: FaultServer) -> Credentials:
     ],
 )
 def test_answers_that_help_nobody(fault_server, reply, kind, message, monkeypatch):
-    monkeypatch.setattr(auth, "_PATIENCE", 60)  # however late the thread of the request has its turn
+    monkeypatch.setattr(auth, "_EXTRA_SECONDS", 60)  # however late the thread of the request has its turn
     fault_server.default = reply
     with pytest.raises(ClusterError, match=message) as caught:
-        authenticate(version_1(fault_server), timeout=0.5 if reply.stall else 60)
+        authenticate_swift(version_1(fault_server), timeout=0.5 if reply.stall else 60)
     assert type(caught.value) is kind
     assert str(caught.value).startswith(fault_server.url)
     assert "hidden" not in str(caught.value)
@@ -398,27 +398,29 @@ def test_answers_that_help_nobody(fault_server, reply, kind, message, monkeypatc
 
 def test_nobody_there():
     with pytest.raises(ClusterError, match="connect refused"):
-        authenticate(Credentials(version="1.0", auth_url="http://127.0.0.1:1/auth", user="u", key="k"))
+        authenticate_swift(Credentials(version="1.0", auth_url="http://127.0.0.1:1/auth", user="u", key="k"))
     with pytest.raises(ClusterError, match="name resolution"):
-        authenticate(Credentials(version="1.0", auth_url="http://nobody.invalid/auth", user="u", key="k"))
+        authenticate_swift(
+            Credentials(version="1.0", auth_url="http://nobody.invalid/auth", user="u", key="k")
+        )
 
 
 @pytest.mark.parametrize("version", ["1.0", "3"])
 def test_no_answer_to_connecting(version, monkeypatch):
-    monkeypatch.setattr(auth, "_PATIENCE", 60)
+    monkeypatch.setattr(auth, "_EXTRA_SECONDS", 60)
     with black_hole() as port:
         url = f"http://127.0.0.1:{port}/v3"
         asked = Credentials(version=version, auth_url=url, user="u", key="k", project_id="p")
         with pytest.raises(ClusterError, match="connect timeout"):
-            authenticate(asked, timeout=0.3)
+            authenticate_swift(asked, timeout=0.3)
 
 
 def test_an_answer_that_drips_is_given_up(fault_server, monkeypatch):
     # Less than the time-out of a read, which none of these reaches.
-    monkeypatch.setattr(auth, "_PATIENCE", -59.2)
+    monkeypatch.setattr(auth, "_EXTRA_SECONDS", -59.2)
     fault_server.default = Reply(200, b"x" * 10_000, pieces=1, pause=0.05)
     with pytest.raises(ClusterError, match=r"no answer within 0\.8 s"):
-        authenticate(version_1(fault_server), timeout=60)
+        authenticate_swift(version_1(fault_server), timeout=60)
 
 
 # TLS
@@ -433,15 +435,15 @@ def test_tls(certificates, tmp_path):
     with FaultServer(tls=certificates.server("127.0.0.1"), default=GRANTED) as server:
         url = {"ST_AUTH": server.url, "ST_USER": "u", "ST_KEY": "k"}
         with pytest.raises(ClusterError, match=r"TLS certificate: (self|unable)"):
-            authenticate(credentials(url))
-        assert authenticate(credentials(url, "--os-cacert", str(trusted))).token == "t"
-        assert authenticate(credentials(url, "--insecure")) == Session(
+            authenticate_swift(credentials(url))
+        assert authenticate_swift(credentials(url, "--os-cacert", str(trusted))).token == "t"
+        assert authenticate_swift(credentials(url, "--insecure")) == Session(
             ("https://s/v1/a",), "t", insecure=True
         )
     with FaultServer(tls=certificates.server("elsewhere.example"), default=GRANTED) as server:
         url["ST_AUTH"] = server.url
         with pytest.raises(ClusterError, match=r"TLS certificate: .*127\.0\.0\.1"):
-            authenticate(credentials(url, "--os-cacert", str(trusted)))
+            authenticate_swift(credentials(url, "--os-cacert", str(trusted)))
 
 
 def test_tls_with_a_server_that_speaks_none():
@@ -458,7 +460,7 @@ def test_tls_with_a_server_that_speaks_none():
         answering.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/auth/v1.0"
         with pytest.raises(ClusterError, match="TLS error"):
-            authenticate(credentials({"ST_AUTH": url, "ST_USER": "u", "ST_KEY": "k"}))
+            authenticate_swift(credentials({"ST_AUTH": url, "ST_USER": "u", "ST_KEY": "k"}))
         listener.shutdown(socket.SHUT_RDWR)
         answering.join(10)
 
@@ -538,17 +540,17 @@ def keystone(fault_server) -> StandInKeystone:
 def test_version_2_by_a_stand_in(fault_server, keystone, caplog):
     caplog.set_level(logging.DEBUG)
     environ = V2 | {"OS_AUTH_URL": f"{fault_server.url}/v2.0", "OS_PASSWORD": "hidden"}
-    assert authenticate(credentials(environ)) == Session(("http://two/v1/AUTH_p",), "token-of-2")
+    assert authenticate_swift(credentials(environ)) == Session(("http://two/v1/AUTH_p",), "token-of-2")
     by_name = {"tenantName": "project", "passwordCredentials": {"username": "u", "password": "hidden"}}
     assert keystone.asked == by_name
-    inner = authenticate(credentials(environ, "--os-endpoint-type", "internalURL"))
+    inner = authenticate_swift(credentials(environ, "--os-endpoint-type", "internalURL"))
     assert inner.storage_url == "http://inner/v1/AUTH_p"
     both = {**environ, "OS_TENANT_NAME": "", "OS_USERNAME": "project:u", "OS_AUTH_URL": fault_server.url}
-    authenticate(credentials(both, "-V", "2"))
+    authenticate_swift(credentials(both, "-V", "2"))
     assert keystone.asked == by_name
-    authenticate(credentials({**environ, "OS_USER_ID": "uid"}))
+    authenticate_swift(credentials({**environ, "OS_USER_ID": "uid"}))
     assert keystone.asked["passwordCredentials"] == {"userId": "uid", "password": "hidden"}
-    authenticate(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    authenticate_swift(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
     assert keystone.asked["token"] == {"id": "hidden-token"}
     assert "hidden" not in caplog.text
     assert "token-of-2" not in caplog.text
@@ -557,7 +559,7 @@ def test_version_2_by_a_stand_in(fault_server, keystone, caplog):
 def test_version_3_by_a_stand_in(fault_server, keystone, caplog):
     caplog.set_level(logging.DEBUG)
     environ = V3 | {"OS_AUTH_URL": f"{fault_server.url}/", "OS_PASSWORD": "hidden"}
-    assert authenticate(credentials(environ)) == Session(("http://one/v1/AUTH_p",), "token-of-3")
+    assert authenticate_swift(credentials(environ)) == Session(("http://one/v1/AUTH_p",), "token-of-3")
     domain = {"name": "Default"}
     assert keystone.asked == {
         "identity": {
@@ -566,11 +568,13 @@ def test_version_3_by_a_stand_in(fault_server, keystone, caplog):
         },
         "scope": {"project": {"name": "project", "domain": domain}},
     }
-    other = authenticate(credentials(environ, "--os-region-name", "other", "--os-endpoint-type", "internal"))
+    other = authenticate_swift(
+        credentials(environ, "--os-region-name", "other", "--os-endpoint-type", "internal")
+    )
     assert other.storage_url == "http://in-other/v1/AUTH_p"
-    authenticate(credentials(APPLICATION | {"OS_AUTH_URL": fault_server.url}))
+    authenticate_swift(credentials(APPLICATION | {"OS_AUTH_URL": fault_server.url}))
     assert keystone.asked["identity"]["application_credential"] == {"id": "id", "secret": "secret"}
-    authenticate(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    authenticate_swift(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
     assert keystone.asked["identity"]["token"] == {"id": "hidden-token"}
     assert len(fault_server.requests) == 4, "one request for each authentication, and none to look around"
     assert "hidden" not in caplog.text
@@ -598,13 +602,13 @@ def clouds(fault_server, keystone, tmp_path, monkeypatch) -> None:
 def test_a_cloud_of_a_clouds_yaml(fault_server, keystone, clouds, caplog):
     caplog.set_level(logging.DEBUG)
     taken = credentials({"OS_CLOUD": "mine"} | V3)
-    assert authenticate(taken) == Session(("http://in-other/v1/AUTH_p",), "token-of-3", insecure=True)
+    assert authenticate_swift(taken) == Session(("http://in-other/v1/AUTH_p",), "token-of-3", insecure=True)
     assert keystone.asked["identity"]["password"]["user"]["password"] == "hidden"
-    authenticate(taken)
+    authenticate_swift(taken)
     posts = [request for request in fault_server.requests if request.method == "POST"]
     assert len(posts) == 2, "a renewal gets a new token"
     one = credentials({}, "--os-cloud", "mine", "--os-region-name", "one", "--os-interface", "public")
-    assert authenticate(one).storage_url == "http://one/v1/AUTH_p"
+    assert authenticate_swift(one).storage_url == "http://one/v1/AUTH_p"
     assert "hidden" not in caplog.text + repr(taken)
     # Options, and the variables of version 1, which ssbench of old had, come first.
     assert credentials({"OS_CLOUD": "mine"} | V1).version == "1.0"
@@ -626,12 +630,12 @@ def test_a_proxy_that_workers_do_not_use_is_told(monkeypatch, caplog, no_proxy, 
         monkeypatch.delenv(name.upper(), raising=False)
     taken = credentials({**V1, "ST_AUTH": "http://auth.test/v1.0"})
     session = Session(("http://store.test/v1/a",), "t")
-    auth.warn_of_proxy(taken, session)
+    auth.warn_of_auth_proxy(taken, session)
     assert not caplog.records
     monkeypatch.setenv("http_proxy", "http://user:hidden@proxy:3128")
     monkeypatch.setenv("no_proxy", no_proxy)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    auth.warn_of_proxy(taken, session)
+    auth.warn_of_auth_proxy(taken, session)
     assert [f" is used {uses};" in record.getMessage() for record in caplog.records] == (
         [True] if uses else []
     )
@@ -641,9 +645,9 @@ def test_a_proxy_that_workers_do_not_use_is_told(monkeypatch, caplog, no_proxy, 
 def test_no_endpoint_in_the_catalog(fault_server, keystone):
     environ = V3 | {"OS_AUTH_URL": fault_server.url}
     with pytest.raises(AuthenticationError, match=r"no storage URL \(object-store, public, region nowhere\)"):
-        authenticate(credentials(environ, "--os-region-name", "nowhere"))
+        authenticate_swift(credentials(environ, "--os-region-name", "nowhere"))
     with pytest.raises(AuthenticationError, match=r"no storage URL \(cheese, public\)"):
-        authenticate(credentials(environ, "--os-service-type", "cheese"))
+        authenticate_swift(credentials(environ, "--os-service-type", "cheese"))
 
 
 @pytest.mark.parametrize(
@@ -663,9 +667,9 @@ def test_no_endpoint_in_the_catalog(fault_server, keystone):
 )
 @pytest.mark.parametrize("version", ["2.0", "3"])
 def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, version, monkeypatch):
-    monkeypatch.setattr(auth, "_PATIENCE", 60)
+    monkeypatch.setattr(auth, "_EXTRA_SECONDS", 60)
     fault_server.default = reply
     asked = Credentials(version=version, auth_url=fault_server.url, user="u", key="hidden", project_name="p")
     with pytest.raises(ClusterError, match=message) as caught:
-        authenticate(asked, timeout=0.5 if reply.stall else 60)
+        authenticate_swift(asked, timeout=0.5 if reply.stall else 60)
     assert "hidden" not in str(caught.value)

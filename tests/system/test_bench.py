@@ -17,13 +17,13 @@ from runs import INITIAL, TOKEN, After, Store, children, outcome, worker_pids, w
 from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results.block import UNFINISHED
+from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.description import RunDescription
 from ssbench.results.formats import open_results
 from ssbench.results.observation import Observation
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.credentials import Credentials
 
@@ -32,7 +32,7 @@ GROWS = {"crud_profile": [1, 1, 0, 0]}
 
 
 def scenario(folder: Path, **changes: object) -> Scenario:
-    return load(str(write_scenario(folder, **changes)))
+    return read_scenario(str(write_scenario(folder, **changes)))
 
 
 def assert_complete(done: RunOutcome, count: int) -> None:
@@ -178,7 +178,7 @@ def test_an_interrupt_ends_only_the_run_that_goes_on(tmp_path: Path, how: str) -
             assert found.summary.interrupted
             assert 50 <= stopped.count == found.count
             # An upload that did not end in time may reach the store after its deletion, on a busy machine.
-            assert 0 <= len(store.objects()) - INITIAL <= found.causes[UNFINISHED]
+            assert 0 <= len(store.objects()) - INITIAL <= found.causes[UNFINISHED_CAUSE]
 
             # Before the benchmark begins there is nothing to report.
             requests = itertools.count()

@@ -18,7 +18,7 @@ from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.run import Bench, BenchOptions, RunOptions
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
 READS = {"crud_profile": [0, 1, 0, 0], "initial_files": {"tiny": 4}, "container_count": 1}
 
@@ -129,7 +129,7 @@ def test_a_search_finds_how_many_users_a_store_bears(fleet: Fleet, tmp_path: Pat
 
 
 def test_the_number_of_local_workers_can_change(tmp_path: Path) -> None:
-    scenario = load(str(write_scenario(tmp_path)))
+    scenario = read_scenario(str(write_scenario(tmp_path)))
     with Bench(BenchOptions(workers=1)) as bench:
         for count in (1, 2):
             bench.use_local_workers(count)

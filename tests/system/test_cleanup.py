@@ -292,7 +292,7 @@ def test_what_vanishes_meanwhile_is_no_failure(fault_server, stand_in):
 
 
 def test_a_container_that_is_not_empty_for_a_while(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
     stand_in.hold({"ssbench_000000": ["o"], "ssbench_000001": []})
     answer = stand_in.answer
     conflicts = 3
@@ -316,7 +316,7 @@ def test_a_container_that_is_not_empty_for_a_while(fault_server, stand_in, monke
 
 
 def test_a_listing_that_never_empties_ends(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
     stand_in.hold({"ssbench_000000": ["o", "p"]})
     answer = stand_in.answer
     stand_in.answer = lambda request, path, query: (
@@ -350,8 +350,8 @@ def test_what_cannot_be_deleted_is_named_and_the_rest_is(fault_server, stand_in)
 
 
 def test_a_cluster_that_goes_away_ends_it_soon(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_TOO_MANY", 5)
-    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr(cleanup, "_MAX_FAILURES_IN_A_ROW", 5)
+    monkeypatch.setattr("ssbench.store.swift.containers._RETRY_PAUSES", (0.01,))
     stand_in.hold({f"ssbench_{number:06d}": [f"o{i}" for i in range(50)] for number in range(500)})
     answer = stand_in.answer
     deletes = 0
@@ -388,7 +388,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     stand_in.answer = expire
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssbench.store.swift.renewal.INTERVAL", 0)
+        patch.setattr("ssbench.store.swift.renewal.RENEWAL_INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)
@@ -428,7 +428,7 @@ JSON = (("Content-Type", "application/json; charset=utf-8"),)
     ],
 )
 def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypatch):
-    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr("ssbench.store.swift.containers._RETRY_PAUSES", (0.01,))
     fault_server.default = reply
     session = Session((fault_server.url,), "token")
     patience = 0.3 if reply.stall else 60
@@ -437,7 +437,7 @@ def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypa
 
 
 def test_a_container_that_cannot_be_listed(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr("ssbench.store.swift.containers._PAUSES", (0.01,))
+    monkeypatch.setattr("ssbench.store.swift.containers._RETRY_PAUSES", (0.01,))
     stand_in.hold({"ssbench_000000": ["o"]})
     answer = stand_in.answer
     stand_in.answer = lambda request, path, query: (

@@ -21,7 +21,7 @@ from runs import ENDED, children, store, wait_until, write_scenario
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import master
 from ssbench.cluster import ring
-from ssbench.cluster.judgments import Judgment, Kind, judge
+from ssbench.cluster.judgments import ClusterJudgment, JudgmentKind, judge_cluster
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.results.formats import open_results
 from ssbench.results.observation import Observation
@@ -87,20 +87,29 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
     cluster.repair("d2")
 
     seen, warnings = observed(fleet.stats)
-    by_kind: dict[Kind, list[Judgment]] = {}
-    for judgment in judge(seen):
+    by_kind: dict[JudgmentKind, list[ClusterJudgment]] = {}
+    for judgment in judge_cluster(seen):
         by_kind.setdefault(judgment.kind, []).append(judgment)
     names = {name: url.removeprefix("http://") for name, url in cluster.recon_urls.items()}
-    assert by_kind[Kind.NOT_MOUNTED] == [Judgment(Kind.NOT_MOUNTED, names["object-2"], "d2")]
-    assert by_kind[Kind.PENDING] == [Judgment(Kind.PENDING, names["object-1"], value=7)]
-    assert by_kind[Kind.MORE_PENDING] == [Judgment(Kind.MORE_PENDING, names["object-1"], value=1204)]
-    assert {each.where for each in by_kind[Kind.NOT_COUNTED]} == {names["object-2"], names["object-3"]}
-    (late,) = by_kind[Kind.LATE]
+    assert by_kind[JudgmentKind.NOT_MOUNTED] == [
+        ClusterJudgment(JudgmentKind.NOT_MOUNTED, names["object-2"], "d2")
+    ]
+    assert by_kind[JudgmentKind.PENDING] == [
+        ClusterJudgment(JudgmentKind.PENDING, names["object-1"], value=7)
+    ]
+    assert by_kind[JudgmentKind.MORE_PENDING] == [
+        ClusterJudgment(JudgmentKind.MORE_PENDING, names["object-1"], value=1204)
+    ]
+    assert {each.where for each in by_kind[JudgmentKind.NOT_COUNTED]} == {
+        names["object-2"],
+        names["object-3"],
+    }
+    (late,) = by_kind[JudgmentKind.LATE]
     assert (late.where, late.what, round(late.value / 3600)) == (names["object-1"], "object", 50)
-    silent = next(each for each in by_kind[Kind.UNANSWERED] if each.where == other)
+    silent = next(each for each in by_kind[JudgmentKind.UNANSWERED] if each.where == other)
     assert silent.reason == "answered 503: is recon in its pipeline?"
-    assert by_kind[Kind.STRANGE] == [Judgment(Kind.STRANGE, value=1)]
-    assert Kind.VERSIONS not in by_kind
+    assert by_kind[JudgmentKind.STRANGE] == [ClusterJudgment(JudgmentKind.STRANGE, value=1)]
+    assert JudgmentKind.VERSIONS not in by_kind
 
     printed = " ".join(run.out.split())
     for warning in (
@@ -137,11 +146,13 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
 
 
 def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
-    assert set(ring.servers(cluster.directory / "etc")) == set(cluster.recon_urls.values())
+    assert set(ring.read_ring_servers(cluster.directory / "etc")) == set(cluster.recon_urls.values())
     with pytest.raises(UsageError, match="no ring file there"):
-        ring.servers(tmp_path)
-    objects = ring.Kind("object", 0)
-    (found,) = ring.placed([cluster.directory / "etc" / "object.ring.gz"], {objects: [0, 3, 2**24]}).values()
+        ring.read_ring_servers(tmp_path)
+    objects = ring.RingKind("object", 0)
+    (found,) = ring.find_placed_replicas(
+        [cluster.directory / "etc" / "object.ring.gz"], {objects: [0, 3, 2**24]}
+    ).values()
     owners, urls = cluster.layout.device_owners, cluster.recon_urls
     assert [len(found[each]) for each in (0, 3, 2**24)] == [cluster.layout.replicas] * 2 + [0]
     for each in found[0] + found[3]:
@@ -156,7 +167,7 @@ def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
     ):
         (tmp_path / "object.ring.gz").write_bytes(gzip.compress(content, 1))
         with pytest.raises(UsageError) as caught:
-            ring.servers(tmp_path)
+            ring.read_ring_servers(tmp_path)
         assert "object.ring.gz: not a ring file that this Swift can read: " in str(caught.value)
         assert reason in str(caught.value)
 

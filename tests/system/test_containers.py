@@ -15,13 +15,15 @@ from processes import free_ports
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_name
 from ssbench.store.swift import containers
-from ssbench.store.swift.auth import Credentials, Session, authenticate
+from ssbench.store.swift.auth import Credentials, Session, authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
 
 
 @pytest.fixture(scope="module")
 def session(swift) -> Session:
-    return authenticate(Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key))
+    return authenticate_swift(
+        Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+    )
 
 
 @pytest.fixture
@@ -109,14 +111,14 @@ def test_each_storage_url_is_used(fault_server):
 
 @pytest.mark.parametrize("status", [408, 429, 498, 503])
 def test_passing_failures_are_tried_again(faulty, fault_server, status, monkeypatch):
-    monkeypatch.setattr(containers, "_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01, 0.01))
     fault_server.script(Reply(status), Reply(404), Reply(status), Reply(status), Reply(201))
     ensure_containers(faulty, ["c"])
     assert [request.method for request in fault_server.requests] == ["HEAD", "HEAD", "PUT", "PUT", "PUT"]
 
 
 def test_an_account_that_is_not_everywhere_yet_is_waited_for(faulty, fault_server, monkeypatch):
-    monkeypatch.setattr(containers, "_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01, 0.01))
     fault_server.script(Reply(404), Reply(404), Reply(201))
     ensure_containers(faulty, ["c"])
     assert [request.method for request in fault_server.requests] == ["HEAD", "PUT", "PUT"]
@@ -140,7 +142,7 @@ def test_failures_are_told_and_no_more_is_begun(faulty, fault_server):
 
 
 def test_the_storage_url_that_failed_is_the_one_that_is_named(fault_server, monkeypatch):
-    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
     fault_server.default = Reply(delay=0.05)
     dead = f"http://127.0.0.1:{free_ports(1)[0]}/v1/AUTH_test"
     with pytest.raises(ClusterError) as caught:
@@ -167,14 +169,14 @@ def test_nobody_there_ends_soon(concurrency, monkeypatch):
 
 
 def test_a_server_that_never_answers_ends_soon(faulty, fault_server, monkeypatch):
-    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
     fault_server.default = Reply(stall=True)
     with pytest.raises(ClusterError, match="c: read timeout"):
         ensure_containers(faulty, ["c"], timeouts=(1.0, 0.2))
 
 
 def test_refused(monkeypatch):
-    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
     with pytest.raises(ClusterError, match="c: connect refused"):
         ensure_containers(Session(("http://127.0.0.1:1/v1/AUTH_a",), "t"), ["c"])
 
@@ -196,6 +198,6 @@ def test_a_bug_in_a_thread_is_not_lost(faulty, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(containers, "_ensure", fail)
+    monkeypatch.setattr(containers, "_ensure_container", fail)
     with pytest.raises(ZeroDivisionError):
         ensure_containers(faulty, ["c"])

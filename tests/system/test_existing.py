@@ -13,10 +13,10 @@ from processes import Fleet
 
 from ssbench.base.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.run.existing import find
+from ssbench.run.existing import find_existing_objects
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.store.swift.credentials import Credentials
 
 #: Names that nobody would derive, with sizes.
@@ -90,9 +90,9 @@ def test_existing_objects_are_read_and_stay_as_they_were(
     tokens = TokenSource(
         [Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)]
     )
-    reads = load(str(path))
+    reads = read_scenario(str(path))
     with pytest.raises(ClusterError, match=rf"there is no container '{container}x' in this account"):
-        find(reads, RunOptions(), ExistingIn((f"{container}x",)), tokens)
+        find_existing_objects(reads, RunOptions(), ExistingIn((f"{container}x",)), tokens)
     account.put_container(container_base)
     with pytest.raises(ClusterError, match=f"no object for the scenario in '{container_base}'$"):
-        find(reads, RunOptions(), ExistingIn((container_base,)), tokens)
+        find_existing_objects(reads, RunOptions(), ExistingIn((container_base,)), tokens)

@@ -42,9 +42,9 @@ from runs import (
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
-from ssbench.fleet.key import read as read_key
+from ssbench.fleet.key import read_fleet_key as read_key
 from ssbench.local_swift import LocalSwift
-from ssbench.results.block import UNFINISHED
+from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.formats import open_results
 
 HELPERS = Path(__file__).parents[1] / "helpers"
@@ -229,8 +229,8 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
     assert "has not been heard of" not in run.err
     causes = outcome(fleet.stats).causes
     # A connection may break meanwhile. What was in it is lost after 5 s, or not finished when the run ends.
-    assert set(causes) <= {None, LOST, UNFINISHED}
-    assert causes[LOST] + causes[UNFINISHED] <= 8
+    assert set(causes) <= {None, LOST, UNFINISHED_CAUSE}
+    assert causes[LOST] + causes[UNFINISHED_CAUSE] <= 8
 
 
 def test_a_machine_that_stood_still_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -298,20 +298,22 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
     """Random bytes, damaged messages, lists without measure, other versions, many frames, lies."""
     numbers = random.Random(seed)
     number = lambda: numbers.choice([0, 1, 2, numbers.randrange(2**31), numbers.randrange(2**62)])  # noqa: E731
-    result = wire.Result(1, 0.1, 0.1, 1.0)
+    result = wire.JobResult(1, 0.1, 0.1, 1.0)
     for _ in range(count):
         match numbers.randrange(8):
             case 0:
                 yield [numbers.randbytes(numbers.randrange(300))]
             case 1:
-                frame = bytearray(packing.pack(wire.Goodbye(number(), number(), "bye")))
+                frame = bytearray(packing.pack_message(wire.Goodbye(number(), number(), "bye")))
                 frame[numbers.randrange(len(frame))] = numbers.randrange(256)
                 yield [bytes(frame)]
             case 2:
-                results = [wire.Result(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
-                yield [packing.pack(wire.Results(number(), number(), number(), 1.0, 0, results))]
+                results = [wire.JobResult(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
+                yield [packing.pack_message(wire.JobResults(number(), number(), number(), 1.0, 0, results))]
             case 3:
-                yield [packing.pack(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
+                yield [
+                    packing.pack_message(wire.Handback(number(), number(), number(), 9, list(range(5000))))
+                ]
             case 4:
                 yield [
                     msgspec.msgpack.encode(
@@ -319,7 +321,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
                     )
                 ]
             case 5:
-                yield [packing.pack(result)] * numbers.randrange(2, 9)
+                yield [packing.pack_message(result)] * numbers.randrange(2, 9)
             case 6:
                 yield [b"\x91" * numbers.randrange(1, 60_000)]
             case 7:
@@ -417,7 +419,11 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
         run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
         wait_until(lambda: results_so_far(fleet.stats) >= 10, "results")
         lies = [
-            [packing.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
+            [
+                packing.pack_message(
+                    wire.JobResults(0, 1, instance, 1.0, 0, [wire.JobResult(job, 9.0, 9.0, 1.0)])
+                )
+            ]
             for job in range(1, 200)
             for instance in (0, 1)
         ]

@@ -39,7 +39,7 @@ from stand_in_workers import StandInWorkers
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import packing, wire
-from ssbench.fleet.ahead import MOST_AHEAD
+from ssbench.fleet.ahead import MAX_PREFETCHED
 from ssbench.scenario.operation_table import REMOVE
 
 
@@ -84,7 +84,7 @@ def results_of(results: zmq.Socket[bytes], count: int) -> dict[int, int]:
     found: dict[int, int] = {}
     while len(found) < count:
         message = next_message(results)
-        if isinstance(message, wire.Results):
+        if isinstance(message, wire.JobResults):
             for result in message.results:
                 assert result.job_id not in found
                 found[result.job_id] = message.generation
@@ -325,7 +325,7 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
         header = packing.pack_parameters(wire.RunParameters(1, noop=True))
         for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
             work.send_multipart([address, *frames])
-        work.send_multipart([address, header + packing.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+        work.send_multipart([address, header + packing.pack_message(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
         assert list(results_of(results, 1)) == [1]
         assert worker.process.poll() is None
         wait_until(lambda: worker.err.count("ERROR:Dropped an invalid message") == 8, "the log's lines")
@@ -341,7 +341,7 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
 
         def send(first: int, count: int) -> None:
             jobs = [(first + place, REMOVE.code, 0, 0, 1, 0) for place in range(count)]
-            work.send_multipart([address, header + packing.pack(wire.JobBatch(first, jobs))])
+            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(first, jobs))])
 
         for _ in range(5):
             send(1, 1)
@@ -362,14 +362,14 @@ def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -
             parameters = wire.RunParameters(run_id, storage_urls=[options[1]], size_classes=["tiny"])
             jobs = [(10 * run_id + place, REMOVE.code, 0, 0, 1, 0) for place in range(4)]
             batch = wire.JobBatch(run_id, jobs)
-            work.send_multipart([address, packing.pack_parameters(parameters) + packing.pack(batch)])
+            work.send_multipart([address, packing.pack_parameters(parameters) + packing.pack_message(batch)])
             wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests")
         handed_back = []
         ended = 0
         while ended < 4:
             message = next_message(results)
             handed_back += [message] if isinstance(message, wire.Handback) else []
-            ended += len(message.results) if isinstance(message, wire.Results) else 0
+            ended += len(message.results) if isinstance(message, wire.JobResults) else 0
     assert (ended, handed_back) == (4, [])
 
 
@@ -388,10 +388,10 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         header = packing.pack_parameters(
             wire.RunParameters(7, storage_urls=[options[1]], size_classes=["tiny"])
         )
-        most = 4 + MOST_AHEAD
+        most = 4 + MAX_PREFETCHED
         jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, most + 3)]
         try:
-            work.send_multipart([address, header + packing.pack(wire.JobBatch(1, jobs))])
+            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(1, jobs))])
             while not isinstance(message := next_message(results), wire.Handback):
                 pass
             assert (message.job_ids, message.capacity) == ([most + 1, most + 2], 4)
@@ -430,7 +430,9 @@ Worker(WorkerOptions(5, 4), sockets, make_engine, (1, fail)).run()
             parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
             for number in (1, 2):
                 batch = wire.JobBatch(number, [(number, REMOVE.code, 0, 0, 1, 0)])
-                work.send_multipart([address, packing.pack_parameters(parameters) + packing.pack(batch)])
+                work.send_multipart(
+                    [address, packing.pack_parameters(parameters) + packing.pack_message(batch)]
+                )
                 wait_until(failing.exists, "the failure")
             _, said = worker.communicate(timeout=60)
         finally:
@@ -458,7 +460,7 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
             )
             job = (1 + generation, REMOVE.code, 0, 0, 1, 0)
             header = packing.pack_parameters(parameters)
-            work.send_multipart([address, header + packing.pack(wire.JobBatch(job[0], [job]))])
+            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(job[0], [job]))])
             wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
         # The master, which has a new token by now, sends job 1 again and does not ask for another token.
         assert results_of(results, 1) == {2: 1}

@@ -18,9 +18,9 @@ from runs import is_object, store
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.local_swift import LocalSwift
-from ssbench.results.block import join
+from ssbench.results.block import join_blocks
 from ssbench.results.formats import open_results
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
 
 #: The store answers requests for the objects of the slow group after so many seconds, others at once.
@@ -109,7 +109,7 @@ def test_a_store_that_is_slow_for_one_group_is_slow_for_no_other(fleet: Fleet, t
     assert backup.numbers.due == 30
     assert backup.numbers.total.count + (backup.numbers.not_begun or 0) == 30
     # The groups add up to the whole.
-    block = join(list(open_results(fleet.stats).blocks()))
+    block = join_blocks(list(open_results(fleet.stats).blocks()))
     assert np.bincount(block.group).tolist() == [web.numbers.total.count, backup.numbers.total.count]
     assert web.numbers.total.count + backup.numbers.total.count == numbers.total.count == len(block)
     assert (block.size_class == block.group).all()
@@ -196,7 +196,7 @@ def test_groups_with_a_real_swift(
     # The initial objects stay, but for those that the run deleted; what it created does not.
     assert {name.rpartition("_")[0] for name in left} <= {"web-small", "backup-big"}
     assert all(int(name.rpartition("_")[2]) <= 30 for name in left)
-    assert load(str(scenario)).containers == 4
+    assert read_scenario(str(scenario)).containers == 4
     for command in (["export", "-s", str(stats), "-o", str(tmp_path / "all.csv")], ["list"]):
         assert main(command) == ExitCode.OK
     exported = (tmp_path / "all.csv").read_text()

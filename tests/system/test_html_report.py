@@ -9,7 +9,7 @@ from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
 
 from ssbench.cli.master import main
-from ssbench.document.elements import Document, Table, View, columns_of
+from ssbench.document.elements import Document, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.description import LoadSample
 
@@ -51,7 +51,7 @@ def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
     """Lower bounds were sorted as texts, and 100 s before 99,000 ms."""
     file = tmp_path / "table.html"
     rows = [["x", each] for each in ("914.4", ">1200", "-", "100s", "99,000", ".0634", "3h")]
-    file.write_text(html.render(Document("t", [Table(columns_of("operation", "p99 ms"), rows)]), View()))
+    file.write_text(html.render(Document("t", [Table(make_columns("operation", "p99 ms"), rows)]), View()))
     with chromium(tmp_path) as browser:
         browser.show(file.as_uri(), 1000, "light")
         browser.run("document.querySelectorAll('th')[1].click()")

@@ -13,7 +13,7 @@ from fault_server import Reply, Request
 from processes import Fleet, Program
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
-from ssbench.results.block import UNFINISHED
+from ssbench.results.block import UNFINISHED_CAUSE
 
 CREATES = {"crud_profile": [1, 0, 0, 0]}
 
@@ -28,7 +28,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
         assert run.end() == 130
         # An upload that did not end in time may reach the store after its deletion, on a busy machine.
         left = len(rule.objects()) - INITIAL
-        assert 0 <= left <= outcome(fleet.stats).causes[UNFINISHED]
+        assert 0 <= left <= outcome(fleet.stats).causes[UNFINISHED_CAUSE]
     assert "WARNING:The terminal is closed: no more operations are sent" in run.err
     summary = run.out.partition("\n\nfleet - INTERRUPTED after ")[2]
     assert "ALL " in summary

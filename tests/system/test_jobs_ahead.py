@@ -11,7 +11,7 @@ from relay import Relay
 from runs import outcome, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.results.block import UNFINISHED
+from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.formats import open_results
 
 #: Seconds of a message to a worker; a turn takes two of them.
@@ -60,4 +60,4 @@ def test_users_do_not_wait_for_a_master_that_is_far_away(fleet: Fleet, tmp_path:
     assert counters["taken_back"] > 0
     assert found.count == counters["drawn"]
     # Of what was not finished at the end it is not known whether it had begun.
-    assert 0 <= found.count - rule.counts["GET"] <= found.causes[UNFINISHED]
+    assert 0 <= found.count - rule.counts["GET"] <= found.causes[UNFINISHED_CAUSE]

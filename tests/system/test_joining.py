@@ -119,7 +119,7 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
             end.linger = 0
             end.connect(f"tcp://127.0.0.1:{port}")
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, 1.0, 8, [], 0.0, [0] * 8, "here", 99, "1")
-        results.send(packing.pack(hello))
+        results.send(packing.pack_message(hello))
         refusal = None
         while refusal is None:
             assert work.poll(60_000)
@@ -127,7 +127,7 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
             assert TOKEN.encode() not in message
             match packing.unpack_notice(message):
                 case wire.Ping(master, sent):
-                    results.send(packing.pack(structs.replace(hello, master=master, ping=sent)))
+                    results.send(packing.pack_message(structs.replace(hello, master=master, ping=sent)))
                 case wire.Refusal() as refusal:
                     assert "has the id of the worker on" in refusal.reason
                 case other:

@@ -17,7 +17,7 @@ from keystone_server import Keystone
 
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
-from ssbench.store.swift.auth import authenticate
+from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
 from ssbench.store.swift.credentials import Credentials
 
@@ -111,7 +111,7 @@ def authentication(keystone: Keystone) -> dict[str, dict[str, str]]:
 
 
 def test_password(cluster):
-    session = authenticate(cluster.password)
+    session = authenticate_swift(cluster.password)
     assert session.storage_url.startswith(f"{cluster.swift.address}/v1/AUTH_")
     ensure_containers(session, ["by-password"], "silver")
 
@@ -123,41 +123,41 @@ def test_application_credential(cluster):
         application_credential_id=cluster.application["id"],
         application_credential_secret=cluster.application["secret"],
     )
-    session = authenticate(given)
-    assert session.storage_url == authenticate(cluster.password).storage_url
+    session = authenticate_swift(given)
+    assert session.storage_url == authenticate_swift(cluster.password).storage_url
     ensure_containers(session, ["by-application"], None)
     with pytest.raises(AuthenticationError, match="refused: HTTP 401"):
-        authenticate(replace(given, application_credential_secret="wrong"))
+        authenticate_swift(replace(given, application_credential_secret="wrong"))
 
 
 def test_a_token_instead_of_a_password(cluster):
-    token = authenticate(cluster.password).token
-    session = authenticate(replace(cluster.password, user=None, key=None, token=token))
+    token = authenticate_swift(cluster.password).token
+    session = authenticate_swift(replace(cluster.password, user=None, key=None, token=token))
     ensure_containers(session, ["by-token"], None)
 
 
 def test_refusals(cluster):
     with pytest.raises(AuthenticationError, match="refused: HTTP 401"):
-        authenticate(replace(cluster.password, key="wrong"))
+        authenticate_swift(replace(cluster.password, key="wrong"))
     with pytest.raises(AuthenticationError, match="no storage URL"):
-        authenticate(replace(cluster.password, region_name="nowhere"))
+        authenticate_swift(replace(cluster.password, region_name="nowhere"))
 
 
 def test_a_token_expires_and_is_replaced(cluster):
-    old = authenticate(cluster.password)
+    old = authenticate_swift(cluster.password)
     deadline = time.monotonic() + 60
     while requests.head(old.storage_url, headers={"X-Auth-Token": old.token}, timeout=30).status_code != 401:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     with pytest.raises(ClusterError, match="late: HTTP 401"):
         ensure_containers(old, ["late"])
-    new = authenticate(cluster.password)
+    new = authenticate_swift(cluster.password)
     assert new.token != old.token
     ensure_containers(new, ["late"])
 
 
 def test_by_the_variables_of_the_environment(cluster):
-    session = authenticate(cluster.password)
+    session = authenticate_swift(cluster.password)
     ensure_containers(session, [f"ssbench_{number:06d}" for number in range(5)])
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "ST_"))}
     environ |= {

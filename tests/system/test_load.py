@@ -21,10 +21,10 @@ from runs import Store, store, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
-from ssbench.results.block import ResultBlock, join
+from ssbench.results.block import ResultBlock, join_blocks
 from ssbench.results.description import RunSummary
 from ssbench.results.formats import open_results
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 
@@ -49,7 +49,7 @@ def stalling(rule: Store, begins: float, ends: float, every: float) -> None:
 
 def read(path: Path) -> tuple[RunStatistics, ResultBlock, RunSummary]:
     results = open_results(path)
-    block = join(list(results.blocks()))
+    block = join_blocks(list(results.blocks()))
     assert results.summary is not None
     return summarize(open_results(path)), block, results.summary
 
@@ -157,7 +157,7 @@ def test_stages_with_users_and_rates_a_warm_up_and_think_time(fleet: Fleet, tmp_
         began = (of_stage & ~np.isnan(block.due)).sum()
         assert due - 2 - not_begun <= began <= due + 2
         assert numbers.stages[place].numbers.total.due.response.count > 0 or not began
-    warm = block.marks & Mark.WARM_UP != 0
+    warm = block.marks & ResultMark.WARM_UP != 0
     assert warm.sum() == numbers.warmed_up
     assert (block.started[warm] < summary.stages[0].begins + 0.5).all()
     assert numbers.total.count == len(block) - warm.sum()

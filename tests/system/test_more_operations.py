@@ -20,16 +20,16 @@ from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.results.formats import open_results
 from ssbench.run.options import RunOptions
-from ssbench.run.requirements import refuse_missing
+from ssbench.run.requirements import refuse_missing_features
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.bodies import Metadata
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.contract import Capabilities
 from ssbench.store.stores import STORE
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.store import Swift
+from ssbench.store.swift.store import SwiftStore
 
 INITIAL = 12
 
@@ -401,35 +401,35 @@ def test_uploads_have_the_metadata_and_the_bodies_that_the_scenario_asks_for(
 def test_a_cluster_that_lacks_a_feature_is_refused(
     ran: Any, account: swiftclient.Connection, container_base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Swift().capabilities(Session((account.get_auth()[0],)), (5.0, 5.0))
+    found = SwiftStore().capabilities(Session((account.get_auth()[0],)), (5.0, 5.0))
     assert found.known
     assert not found.lacks("slo")
     assert found.lacks("teleportation")
     monkeypatch.setattr(type(STORE), "capabilities", lambda *_: Capabilities({"swift": {}}, known=True))
     sessions = SimpleNamespace(sessions=[Session(("http://x/v1/a",))])
     with pytest.raises(UsageError, match=r"slo needs slo.*it has swift"):
-        refuse_missing(scenario(slo=1), RunOptions(), cast("TokenSource", sessions))
+        refuse_missing_features(scenario(slo=1), RunOptions(), cast("TokenSource", sessions))
 
 
 def test_more_metadata_than_the_cluster_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {"max_meta_count": 5, "max_meta_value_length": 256, "max_meta_overall_size": 300}
     monkeypatch.setattr(type(STORE), "capabilities", lambda *_: Capabilities({"swift": limits}, known=True))
     sessions = cast("TokenSource", SimpleNamespace(sessions=[Session(("http://x/v1/a",))]))
-    refuse_missing(replace(scenario(create=1), metadata=Metadata(4, 50)), RunOptions(), sessions)
+    refuse_missing_features(replace(scenario(create=1), metadata=Metadata(4, 50)), RunOptions(), sessions)
     # So are those of uploads alone, and of POSTs.
     with pytest.raises(UsageError, match=r"more than the cluster takes: max_meta_count 6 \(at most 5\)$"):
-        refuse_missing(
+        refuse_missing_features(
             replace(scenario(create=1), metadata=Metadata(5, 9)), RunOptions(), sessions, uploads_only=True
         )
-    posts = (Settings("post", values={"metadata_bytes": 299}),)
+    posts = (OperationSettings("post", values={"metadata_bytes": 299}),)
     with pytest.raises(UsageError, match=r"max_meta_value_length 299 .*, max_meta_overall_size \d+ "):
-        refuse_missing(replace(scenario(post=1), operations=posts), RunOptions(), sessions)
+        refuse_missing_features(replace(scenario(post=1), operations=posts), RunOptions(), sessions)
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made() -> None:
     nobody = cast("TokenSource", SimpleNamespace(sessions=[]))
     with pytest.raises(UsageError, match=r"tempurl: possible with 1,000 containers at most, not with 1,001"):
-        refuse_missing(replace(scenario(tempurl=1), container_count=1001), RunOptions(), nobody)
+        refuse_missing_features(replace(scenario(tempurl=1), container_count=1001), RunOptions(), nobody)
 
 
 def scenario(**weights: float) -> Scenario:

@@ -14,7 +14,7 @@ from processes import Fleet
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.scenario.object_names import name_of
+from ssbench.scenario.object_names import format_object_name
 
 # A machine with other work may take long for several programs one after the other.
 pytestmark = pytest.mark.timeout(300)
@@ -63,7 +63,7 @@ def test_objects_have_the_names_of_the_template_and_go_after_the_run(
     assert {row["error"] for row in rows} == {""}
     containers = [f"{container_base}_{number:06d}" for number in range(2)]
     left = [name for container in containers for name in listed(account, container)]
-    initial = {name_of(TEMPLATE, "tiny", number) for number in range(1, 25)}
+    initial = {format_object_name(TEMPLATE, "tiny", number) for number in range(1, 25)}
     assert set(left) <= initial
 
     # What is left is found again, by listing too, and by these names alone.
@@ -72,7 +72,7 @@ def test_objects_have_the_names_of_the_template_and_go_after_the_run(
     assert f"{24 - len(left)} uploaded, 0 replaced, {len(left)} reused" in again.err
     found = {name: container for container in containers for name in listed(account, container)}
     assert found == {
-        name_of(TEMPLATE, "tiny", number): containers[(number - 1) % 2] for number in range(1, 25)
+        format_object_name(TEMPLATE, "tiny", number): containers[(number - 1) % 2] for number in range(1, 25)
     }
 
 
@@ -116,7 +116,7 @@ def test_a_container_that_was_sharded_is_listed_in_full(
     # The mark of the run may be among them.
     assert {int(row["entries"]) for row in rows} <= {60, 61}
     assert {row["error"] for row in rows} == {""}
-    expected = sorted(name_of("{hash:1}/{name}", "tiny", number) for number in range(1, 61))
+    expected = sorted(format_object_name("{hash:1}/{name}", "tiny", number) for number in range(1, 61))
     assert listed(admin, container) == expected
     assert listed(admin, container, prefix="7/") == [name for name in expected if name[0] == "7"]
     admin.close()

@@ -24,13 +24,13 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.store import timing
-from ssbench.store.contract import Outcome
+from ssbench.store.contract import RequestOutcome
 from ssbench.store.http import payload, pool, sender
-from ssbench.store.http.pool import Pool
+from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.swift import objects
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 
-MakeClient = Callable[..., Client]
+MakeClient = Callable[..., SwiftClient]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def make_client() -> Iterator[MakeClient]:
     """Clients with short time-outs and few retries, closed at the end."""
     clients = []
 
-    def make(**settings: Any) -> Client:
+    def make(**settings: Any) -> SwiftClient:
         defaults = {"connect_timeout": 20.0, "network_timeout": 5.0, "max_connections": 8, "retries": 3}
         clients.append(FreshClient(ClientSettings(**{**defaults, **settings})))
         return clients[-1]
@@ -49,7 +49,7 @@ def make_client() -> Iterator[MakeClient]:
 
 
 @pytest.fixture
-def client(make_client: MakeClient) -> Client:
+def client(make_client: MakeClient) -> SwiftClient:
     return make_client()
 
 
@@ -60,17 +60,17 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     That is MSG_TRUNC, and sendfile from a memory file.
     """
     if request.param != "near":
-        monkeypatch.setattr(sender, "same_host", lambda *_: False)
+        monkeypatch.setattr(sender, "is_same_host", lambda *_: False)
     if request.param == "copying":
         monkeypatch.setattr(objects, "discarding_flags", lambda: 0)
         monkeypatch.delattr("os.memfd_create")
 
 
-def get(client: Client, server: FaultServer, **more: Any) -> Outcome:
+def get(client: SwiftClient, server: FaultServer, **more: Any) -> RequestOutcome:
     return client.request(server.url, "GET", "c", "o", "token", **more)
 
 
-def put(client: Client, server: FaultServer, size: int, **more: Any) -> Outcome:
+def put(client: SwiftClient, server: FaultServer, size: int, **more: Any) -> RequestOutcome:
     return client.request(server.url, "PUT", "c", "o", "token", size, **more)
 
 
@@ -79,7 +79,7 @@ def put(client: Client, server: FaultServer, size: int, **more: Any) -> Outcome:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 4096, 65536, 65537, 9_000_000])
 @pytest.mark.usefixtures("either_way")
-def test_uploads_exactly_so_many_bytes(client: Client, fault_server: FaultServer, size: int) -> None:
+def test_uploads_exactly_so_many_bytes(client: SwiftClient, fault_server: FaultServer, size: int) -> None:
     outcome = put(client, fault_server, size)
     assert (outcome.cause, outcome.size, outcome.retries) == (None, size, 0)
     assert outcome.first_byte is None
@@ -90,7 +90,7 @@ def test_uploads_exactly_so_many_bytes(client: Client, fault_server: FaultServer
 
 @pytest.mark.parametrize("size", [8, 4096, 65536, 5_000_000])
 @pytest.mark.usefixtures("either_way")
-def test_bodies_do_not_compress_and_differ(client: Client, fault_server: FaultServer, size: int) -> None:
+def test_bodies_do_not_compress_and_differ(client: SwiftClient, fault_server: FaultServer, size: int) -> None:
     for _ in range(3):
         put(client, fault_server, size)
     bodies = [request.body for request in fault_server.requests]
@@ -102,7 +102,7 @@ def test_bodies_do_not_compress_and_differ(client: Client, fault_server: FaultSe
 
 
 def test_a_body_longer_than_the_block_repeats_it_out_of_step(
-    client: Client, fault_server: FaultServer
+    client: SwiftClient, fault_server: FaultServer
 ) -> None:
     size = 3 * payload.BLOCK_BYTES
     put(client, fault_server, size)
@@ -111,7 +111,7 @@ def test_a_body_longer_than_the_block_repeats_it_out_of_step(
     assert len(chunks) == -(-size // 65536)
 
 
-def test_request_line_and_headers(client: Client, fault_server: FaultServer) -> None:
+def test_request_line_and_headers(client: SwiftClient, fault_server: FaultServer) -> None:
     client.request(fault_server.url, "PUT", "c d", "größe/a b?%", "tök".encode("ascii", "ignore").decode(), 3)
     client.request(fault_server.url, "PUT", "c", "plain_000001", None, 3, delete_after=77)
     first, second = fault_server.requests
@@ -125,14 +125,14 @@ def test_request_line_and_headers(client: Client, fault_server: FaultServer) -> 
     assert "x-auth-token" not in second.headers
 
 
-def test_new_token_is_used(client: Client, fault_server: FaultServer) -> None:
+def test_new_token_is_used(client: SwiftClient, fault_server: FaultServer) -> None:
     for token in ("one", "two", "one"):
         client.request(fault_server.url, "GET", "c", "o", token)
     assert [request.headers["x-auth-token"] for request in fault_server.requests] == ["one", "two", "one"]
 
 
 @pytest.mark.parametrize("token", ["a\r\nX-Evil: 1", "a\nb", "tök"])
-def test_token_that_no_header_may_hold(client: Client, fault_server: FaultServer, token: str) -> None:
+def test_token_that_no_header_may_hold(client: SwiftClient, fault_server: FaultServer, token: str) -> None:
     with pytest.raises(UsageError, match="the token holds characters"):
         client.request(fault_server.url, "GET", "c", "o", token)
     assert not fault_server.requests
@@ -151,26 +151,26 @@ def test_token_that_no_header_may_hold(client: Client, fault_server: FaultServer
         "http://h/?q",
     ],
 )
-def test_bad_storage_url(client: Client, url: str) -> None:
+def test_bad_storage_url(client: SwiftClient, url: str) -> None:
     with pytest.raises(UsageError, match=r"storage URL.*expected http://"):
         client.request(url, "GET", "c", "o")
 
 
 @pytest.mark.parametrize("url", ["http://user:hidden@h/v1", "http://user:hid/den@h/v1"])
-def test_a_password_in_a_storage_url_is_refused_without_showing_it(client: Client, url: str) -> None:
+def test_a_password_in_a_storage_url_is_refused_without_showing_it(client: SwiftClient, url: str) -> None:
     with pytest.raises(UsageError, match=r"storage URL 'http://\*\*\*@h/v1'") as caught:
         client.request(url, "GET", "c", "o")
     assert "hid" not in str(caught.value)
 
 
-def test_urls_of_one_server_share_connections(client: Client, fault_server: FaultServer) -> None:
+def test_urls_of_one_server_share_connections(client: SwiftClient, fault_server: FaultServer) -> None:
     for account in ("AUTH_a", "AUTH_b/"):
         client.request(fault_server.url.replace("AUTH_test", account), "GET", "c", "o")
     assert fault_server.connections == 1
     assert [request.target for request in fault_server.requests] == ["/v1/AUTH_a/c/o", "/v1/AUTH_b/c/o"]
 
 
-def test_ipv6(client: Client) -> None:
+def test_ipv6(client: SwiftClient) -> None:
     with FaultServer(host="::1") as server:
         assert get(client, server).cause is None
         assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
@@ -180,7 +180,7 @@ def test_ipv6(client: Client) -> None:
 
 
 def test_latency_runs_from_the_request_to_first_and_last_byte(
-    client: Client, fault_server: FaultServer
+    client: SwiftClient, fault_server: FaultServer
 ) -> None:
     fault_server.default = Reply(body=bytes(3000), delay=0.1, pieces=1500, pause=0.1)
     before = time.monotonic()
@@ -194,7 +194,7 @@ def test_latency_runs_from_the_request_to_first_and_last_byte(
     assert before <= outcome.completed <= after
 
 
-def test_latency_counts_from_the_first_attempt(client: Client, fault_server: FaultServer) -> None:
+def test_latency_counts_from_the_first_attempt(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503, delay=0.15), Reply(200, body=b"x"))
     began = time.monotonic() - 5.0
     outcome = get(client, fault_server, prior=(1, began, None, False))
@@ -205,19 +205,19 @@ def test_latency_counts_from_the_first_attempt(client: Client, fault_server: Fau
 
 
 def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
-    client: Client, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
+    client: SwiftClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = Pool.connect
+    connect = ConnectionPool.connect
     spans = []
 
-    def slow(pool: Pool) -> Any:
+    def slow(pool: ConnectionPool) -> Any:
         began = time.monotonic()
         gevent.sleep(0.1)
         connection = connect(pool)
         spans.append(time.monotonic() - began)
         return connection
 
-    monkeypatch.setattr(Pool, "connect", slow)
+    monkeypatch.setattr(ConnectionPool, "connect", slow)
     fault_server.script(Reply(503, delay=0.2, closes=True), Reply(body=b"x", delay=0.05), Reply(body=b"x"))
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
@@ -225,14 +225,16 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     assert outcome.last_attempt is not None
     assert len(spans) == 2
     assert sum(spans) <= outcome.connecting < outcome.first_byte
-    assert outcome.pausing >= 0.9 * timing.FIRST_PAUSE / 2  # the clock of timers stands still between turns
+    assert (
+        outcome.pausing >= 0.9 * timing.FIRST_PAUSE_SECONDS / 2
+    )  # the clock of timers stands still between turns
     assert outcome.last_attempt >= 0.05
     assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte
     kept = get(client, fault_server)
     assert (kept.connecting, kept.pausing, kept.last_attempt) == (0.0, 0.0, None)
 
 
-def test_connecting_that_fails_is_told(client: Client, fault_server: FaultServer) -> None:
+def test_connecting_that_fails_is_told(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.stop()
     outcome = get(client, fault_server)
     assert outcome.spent is not None
@@ -271,7 +273,7 @@ def test_transaction_id_of_a_body_that_fails(
 @pytest.mark.parametrize("status", [408, 429, 498, 503])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
 def test_statuses_that_are_tried_again(
-    client: Client, fault_server: FaultServer, method: str, status: int
+    client: SwiftClient, fault_server: FaultServer, method: str, status: int
 ) -> None:
     fault_server.script(Reply(status, body=b"busy"), Reply(status, chunked=True, body=b"busy"))
     outcome = client.request(fault_server.url, method, "c", "o", size=10 if method == "PUT" else 0)
@@ -303,21 +305,21 @@ def test_404_and_other_retries_have_limits_of_their_own(
     assert (outcome.cause, outcome.retried) == ("HTTP 404", {"HTTP 404": 1, "HTTP 503": 1})
 
 
-def test_missing_is_success_where_that_is_said(client: Client, fault_server: FaultServer) -> None:
+def test_missing_is_success_where_that_is_said(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.default = Reply(404)
     outcome = client.request(fault_server.url, "DELETE", "c", "o", missing_ok=True)
     assert (outcome.cause, outcome.retries) == (None, 0)
 
 
 @pytest.mark.parametrize("status", [302, 304, 400, 403, 412, 413, 500, 502, 507, 999])
-def test_statuses_that_are_final(client: Client, fault_server: FaultServer, status: int) -> None:
+def test_statuses_that_are_final(client: SwiftClient, fault_server: FaultServer, status: int) -> None:
     fault_server.default = Reply(status, headers=(("Location", "http://127.0.0.1:1/"),))
     outcome = get(client, fault_server)
     assert (outcome.cause, outcome.retries, len(fault_server.requests)) == (f"HTTP {status}", 0, 1)
 
 
 @pytest.mark.parametrize(("prior", "tries"), [(0, 4), (2, 2), (3, 1), (9, 1)])
-def test_retries_end(client: Client, fault_server: FaultServer, prior: int, tries: int) -> None:
+def test_retries_end(client: SwiftClient, fault_server: FaultServer, prior: int, tries: int) -> None:
     fault_server.default = Reply(503)
     outcome = get(client, fault_server, prior=(prior, None, None, False))
     assert (outcome.cause, len(fault_server.requests)) == ("HTTP 503", tries)
@@ -325,7 +327,7 @@ def test_retries_end(client: Client, fault_server: FaultServer, prior: int, trie
     assert (outcome.status, outcome.resent) == (503, 0)
 
 
-def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer) -> None:
+def test_401_goes_back_for_a_new_token(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503), Reply(401), Reply(401))
     began = time.monotonic() - 1.0
     outcome = get(client, fault_server, prior=(0, began, None, False))
@@ -339,7 +341,7 @@ def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer
     assert (outcome.cause, outcome.retries) == ("HTTP 401", 3)
 
 
-def test_retry_after_is_honoured(client: Client, fault_server: FaultServer) -> None:
+def test_retry_after_is_honoured(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(429, retry_after="1"))
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
@@ -393,7 +395,7 @@ def test_head_has_no_body(make_client: MakeClient, fault_server: FaultServer, re
 
 
 @pytest.mark.usefixtures("either_way")
-def test_large_body_is_counted(client: Client, fault_server: FaultServer) -> None:
+def test_large_body_is_counted(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=bytes(20_000_000))
     for _ in range(2):
         outcome = get(client, fault_server)
@@ -435,7 +437,7 @@ WRONG: dict[str, tuple[Reply, str]] = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_answers_are_errors_and_not_tried_again(
-    client: Client, fault_server: FaultServer, kind: str
+    client: SwiftClient, fault_server: FaultServer, kind: str
 ) -> None:
     reply, cause = WRONG[kind]
     fault_server.script(reply)
@@ -449,7 +451,7 @@ def test_wrong_answers_are_errors_and_not_tried_again(
 @pytest.mark.parametrize("size", [0, 1, 4095, 4097, 100_000])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
-    client: Client, fault_server: FaultServer, size: int, chunked: bool
+    client: SwiftClient, fault_server: FaultServer, size: int, chunked: bool
 ) -> None:
     fault_server.script(Reply(body=bytes(size), chunked=chunked, headers=(("X-Trans-Id", "tx1"),)))
     outcome = get(client, fault_server, expected=4096)
@@ -466,7 +468,7 @@ def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("framing", ["chunked", "unframed", "a length beyond any disk"])
 def test_a_body_without_an_end_is_not_read_to_its_end(
-    client: Client, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, method: str, framing: str
+    client: SwiftClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, method: str, framing: str
 ) -> None:
     monkeypatch.setattr(objects, "_MOST_SAID", 4096)
     fields, piece = {
@@ -628,7 +630,7 @@ def test_an_upload_that_flows_outlasts_the_request_time_out(
 # Connections
 
 
-def test_connection_is_kept(client: Client, fault_server: FaultServer) -> None:
+def test_connection_is_kept(client: SwiftClient, fault_server: FaultServer) -> None:
     for size in (0, 10, 100_000):
         put(client, fault_server, size)
         get(client, fault_server)
@@ -643,7 +645,7 @@ def test_no_more_connections_than_allowed(make_client: MakeClient, fault_server:
     assert fault_server.connections == 3
 
 
-def test_connection_closed_at_rest_is_replaced(client: Client, fault_server: FaultServer) -> None:
+def test_connection_closed_at_rest_is_replaced(client: SwiftClient, fault_server: FaultServer) -> None:
     get(client, fault_server)
     fault_server.drop_connections()
     outcome = get(client, fault_server)
@@ -651,7 +653,7 @@ def test_connection_closed_at_rest_is_replaced(client: Client, fault_server: Fau
     assert fault_server.connections == 2
 
 
-def test_connections_at_rest_are_noticed_to_close(client: Client, fault_server: FaultServer) -> None:
+def test_connections_at_rest_are_noticed_to_close(client: SwiftClient, fault_server: FaultServer) -> None:
     get(client, fault_server)
     (connection,) = client._shared.connections
     fault_server.drop_connections()
@@ -665,7 +667,7 @@ def test_connections_at_rest_are_noticed_to_close(client: Client, fault_server: 
 @pytest.mark.parametrize("fault", [Reply(cut=0), Reply(reset=True)])
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_connection_found_closed_on_reuse_is_no_retry(
-    client: Client, fault_server: FaultServer, fault: Reply, size: int
+    client: SwiftClient, fault_server: FaultServer, fault: Reply, size: int
 ) -> None:
     fault_server.script(Reply(), fault, Reply())
     put(client, fault_server, size)
@@ -701,7 +703,7 @@ def test_a_delete_that_finds_nothing_after_another_answer_has_failed(
 
 
 def test_latency_counts_from_what_was_sent_on_the_closed_connection(
-    client: Client, fault_server: FaultServer
+    client: SwiftClient, fault_server: FaultServer
 ) -> None:
     fault_server.script(Reply(), Reply(cut=0, delay=0.2), Reply())
     get(client, fault_server)
@@ -711,7 +713,7 @@ def test_latency_counts_from_what_was_sent_on_the_closed_connection(
     assert outcome.first_byte > 0.2
 
 
-def test_a_fresh_connection_that_breaks_is_a_retry(client: Client, fault_server: FaultServer) -> None:
+def test_a_fresh_connection_that_breaks_is_a_retry(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(), Reply(cut=0), Reply(cut=0), Reply())
     get(client, fault_server)
     outcome = get(client, fault_server)
@@ -734,7 +736,7 @@ def test_server_that_comes_back(make_client: MakeClient, fault_server: FaultServ
 @pytest.mark.parametrize("size", [10, 30_000_000])
 @pytest.mark.usefixtures("either_way")
 def test_answer_before_the_body_is_sent(
-    client: Client, fault_server: FaultServer, status: int, size: int
+    client: SwiftClient, fault_server: FaultServer, status: int, size: int
 ) -> None:
     fault_server.script(Reply(status, early=True), Reply(201))
     outcome = put(client, fault_server, size)
@@ -843,7 +845,7 @@ def test_a_name_is_looked_up_again_for_a_new_connection(
         resolves(monkeypatch, "127.0.0.2")
         assert client.request(url, "GET", "c", "o").cause is None  # by the connection that there is
         assert (old.connections, new.connections) == (1, 0)
-        monkeypatch.setattr(pool, "FRESH", 0.0)
+        monkeypatch.setattr(pool, "NAME_LIFETIME_SECONDS", 0.0)
         old.drop_connections()
         assert client.request(url, "GET", "c", "o").cause is None
         assert (old.connections, new.connections) == (1, 1)
@@ -985,7 +987,7 @@ def test_the_etag_of_an_upload_is_the_md5_of_what_was_sent(
 
 
 def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
-    client: Client, fault_server: FaultServer
+    client: SwiftClient, fault_server: FaultServer
 ) -> None:
     wrong = md5(b"other bytes than these")
     fault_server.default = Reply(201, headers=(("ETag", wrong),))
@@ -1004,7 +1006,7 @@ def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
 
 @pytest.mark.parametrize("closes", [False, True])
 def test_a_part_of_an_object_is_no_success_of_a_read(
-    client: Client, fault_server: FaultServer, closes: bool
+    client: SwiftClient, fault_server: FaultServer, closes: bool
 ) -> None:
     headers = (("Content-Range", "bytes 0-9/100"),)
     fault_server.default = Reply(206, body=b"x" * 10, headers=headers, closes=closes)
@@ -1017,7 +1019,9 @@ def test_a_part_of_an_object_is_no_success_of_a_read(
 
 
 @pytest.mark.parametrize("closes", [False, True])  # the usual way, and by h11
-def test_a_head_tells_the_size_of_an_object(client: Client, fault_server: FaultServer, closes: bool) -> None:
+def test_a_head_tells_the_size_of_an_object(
+    client: SwiftClient, fault_server: FaultServer, closes: bool
+) -> None:
     fault_server.default = Reply(200, body=b"x" * 4321, closes=closes)
     found = client.request(fault_server.url, "HEAD", "c", "o", "t")
     assert (found.cause, found.size) == (None, 4321)
@@ -1030,7 +1034,7 @@ def test_a_head_tells_the_size_of_an_object(client: Client, fault_server: FaultS
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 3_000_000])
 def test_life_of_an_object_in_swift(
-    client: Client, account: swiftclient.Connection, container_base: str, size: int
+    client: SwiftClient, account: swiftclient.Connection, container_base: str, size: int
 ) -> None:
     account.put_container(container_base)
     url, token = account.get_auth()
@@ -1055,7 +1059,7 @@ def test_life_of_an_object_in_swift(
     assert client.request(url, "GET", container_base, "o", "wrong").unauthorized
 
 
-def test_many_at_once_in_swift(swift: LocalSwift, client: Client, container_base: str) -> None:
+def test_many_at_once_in_swift(swift: LocalSwift, client: SwiftClient, container_base: str) -> None:
     account = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=1)
     account.put_container(container_base)
     url, token = account.get_auth()

@@ -17,17 +17,17 @@ from fault_server import Certificates, FaultServer, Reply
 from fresh_client import FreshClient
 
 from ssbench.base.errors import UsageError
-from ssbench.store.contract import Outcome
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.contract import RequestOutcome
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 
-MakeClient = Callable[..., Client]
+MakeClient = Callable[..., SwiftClient]
 
 
 @pytest.fixture
 def make_client(certificates: Certificates) -> Iterator[MakeClient]:
     clients = []
 
-    def make(**settings: Any) -> Client:
+    def make(**settings: Any) -> SwiftClient:
         defaults: dict[str, Any] = {
             "connect_timeout": 2.0,
             "network_timeout": 5.0,
@@ -49,7 +49,7 @@ def server(certificates: Certificates) -> Iterator[FaultServer]:
         yield running
 
 
-def ask(client: Client, server: FaultServer, method: str = "GET", size: int = 0) -> Outcome:
+def ask(client: SwiftClient, server: FaultServer, method: str = "GET", size: int = 0) -> RequestOutcome:
     return client.request(server.url, method, "c", "o", "token", size)
 
 

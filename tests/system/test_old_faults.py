@@ -30,7 +30,7 @@ from ssbench.fleet import packing, wire
 from ssbench.results.formats import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.statistics.summary import summarize
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 
 # -- Lost data ------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ def test_a_small_upload_leaves_in_one_go() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve)
         server.start()
-        client = Client(ClientSettings(max_connections=1))
+        client = SwiftClient(ClientSettings(max_connections=1))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         for _ in range(5):
             assert client.request(url, "PUT", "c", "o", size=4000).cause is None
@@ -153,7 +153,7 @@ def test_a_small_upload_leaves_in_one_go() -> None:
 
 def test_the_first_byte_is_the_first_one_of_the_head(fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=b"x", headers=(("X-Long", "y" * 100),), pieces=20, pause=0.05)
-    client = Client(ClientSettings())
+    client = SwiftClient(ClientSettings())
     found = client.request(fault_server.url, "GET", "c", "o")
     client.close()
     assert found.first_byte is not None
@@ -279,7 +279,7 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
         run = fleet.run(write_scenario(tmp_path), *options)
         clock = time.monotonic()
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, clock, 8, [], 0.0, [0] * 8, "here", 1, "1")
-        results.send(packing.pack(hello))
+        results.send(packing.pack_message(hello))
         while True:
             assert work.poll(60_000)
             message = work.recv()
@@ -288,7 +288,7 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
                 break
             assert TOKEN.encode() not in message
             answer = structs.replace(hello, master=ping.master, ping=ping.sent)
-            results.send(packing.pack(answer))
+            results.send(packing.pack_message(answer))
         run.process.kill()
     assert TOKEN.encode() in message
     assert KEY.encode() not in message

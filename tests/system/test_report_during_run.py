@@ -13,23 +13,23 @@ from fault_server import FaultServer, Reply, Request
 from runs import TOKEN, After, Store, outcome, worker_pids, write_scenario
 
 from ssbench.cli import during_run
-from ssbench.cli.during_run import DuringRun
+from ssbench.cli.during_run import StatisticsDuringRun
 from ssbench.reports import products
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
-from ssbench.reports.writing import parts
-from ssbench.results.block import LOST
+from ssbench.reports.writing import make_run_report_parts
+from ssbench.results.block import LOST_CAUSE
 from ssbench.results.formats import open_results
 from ssbench.results.sink import Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.options import Side
-from ssbench.scenario.reading import load
+from ssbench.run.options import RunSide
+from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.credentials import Credentials
 
-BY = (*products.GROUPS, "worker", "storage_url")
+BY = (*products.PAGE_GROUPS, "worker", "storage_url")
 TIMED = {"operation_count": None, "run_seconds": 1.5}
 GROUPS = [
     {"name": "web", "users": 3, "crud_profile": [1, 3, 0, 0], "think_time": 0.005},
@@ -44,7 +44,7 @@ KINDS: Mapping[str, tuple[dict[str, object], dict[str, object]]] = {
     "a rate": ({"rate": 300, "arrivals": "poisson"}, {}),
     "stages": ({"run_seconds": None, "stages": STAGES}, {}),
     "groups": ({"groups": GROUPS, "without": ("user_count", "crud_profile")}, {}),
-    "two sides": ({"think_time": 0.001}, {"sides": (Side("old", policy="p"), Side("new", policy="q"))}),
+    "two sides": ({"think_time": 0.001}, {"sides": (RunSide("old", policy="p"), RunSide("new", policy="q"))}),
     "conditions": ({"think_time": 0.001, "fail_if": ["read.p50 > 0 ms"]}, {}),
 }
 
@@ -52,8 +52,8 @@ KINDS: Mapping[str, tuple[dict[str, object], dict[str, object]]] = {
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be time for counting on a machine that is loaded; reading the file again is a failure."""
-    monkeypatch.setattr(during_run, "_BUSY", 1e9)
-    monkeypatch.setattr(during_run, "_EVERY", 0.01)
+    monkeypatch.setattr(during_run, "_BUSY_SHARE", 1e9)
+    monkeypatch.setattr(during_run, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(during_run, "summarize", lambda *_, **__: pytest.fail("the file was read whole"))
 
 
@@ -66,11 +66,14 @@ def bench() -> Iterator[Bench]:
 def texts(statistics: RunStatistics) -> dict[str, str]:
     """Return a run in each format that there is."""
     options = ReportOptions(verbose=True)
-    return {name: "".join(parts(name, statistics, options)) for name in products.names(Product.RUN)}
+    return {
+        name: "".join(make_run_report_parts(name, statistics, options))
+        for name in products.format_names(Product.RUN)
+    }
 
 
 def check(bench: Bench, scenario: Path, options: RunOptions, *more: Sink) -> RunOutcome:
-    counted = DuringRun(BY, over_time=True)
+    counted = StatisticsDuringRun(BY, over_time=True)
     counted.so_far = bench.so_far
     found: list[RunStatistics] = []
 
@@ -78,7 +81,7 @@ def check(bench: Bench, scenario: Path, options: RunOptions, *more: Sink) -> Run
         assert outcome.path is not None
         found.append(counted.statistics(outcome.path))
 
-    done = bench.run(load(str(scenario)), options, sinks=[counted, *more], on_measured=measured)
+    done = bench.run(read_scenario(str(scenario)), options, sinks=[counted, *more], on_measured=measured)
     assert done.path is not None
     expected = texts(summarize(open_results(done.path), BY, over_time=True))
     for name, text in texts(found[0]).items():
@@ -129,4 +132,4 @@ def test_failures_and_a_worker_that_is_lost(tmp_path: Path) -> None:
             done = check(bench, scenario, options, After(200, kill))
     assert done.errors > 10
     assert done.path is not None
-    assert LOST in outcome(done.path).causes
+    assert LOST_CAUSE in outcome(done.path).causes

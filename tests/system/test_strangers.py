@@ -235,9 +235,9 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         flood.sndhwm = 0
         flood.connect(f"tcp://{fleet.ip}:{fleet.results_port}")
         # One list of results as long as it may be, over and over: some 250 MB.
-        results = [wire.Result(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
+        results = [wire.JobResult(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
         while (
-            len(largest := packing.pack(wire.Results(1, 2, 3, 1.0, 0, results)))
+            len(largest := packing.pack_message(wire.JobResults(1, 2, 3, 1.0, 0, results)))
             > wire.MAX_WORKER_MESSAGE_BYTES
         ):
             del results[-500:]

@@ -24,13 +24,13 @@ from ssbench.results.export import write_csv
 from ssbench.results.formats import open_results
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
-from ssbench.run.places import place_of
+from ssbench.run.places import container_set_of
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.store.swift import marks
 from ssbench.store.swift.credentials import Credentials
-from ssbench.store.swift.marks import Mark, Marks, this_process
+from ssbench.store.swift.marks import RunMark, RunMarks, describe_this_process
 
 
 def options_for(swift: LocalSwift) -> list[str]:
@@ -115,7 +115,7 @@ class Store:
     """What an :class:`Ownership` needs of a run, without workers."""
 
     def __init__(self, credentials: Credentials, scenario: Path) -> None:
-        self.scenario = load(str(scenario))
+        self.scenario = read_scenario(str(scenario))
         self.tokens = TokenSource([credentials])
         self._owners: list[Ownership] = []
 
@@ -128,7 +128,7 @@ class Store:
         )
         owner = Ownership(
             self.scenario,
-            [place_of(self.scenario)],
+            [container_set_of(self.scenario)],
             RunOptions(**options),
             self.tokens,
             cast("Any", loop),
@@ -138,8 +138,8 @@ class Store:
         self._owners.append(owner)
         return owner, said
 
-    def marks(self) -> Marks:
-        return Marks(self.tokens.sessions[0], f"{self.scenario.container_base}_000000", (5.0, 5.0))
+    def marks(self) -> RunMarks:
+        return RunMarks(self.tokens.sessions[0], f"{self.scenario.container_base}_000000", (5.0, 5.0))
 
     def end(self) -> None:
         for owner in self._owners:
@@ -182,7 +182,9 @@ def test_of_runs_that_begin_at_the_same_moment_no_two_have_the_same_names(beside
 def test_runs_that_only_read_share_objects_that_are_there(beside: Store, tmp_path: Path) -> None:
     base = beside.scenario.container_base
     writes = beside.scenario
-    beside.scenario = load(str(write_scenario(tmp_path, container_base=base, crud_profile=[0, 1, 0, 0])))
+    beside.scenario = read_scenario(
+        str(write_scenario(tmp_path, container_base=base, crud_profile=[0, 1, 0, 0]))
+    )
     first, said = beside.run(1)
     first.begin()
     early, _ = beside.run(2)
@@ -204,12 +206,14 @@ def test_runs_that_only_read_share_objects_that_are_there(beside: Store, tmp_pat
 
 
 def test_the_mark_of_a_run_that_was_killed_counts_for_nothing(beside: Store, monkeypatch) -> None:
-    store, process = beside.marks(), this_process()
+    store, process = beside.marks(), describe_this_process()
     here, _, start = process.rpartition("/")
-    store.put(Mark(run="a1", host="h", process=f"{here}/{int(start) - 1}"))  # its number was given out again
-    store.put(Mark(run="a2", host="h", process=f"{here.rpartition('/')[0]}/4194305/1"))
-    monkeypatch.setattr(marks, "LIFETIME", 1)
-    store.put(Mark(run="a3", host="elsewhere"))
+    store.put(
+        RunMark(run="a1", host="h", process=f"{here}/{int(start) - 1}")
+    )  # its number was given out again
+    store.put(RunMark(run="a2", host="h", process=f"{here.rpartition('/')[0]}/4194305/1"))
+    monkeypatch.setattr(marks, "MARK_LIFETIME", 1)
+    store.put(RunMark(run="a3", host="elsewhere"))
     expired = threading.Event()
     for _ in range(100):
         if not [mark for mark in store.others() if mark.run == "a3"]:
@@ -219,7 +223,7 @@ def test_the_mark_of_a_run_that_was_killed_counts_for_nothing(beside: Store, mon
     assert owner.begin() == ""
     assert said == []
     monkeypatch.undo()
-    store.put(Mark(run="a4", host="elsewhere\x1b[2J", pid=7, scenario="S"))
+    store.put(RunMark(run="a4", host="elsewhere\x1b[2J", pid=7, scenario="S"))
     other, told = beside.run(2)
     assert other.begin() == "00000002"
     assert "because run a4 of host elsewhere??2J (pid 7, scenario S) is under way" in told[-1]
@@ -240,7 +244,7 @@ def test_what_is_no_mark_is_left_alone(
 
 
 def test_an_account_that_cannot_be_written_to_sees_the_others(tmp_path: Path) -> None:
-    mark = msgspec.json.encode(Mark(run="c1", host="writer", pid=3))
+    mark = msgspec.json.encode(RunMark(run="c1", host="writer", pid=3))
 
     def rule(request: Request) -> Reply:
         if request.method != "GET":

@@ -41,5 +41,5 @@ def test_a_run_whose_clean_up_fails_is_not_good(
 
     monkeypatch.setattr(api, "Bench", Bench)
     report = ssbench.run_scenario("very_small", operations=9, local_swift=True)
-    monkeypatch.setattr(api.Verdict, "exit_code", ExitCode.OK)
+    monkeypatch.setattr(api.RunVerdict, "exit_code", ExitCode.OK)
     assert report.exit_code is code

@@ -25,7 +25,7 @@ OTHERS = {
 
 
 def ours() -> set[str]:
-    made = [master.sub_parsers(master.parser([*master.COMMANDS]))[name] for name in master.COMMANDS]
+    made = [master.find_sub_parsers(master.parser([*master.COMMANDS]))[name] for name in master.COMMANDS]
     return {each for parser in [*made, worker.parser()] for each in parser._option_string_actions}
 
 

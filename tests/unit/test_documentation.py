@@ -10,8 +10,8 @@ import docutils.nodes
 import pytest
 
 from ssbench.cli import master
-from ssbench.document.figures import COUNTED, FIGURES, find
-from ssbench.scenario.reading import load
+from ssbench.document.figures import COUNTED_FIGURES, FIGURES, find_figure
+from ssbench.scenario.reading import read_scenario
 
 ROOT = Path(__file__).parents[2]
 #: For Sphinx alone.
@@ -80,7 +80,7 @@ def test_scenarios_of_examples_are_shipped() -> None:
     texts = [path.read_text("utf-8") for path in (*DOCUMENTS, INDEX)]
     named = {name for text in texts for name in re.findall(r"run-scenario -f (\w+)(?![\w.])", text)}
     assert {"glance", "very_small"} <= named
-    assert all(load(name).size_classes for name in named)
+    assert all(read_scenario(name).size_classes for name in named)
 
 
 def test_reports_names_the_figures_of_the_table() -> None:
@@ -90,8 +90,8 @@ def test_reports_names_the_figures_of_the_table() -> None:
         for line in re.findall(r"^``.*?  ", table, re.MULTILINE)
         for name in re.findall(r"``(\w[\w.]*)``", line)
     }
-    assert {name for name in named if find(name) is None} == set()
-    assert set(FIGURES) - named - set(COUNTED) == {"p95", "p99"}
+    assert {name for name in named if find_figure(name) is None} == set()
+    assert set(FIGURES) - named - set(COUNTED_FIGURES) == {"p95", "p99"}
 
 
 def test_the_page_of_figures_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import msgpack
 
 from ssbench.results.description import RunDescription
-from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, old_run
-from ssbench.results.legacy.usual_results import Together, ends_of_documents, together
+from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, make_old_run
+from ssbench.results.legacy.usual_results import DecodedDocuments, decode_documents, find_document_ends
 from ssbench.results.reading import DamageError, Format
-from ssbench.results.stream import Stream
+from ssbench.results.stream import StatFileStream
 
 #: No map in such a file is longer than this, so what goes on for longer is damage, or a bomb.
 _MAX_MAP_BYTES = 4 * 1024 * 1024
@@ -24,16 +24,16 @@ _MAX_ENTRIES = 1_000_000
 #: A file may have so many documents and results, and beyond that so many for each of its bytes.
 _FREE_DOCUMENTS = 2_000_000
 _DOCUMENTS_A_BYTE = 8
-_CHUNK = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 #: Bytes that are read before documents are looked for in them.
-_MUCH = 256 * 1024
-_CUT_OFF = "the file is cut off"
+_READ_AHEAD_BYTES = 256 * 1024
+_CUT_OFF_TEXT = "the file is cut off"
 
 
 class _Source:
     """What the unpacker reads from: ``head``, then the stream; refuses to feed one map without end."""
 
-    def __init__(self, stream: Stream | None, head: bytes = b"") -> None:
+    def __init__(self, stream: StatFileStream | None, head: bytes = b"") -> None:
         self._stream = stream
         self._head = head
         self._since_map = 0
@@ -64,7 +64,7 @@ class MsgpackResults(OldRunResults):
         self._documents_left = _FREE_DOCUMENTS + _DOCUMENTS_A_BYTE * self._stream.size
         self._unpack(_Source(self._stream), 0)
         document = self._next(self._unpacker.unpack)
-        run = old_run(document) if isinstance(document, dict) else None
+        run = make_old_run(document) if isinstance(document, dict) else None
         if run is None:
             raise DamageError("not a stat file: no scenario in it")
         return run
@@ -74,7 +74,7 @@ class MsgpackResults(OldRunResults):
         self._source, self._begin = source, begin
         self._unpacker = msgpack.Unpacker(
             source,
-            read_size=_CHUNK,
+            read_size=_CHUNK_BYTES,
             raw=False,
             unicode_errors="replace",
             strict_map_key=False,
@@ -86,10 +86,10 @@ class MsgpackResults(OldRunResults):
     def _read_rows(self, columns: OldResultColumns) -> Iterator[None]:
         begin = self._unpacker.tell()
         rest = self._unpacker.read_bytes(self._source.total - begin)
-        while len(rest) <= _MAX_MAP_BYTES and (more := self._stream.read_some(_MUCH)):
+        while len(rest) <= _MAX_MAP_BYTES and (more := self._stream.read_some(_READ_AHEAD_BYTES)):
             rest += more
-            if ends := ends_of_documents(rest):
-                for each in together(rest, ends):
+            if ends := find_document_ends(rest):
+                for each in decode_documents(rest, ends):
                     if not self._take(each, columns):
                         self._unpack(_Source(None, rest[each.start : each.end]), begin + each.start)
                         yield from self._read_entries(columns)
@@ -98,7 +98,7 @@ class MsgpackResults(OldRunResults):
         self._unpack(_Source(self._stream, rest), begin)
         yield from self._read_entries(columns)
 
-    def _take(self, found: Together, columns: OldResultColumns) -> bool:
+    def _take(self, found: DecodedDocuments, columns: OldResultColumns) -> bool:
         """Take usual results at once; False where they are not, and nothing was taken."""
         if found.results is None or not columns.extend(found.results):
             return False
@@ -122,7 +122,7 @@ class MsgpackResults(OldRunResults):
         try:
             value = unpack()
         except msgpack.OutOfData:
-            raise DamageError(_CUT_OFF) from None
+            raise DamageError(_CUT_OFF_TEXT) from None
         except DamageError:
             raise
         except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:

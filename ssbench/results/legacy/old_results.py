@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.untrusted import TooMuchError, plain
+from ssbench.base.untrusted import TooMuchError, copy_plain
 from ssbench.results.block import Failure, ResultBlock, TextColumn
 from ssbench.results.description import RunDescription
 from ssbench.results.legacy.usual_results import UsualResult
@@ -22,17 +22,17 @@ from ssbench.scenario.operation_table import OPERATIONS
 #: Results a block.
 BLOCK_ROWS = 8192
 
-_CODES = {operation.stat_type: operation.code for operation in OPERATIONS if operation.stat_type}
+_CODES_BY_TYPE = {operation.stat_type: operation.code for operation in OPERATIONS if operation.stat_type}
 #: Fields of old results that hold secrets, and are dropped; genuine ones hold a dozen values.
-_SECRETS = ("token", "storage_url", "auth_kwargs")
-_MOST_SECRETS = 1000
+_SECRET_FIELDS = ("token", "storage_url", "auth_kwargs")
+_MAX_SECRETS = 1000
 #: Characters of a name, and of what is said of a failure, that are kept.
-_LONGEST_NAME = 1024
-_LONGEST_DETAIL = 10_000
+_MAX_NAME_CHARACTERS = 1024
+_MAX_DETAIL_CHARACTERS = 10_000
 #: Times beyond the year 5138 are damage; a sum over them would not be a number.
-_LATEST = 1e11
+_LATEST_SECOND = 1e11
 #: Ids of workers are less than this, sizes and other whole numbers (as exact as floats are), and retries.
-_WORKERS, _EXACT, _RETRIES = 2**63, 2**53, 2**32
+_MAX_WORKER_IDS, _MAX_EXACT_NUMBER, _MAX_RETRIES = 2**63, 2**53, 2**32
 
 
 #: Operation, size class, worker, size, latencies to the first and the last byte, completion, retries.
@@ -66,18 +66,18 @@ class OldResultColumns:
         if not isinstance(result, Mapping):
             self.skipped += 1
             return
-        operation = _CODES.get(_text(result.get("type")))
+        operation = _CODES_BY_TYPE.get(_cut_text(result.get("type")))
         size_class = result.get("size_str")
-        size_class = size_class[:_LONGEST_NAME] if isinstance(size_class, str) else None
+        size_class = size_class[:_MAX_NAME_CHARACTERS] if isinstance(size_class, str) else None
         worker = result.get("worker_id")
-        completed = _number(result.get("completed_at"))
-        last_byte = _latency(result.get("last_byte_latency"))
+        completed = _read_number(result.get("completed_at"))
+        last_byte = _read_latency(result.get("last_byte_latency"))
         exception = result.get("exception")
         if (
             operation is None
             or size_class is None
             or not isinstance(worker, (int, str))
-            or not abs(completed) < _LATEST
+            or not abs(completed) < _LATEST_SECOND
             or (exception is None and math.isnan(last_byte))
             or (size_class not in self._class_index and len(self._size_classes) >= MAX_SIZE_CLASSES)
         ):
@@ -91,23 +91,25 @@ class OldResultColumns:
             operation,
             index,
             self._worker(worker),
-            _integer(result.get("size"), -1),
-            _latency(result.get("first_byte_latency")),
+            _read_integer(result.get("size"), -1),
+            _read_latency(result.get("first_byte_latency")),
             last_byte,
             completed,
-            min(_integer(result.get("retries"), 0), _RETRIES - 1),
+            min(_read_integer(result.get("retries"), 0), _MAX_RETRIES - 1),
         )
         if exception is not None:
-            self._failures[len(self._rows)] = _failure(_text(exception, _LONGEST_DETAIL), result)
+            self._failures[len(self._rows)] = _make_failure(
+                _cut_text(exception, _MAX_DETAIL_CHARACTERS), result
+            )
         self._rows.append(row)
-        self._containers.append(_text(result.get("container")))
-        self._objects.append(_text(result.get("name")))
+        self._containers.append(_cut_text(result.get("container")))
+        self._objects.append(_cut_text(result.get("name")))
         trans_id = result.get("trans_id")
-        self._trans_ids.append(None if trans_id is None else _text(trans_id))
+        self._trans_ids.append(None if trans_id is None else _cut_text(trans_id))
 
     def extend(self, results: Sequence[UsualResult]) -> bool:
         """Take results at once; where one of them is unusual, take none and return False."""
-        operations = [_CODES.get(each.type) for each in results]
+        operations = [_CODES_BY_TYPE.get(each.type) for each in results]
         classes = [self._class_index.get(each.size_str) for each in results]
         workers = [each.worker_id for each in results]
         sizes = [-1 if each.size is None else each.size for each in results]
@@ -122,13 +124,13 @@ class OldResultColumns:
             not results
             or None in operations
             or None in classes
-            or not _are_within(workers, 0, _WORKERS)
-            or not _are_within(sizes, -1, _EXACT)
-            or not _are_within(retries, 0, _RETRIES)
-            or not (np.abs(completed) < _LATEST).all()
+            or not _are_within(workers, 0, _MAX_WORKER_IDS)
+            or not _are_within(sizes, -1, _MAX_EXACT_NUMBER)
+            or not _are_within(retries, 0, _MAX_RETRIES)
+            or not (np.abs(completed) < _LATEST_SECOND).all()
             or not _are_latencies(np.array(last)).all()
             or not (_are_latencies(known := np.array(first)) | np.isnan(known)).all()
-            or max(map(len, chain(containers, names, filter(None, trans_ids)))) > _LONGEST_NAME
+            or max(map(len, chain(containers, names, filter(None, trans_ids)))) > _MAX_NAME_CHARACTERS
         ):
             return False
         rows = zip(operations, classes, workers, sizes, first, last, completed, retries, strict=True)
@@ -172,9 +174,9 @@ class OldResultColumns:
 
     def _worker(self, worker: int | str) -> int:
         """Return the id that stands for a worker: its own, or a negative one for a text."""
-        if isinstance(worker, int) and 0 <= worker < _WORKERS:
+        if isinstance(worker, int) and 0 <= worker < _MAX_WORKER_IDS:
             return int(worker)
-        name = str(worker)[:_LONGEST_NAME]
+        name = str(worker)[:_MAX_NAME_CHARACTERS]
         if name not in self._worker_ids:
             self._worker_ids[name] = -1 - len(self._worker_ids)
             self._worker_names[self._worker_ids[name]] = name
@@ -205,7 +207,7 @@ class OldRunResults(RunResults):
         """Add each result to ``columns`` and yield; raises DamageError."""
 
 
-def old_run(state: Mapping[str, Any]) -> RunDescription | None:
+def make_old_run(state: Mapping[str, Any]) -> RunDescription | None:
     """Make the description of a run from what 0.x kept of its scenario, None when it is none.
 
     ``state`` has ``_scenario_data``, the content of the scenario file, and beside it what the
@@ -219,28 +221,28 @@ def old_run(state: Mapping[str, Any]) -> RunDescription | None:
         return state[key] if key in state else kept.get(key)
 
     try:
-        kept = cast("dict[str, Any]", plain(dict(data)))
+        kept = cast("dict[str, Any]", copy_plain(dict(data)))
     except TooMuchError as error:
         raise DamageError(f"its scenario: {error}") from None
 
     name = setting("name")
     operation_count = setting("operation_count")
-    run_seconds = _number(setting("run_seconds"))
+    run_seconds = _read_number(setting("run_seconds"))
     delete_after = setting("delete_after")
     scenario = Scenario(
-        name="" if name is None else _text(name),
+        name="" if name is None else _cut_text(name),
         size_classes=_size_classes(kept),
-        user_count=_integer(setting("user_count"), 0),
-        operation_count=_integer(operation_count, 0) if operation_count is not None else None,
+        user_count=_read_integer(setting("user_count"), 0),
+        operation_count=_read_integer(operation_count, 0) if operation_count is not None else None,
         run_seconds=run_seconds if math.isfinite(run_seconds) else None,
-        container_base=_text(setting("container_base") or "ssbench"),
-        container_count=_integer(setting("container_count"), 100),
-        container_concurrency=_integer(setting("container_concurrency"), 10),
-        delete_after=_integer(delete_after, 0) if delete_after is not None else None,
-        policy=_text(kept.get("policy")) or None,
+        container_base=_cut_text(setting("container_base") or "ssbench"),
+        container_count=_read_integer(setting("container_count"), 100),
+        container_concurrency=_read_integer(setting("container_concurrency"), 10),
+        delete_after=_read_integer(delete_after, 0) if delete_after is not None else None,
+        policy=_cut_text(kept.get("policy")) or None,
         data=kept,
     )
-    return RunDescription(scenario, version=_text(state.get("version")) or "unknown")
+    return RunDescription(scenario, version=_cut_text(state.get("version")) or "unknown")
 
 
 def _size_classes(data: Mapping[str, Any]) -> tuple[SizeClass, ...]:
@@ -252,14 +254,14 @@ def _size_classes(data: Mapping[str, Any]) -> tuple[SizeClass, ...]:
     for size in sizes:
         if not isinstance(size, Mapping) or not isinstance(size.get("name"), str):
             continue
-        files = _integer(initial_files.get(size["name"]), 0)
+        files = _read_integer(initial_files.get(size["name"]), 0)
         if files <= 0:
             continue
-        smallest = _integer(size.get("size_min"), 0)
+        smallest = _read_integer(size.get("size_min"), 0)
         classes[size["name"]] = SizeClass(
             size["name"],
             smallest,
-            _integer(size.get("size_max"), smallest),
+            _read_integer(size.get("size_max"), smallest),
             files,
             _weights(size.get("crud_profile")) or _weights(data.get("crud_profile")) or (0.0, 0.0, 0.0, 0.0),
         )
@@ -269,7 +271,7 @@ def _size_classes(data: Mapping[str, Any]) -> tuple[SizeClass, ...]:
 def _weights(profile: object) -> Weights | None:
     if not isinstance(profile, (list, tuple)) or len(profile) != 4:
         return None
-    weights = [_number(weight) for weight in profile]
+    weights = [_read_number(weight) for weight in profile]
     if not all(0 <= weight < 1e15 for weight in weights):
         return None
     return (weights[0], weights[1], weights[2], weights[3])
@@ -285,37 +287,37 @@ def _latencies(values: Sequence[float | None]) -> list[float]:
 
 
 def _are_latencies(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    return np.asarray((seconds >= 0) & (seconds < _LATEST))
+    return np.asarray((seconds >= 0) & (seconds < _LATEST_SECOND))
 
 
-def _failure(exception: str, result: Mapping[str, Any]) -> Failure:
+def _make_failure(exception: str, result: Mapping[str, Any]) -> Failure:
     """Make a failure of an exception's text, without the secrets that the result holds."""
     secrets: list[str] = []
-    pending = [result.get(key) for key in _SECRETS]
+    pending = [result.get(key) for key in _SECRET_FIELDS]
     looked_at = 0
     while pending:
         looked_at += 1
-        if looked_at > _MOST_SECRETS:
+        if looked_at > _MAX_SECRETS:
             return Failure("unknown", "left out, because it may hold any of too many secrets", {})
         match pending.pop():
             case str() as secret if len(secret) > 2:
                 secrets.append(secret)
             case dict() as more:
-                pending.extend(islice(more.values(), _MOST_SECRETS))
+                pending.extend(islice(more.values(), _MAX_SECRETS))
             case list() | tuple() as more:
-                pending.extend(more[:_MOST_SECRETS])
+                pending.extend(more[:_MAX_SECRETS])
     for secret in sorted(secrets, key=len, reverse=True):
         exception = exception.replace(secret, "***")
     first_line = exception.strip().partition("\n")[0]
     return Failure(first_line[:80] or "unknown", exception, {})
 
 
-def _text(value: object, most: int = _LONGEST_NAME) -> str:
+def _cut_text(value: object, most: int = _MAX_NAME_CHARACTERS) -> str:
     """Return a scalar as text, cut; what is none has nothing to show, and perhaps something to hide."""
     return str(value)[:most] if isinstance(value, (str, int, float)) else ""
 
 
-def _number(value: object) -> float:
+def _read_number(value: object) -> float:
     """Return a number, NaN for what is none."""
     try:
         return float(value) if isinstance(value, (int, float)) else math.nan
@@ -323,12 +325,12 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _latency(value: object) -> float:
+def _read_latency(value: object) -> float:
     """Return seconds, NaN for what cannot be a latency."""
-    seconds = _number(value)
-    return seconds if 0 <= seconds < _LATEST else math.nan
+    seconds = _read_number(value)
+    return seconds if 0 <= seconds < _LATEST_SECOND else math.nan
 
 
-def _integer(value: object, default: int) -> int:
-    number = _number(value)
-    return int(number) if 0 <= number < _EXACT else default
+def _read_integer(value: object, default: int) -> int:
+    number = _read_number(value)
+    return int(number) if 0 <= number < _MAX_EXACT_NUMBER else default

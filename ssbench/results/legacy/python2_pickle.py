@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ssbench.results.description import RunDescription
-from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, old_run
+from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, make_old_run
 from ssbench.results.reading import DamageError, Format
-from ssbench.results.stream import Stream
+from ssbench.results.stream import StatFileStream
 
 #: No result and no scenario of such a file is longer than this (bytes).
-_MAX_ENTRY = 4 * 1024 * 1024
+_MAX_ENTRY_BYTES = 4 * 1024 * 1024
 _MAX_STACK = 100_000
-_CHUNK = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 #: A file may have so many instructions, and beyond that so many for each of its bytes: compressed results
 #: have about ten.
 _FREE_INSTRUCTIONS = 2_000_000
@@ -54,15 +54,15 @@ _GLOBALS = {
     b"ssbench.ordered_dict OrderedDict": _ORDERED_DICT,
 }
 #: All that Python 2's repr makes of bytes.
-_REPR = re.compile(rb"(?:[^\\]++|\\[\\'\"tnr]|\\x[0-9a-f]{2})*+")
+_REPR_PATTERN = re.compile(rb"(?:[^\\]++|\\[\\'\"tnr]|\\x[0-9a-f]{2})*+")
 #: Instructions that have an argument up to the end of the line; that of GLOBAL is two lines.
-_WITH_LINE = frozenset(b"pgSVILFc")
+_LINE_INSTRUCTIONS = frozenset(b"pgSVILFc")
 
 
 class _Instructions:
     """Cuts the stream into (instruction, argument)."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: StatFileStream) -> None:
         self._stream = stream
         self._data = b""
         self._position = 0
@@ -94,7 +94,7 @@ class _Instructions:
                 self._more()
             code = self._data[self._position]
             self._position += 1
-            if code in _WITH_LINE:
+            if code in _LINE_INSTRUCTIONS:
                 argument = self._line()
                 if code == 99:  # c
                     argument += b" " + self._line()
@@ -104,7 +104,7 @@ class _Instructions:
 
     def _line(self) -> bytes:
         while (end := self._data.find(b"\n", self._position)) < 0:
-            if len(self._data) - self._position > _MAX_ENTRY:
+            if len(self._data) - self._position > _MAX_ENTRY_BYTES:
                 raise DamageError("a line that goes on without end")
             self._more()
         line = self._data[self._position : end]
@@ -112,7 +112,7 @@ class _Instructions:
         return line
 
     def _more(self) -> None:
-        more = self._stream.read_some(_CHUNK)
+        more = self._stream.read_some(_CHUNK_BYTES)
         if not more:
             raise DamageError("the file is cut off")
         self._before += self._position
@@ -204,7 +204,7 @@ class _Interpreter:
                 raise DamageError(f"no pickle of ssbench: {error}{self._where()}") from None
             if len(stack) > _MAX_STACK:
                 raise DamageError(f"no pickle of ssbench: too deep{self._where()}")
-            if self._instructions.entry_bytes > _MAX_ENTRY:
+            if self._instructions.entry_bytes > _MAX_ENTRY_BYTES:
                 raise DamageError(f"an entry that goes on without end{self._where()}")
             if code in (97, 101) and not scenario_came and len(stack) == 1 and stack[0]:  # a, e
                 scenario_came = True
@@ -305,7 +305,7 @@ class PickleResults(OldRunResults):
         first_pass.close()
         self._results = _Interpreter(_Instructions(self._stream), memo).results()
         scenario = next(self._results, None)
-        run = old_run(scenario) if isinstance(scenario, _Instance) else None
+        run = make_old_run(scenario) if isinstance(scenario, _Instance) else None
         if run is None:
             raise DamageError("a pickle, but not of ssbench: no scenario in it")
         return run
@@ -332,7 +332,7 @@ def _string(line: bytes) -> str:
         raise ValueError("a string without quotes")
     data = line[1:-1]
     if b"\\" in data:
-        if not _REPR.fullmatch(data):
+        if not _REPR_PATTERN.fullmatch(data):
             raise ValueError("a string with an escape that Python 2 does not write")
         data, _ = codecs.escape_decode(data)
     try:

@@ -16,9 +16,9 @@ import msgpack
 import msgspec
 
 #: Besides DecodeError and ValidationError of msgspec: of texts that are not UTF-8, of nesting without end.
-_UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
+_UNUSUAL_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
-_ARRAY_32 = struct.Struct(">BI")
+_ARRAY_32_FORMAT = struct.Struct(">BI")
 _CODE_OF_ARRAY_32 = 0xDD
 
 
@@ -39,10 +39,10 @@ class UsualResult(msgspec.Struct, gc=False):
     exception: object = msgspec.UNSET
 
 
-_decoder = msgspec.msgpack.Decoder(list[list[UsualResult]])
+_usual_decoder = msgspec.msgpack.Decoder(list[list[UsualResult]])
 
 
-def ends_of_documents(data: bytes) -> list[int]:
+def find_document_ends(data: bytes) -> list[int]:
     """Return where each document in ``data`` ends, up to the first that is not whole, or damaged."""
     unpacker = msgpack.Unpacker(max_buffer_size=len(data) or 1)
     unpacker.feed(data)
@@ -55,7 +55,7 @@ def ends_of_documents(data: bytes) -> list[int]:
         return ends
 
 
-class Together(NamedTuple):
+class DecodedDocuments(NamedTuple):
     """Documents that stand together, from ``start`` to ``end``; ``results`` is None where one is unusual."""
 
     start: int
@@ -64,20 +64,20 @@ class Together(NamedTuple):
     results: list[UsualResult] | None
 
 
-def together(data: bytes, ends: Sequence[int]) -> Iterator[Together]:
+def decode_documents(data: bytes, ends: Sequence[int]) -> Iterator[DecodedDocuments]:
     """Yield all documents in ``data``, which should be arrays of maps; ``ends`` is where each ends."""
-    head = _ARRAY_32.pack(_CODE_OF_ARRAY_32, len(ends))
+    head = _ARRAY_32_FORMAT.pack(_CODE_OF_ARRAY_32, len(ends))
     try:
-        documents = _decoder.decode(head + data[: ends[-1]])
-    except _UNUSUAL:
-        yield Together(0, ends[-1], len(ends), None)
+        documents = _usual_decoder.decode(head + data[: ends[-1]])
+    except _UNUSUAL_ERRORS:
+        yield DecodedDocuments(0, ends[-1], len(ends), None)
         return
     places = zip(pairwise((0, *ends)), documents, strict=True)
     for usual, group in groupby(places, lambda each: all(map(_has_no_exception, each[1]))):
         found = list(group)
         (start, _), (_, end) = found[0][0], found[-1][0]
         results = [result for _, document in found for result in document] if usual else None
-        yield Together(start, end, len(found), results)
+        yield DecodedDocuments(start, end, len(found), results)
 
 
 def _has_no_exception(result: UsualResult) -> bool:

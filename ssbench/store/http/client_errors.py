@@ -35,7 +35,7 @@ CLIENT_ERRORS = (
 )
 
 
-def status(error: BaseException) -> int | None:
+def status_of_error(error: BaseException) -> int | None:
     """Return the HTTP status of the response, None when there was no response."""
     for name in ("http_status", "status_code"):
         code = getattr(error, name, None)
@@ -44,17 +44,17 @@ def status(error: BaseException) -> int | None:
     return None
 
 
-def why(error: BaseException) -> str:
+def describe_client_error(error: BaseException) -> str:
     """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.causes`."""
-    code = status(error)
+    code = status_of_error(error)
     if code is not None:
         known = code in http.HTTPStatus.__members__.values()
         return f"HTTP {code} {http.HTTPStatus(code).phrase}" if known else f"HTTP {code}"
-    chain = list(_chain(error))
-    for kinds, cause in _CAUSES:
+    chain = list(_error_chain(error))
+    for kinds, cause in _CAUSES_OF_ERRORS:
         for inner in chain:
             if isinstance(inner, kinds):
-                return cause + _detail(inner)
+                return cause + _error_detail(inner)
     # An error of the kernel; exceptions of requests are OSErrors too, but have no number.
     for inner in chain:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
@@ -63,7 +63,7 @@ def why(error: BaseException) -> str:
 
 
 #: The first match counts: an exception wraps others, which are more or less specific.
-_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+_CAUSES_OF_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
     (ssl.SSLCertVerificationError, causes.TLS_CERTIFICATE),
     (ssl.SSLError, causes.TLS_ERROR),
     (socket.gaierror, causes.NAME_RESOLUTION),
@@ -84,7 +84,7 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-def _detail(error: BaseException) -> str:
+def _error_detail(error: BaseException) -> str:
     # Errors that the ssl module did not raise itself lack some of these.
     if isinstance(error, ssl.SSLError):
         said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.strerror
@@ -95,7 +95,7 @@ def _detail(error: BaseException) -> str:
     return f": {said}" if said else ""
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _error_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the exception and all exceptions that it wraps, outermost first."""
     seen: set[int] = set()
     waiting: deque[object] = deque([error])

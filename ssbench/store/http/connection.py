@@ -20,25 +20,25 @@ from ssbench.store.causes import (
     SHORT_BODY,
     WRONG_SIZE,
     AttemptError,
-    transfer_fault,
+    make_transfer_error,
 )
-from ssbench.store.http.arrival import ANCILLARY_BYTES, arrived_at
-from ssbench.store.http.etags import is_md5, wrong_etag
+from ssbench.store.http.arrival import ANCILLARY_BYTES, arrival_time
+from ssbench.store.http.etags import describe_wrong_etag, is_md5
 from ssbench.store.http.http_response import (
     HEAD_LIMIT,
     OWNER_NAME,
-    Answer,
     BodyCheck,
     CarefulReader,
-    Head,
-    announced_length,
-    field_value,
+    HttpResponse,
+    ResponseHead,
+    find_field,
     find_head_end,
+    parse_content_length,
     parse_head,
-    status_line,
+    parse_status_line,
 )
-from ssbench.store.http.sender import CANCELLED, READABLE, Sender
-from ssbench.store.http.shared import Shared
+from ssbench.store.http.sender import CANCELLED, READABLE, RequestSender
+from ssbench.store.http.shared import SharedState
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -50,10 +50,10 @@ DRAIN_BYTES = 65536
 _BEYOND = 1024 * 1024
 
 #: Whether an answer is for an object in segments, of either kind that Swift has.
-_IN_SEGMENTS = re.compile(rb"\n(x-static-large-object|x-object-manifest) *:", re.IGNORECASE).search
+_SEGMENTED_HEADER = re.compile(rb"\n(x-static-large-object|x-object-manifest) *:", re.IGNORECASE).search
 
 
-class Connection(Sender):
+class HttpConnection(RequestSender):
     """A connection that one greenlet uses, or that is idle in its pool."""
 
     __slots__ = ("_fault", "_received", "idle", "unchecked")
@@ -61,7 +61,7 @@ class Connection(Sender):
     #: Whether it continues the TLS session of an earlier connection.
     resumed = False
 
-    def __init__(self, sock: socket.socket, shared: Shared, idle: list[Connection]) -> None:
+    def __init__(self, sock: socket.socket, shared: SharedState, idle: list[HttpConnection]) -> None:
         super().__init__(sock, shared)
         self.idle = idle
         #: What :meth:`resume` finds: bytes received into the shared buffer, or how the attempt failed.
@@ -86,7 +86,7 @@ class Connection(Sender):
     def _speaks_at_rest(self) -> bool:
         return True
 
-    def exchange(self, head: bytes, method: str, size: int) -> Answer:
+    def exchange(self, head: bytes, method: str, size: int) -> HttpResponse:
         """Send a request with ``size`` bytes of body and read the response.
 
         Raises AttemptError. Afterwards the connection is idle in its pool, or closed.
@@ -101,7 +101,7 @@ class Connection(Sender):
 
     def exchange_briefly(  # noqa: PLR0911 - each of these ways is taken up by resume()
         self, message: bytes, digest: HASH | None, left: int = 0, offset: int = 0
-    ) -> Head | None:
+    ) -> ResponseHead | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
         ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
@@ -155,7 +155,7 @@ class Connection(Sender):
             return None
         return head
 
-    def resume(self, method: str) -> Answer:
+    def resume(self, method: str) -> HttpResponse:
         """Go on, as :meth:`exchange` does, where :meth:`exchange_briefly` found something unusual."""
         try:
             if self._fault is not None:
@@ -169,14 +169,14 @@ class Connection(Sender):
             raise
         return self._end(answer)
 
-    def _end(self, answer: Answer) -> Answer:
+    def _end(self, answer: HttpResponse) -> HttpResponse:
         if answer.keep_alive:
             self.rest()
         else:
             self.close()
         return answer
 
-    def _read(self, received: int, method: str) -> Answer:
+    def _read(self, received: int, method: str) -> HttpResponse:
         """Read an answer whose first bytes are in the shared buffer."""
         first_byte_at = self.received_at
         buffer = self._shared.buffer
@@ -210,9 +210,9 @@ class Connection(Sender):
         if good:
             owner, moved = None, length
             if method == "HEAD":
-                owner = field_value(raw, OWNER_NAME)
-                moved = announced_length(field_value(raw, b"content-length"))
-            return Answer(
+                owner = find_field(raw, OWNER_NAME)
+                moved = parse_content_length(find_field(raw, b"content-length"))
+            return HttpResponse(
                 status,
                 moved,
                 self.sent_at,
@@ -228,7 +228,7 @@ class Connection(Sender):
                 self._unsent(),
                 self.unchecked,
             )
-        return Answer(
+        return HttpResponse(
             status,
             length,
             self.sent_at,
@@ -236,8 +236,8 @@ class Connection(Sender):
             self.received_at,
             trans_id,
             keep_alive,
-            status_line(raw),
-            field_value(raw, b"retry-after"),
+            parse_status_line(raw),
+            find_field(raw, b"retry-after"),
         )
 
     @property
@@ -261,12 +261,14 @@ class Connection(Sender):
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise transfer_fault(error) from None
+                raise make_transfer_error(error) from None
             if not received:
                 raise self._ended()
             now = monotonic()
             self.received_at = (
-                arrived_at(told[0][2], now, self.sent_at, self.wall_offset, self.received_at) if told else now
+                arrival_time(told[0][2], now, self.sent_at, self.wall_offset, self.received_at)
+                if told
+                else now
             )
             self.ticks_left = self._shared.network_ticks
             return received
@@ -283,7 +285,7 @@ class Connection(Sender):
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise transfer_fault(error) from None
+                raise make_transfer_error(error) from None
             self.received_at = monotonic()
             self.ticks_left = shared.network_ticks
             return received
@@ -312,10 +314,10 @@ class Connection(Sender):
 
     def _ended(self) -> AttemptError:
         if self._send_error:
-            return transfer_fault(self._send_error)
+            return make_transfer_error(self._send_error)
         return AttemptError(CLOSED, "the server closed the connection before it had answered")
 
-    def _read_head(self, data: bytes, method: str) -> tuple[bytes, Head | None, float]:
+    def _read_head(self, data: bytes, method: str) -> tuple[bytes, ResponseHead | None, float]:
         """Read a head that came in several packets or after 1xx responses.
 
         Returns the bytes received, the head, and the time of its first byte. The head is None where h11 has
@@ -343,7 +345,7 @@ class Connection(Sender):
             if self._left or self._pending:
                 self._send_rest()
 
-    def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> Answer:
+    def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> HttpResponse:
         reader = CarefulReader(method, self.check)
         try:
             whole = reader.feed(data)
@@ -359,7 +361,7 @@ class Connection(Sender):
         except AttemptError as fault:
             fault.trans_id, fault.status = reader.trans_id, reader.status
             raise
-        return Answer(
+        return HttpResponse(
             reader.status,
             reader.announced if method == "HEAD" else reader.size,
             self.sent_at,
@@ -398,11 +400,11 @@ class Connection(Sender):
             expected, what = self.check.md5.hexdigest(), "the bytes that came"
         if expected.encode() in raw:
             return None  # nearly always
-        if self.digest is None and _IN_SEGMENTS(raw):
+        if self.digest is None and _SEGMENTED_HEADER(raw):
             return None  # its ETag is not the MD5 of its bytes
-        said = field_value(raw, b"etag") if etag is None else etag
+        said = find_field(raw, b"etag") if etag is None else etag
         self.unchecked = not is_md5(said)
-        return wrong_etag(said, expected, what)
+        return describe_wrong_etag(said, expected, what)
 
     def _receive_more(self) -> int:
         """Receive as ``_receive`` does, but return 0 at the end of the connection, which may end a body."""

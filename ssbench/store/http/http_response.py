@@ -15,8 +15,8 @@ import h11
 from msgspec import Struct
 
 from ssbench.store.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
-from ssbench.store.http.etags import Received
-from ssbench.store.http.verify import Check, PartCheck
+from ssbench.store.http.etags import ReceivedDigest
+from ssbench.store.http.verify import BodyComparison, PartComparison
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
@@ -32,13 +32,13 @@ _STATUSES = {b"HTTP/1.1 %d" % status: status for status in range(100, 1000)}
 
 #: What matters of a usual head in lower case: its length and where its transaction id is; and what
 #: makes a head unusual: an empty or folded line, a framing or an end of the connection of another kind.
-_FIELDS = re.compile(
+_FIELD_PATTERN = re.compile(
     rb"\n(?:content-length: (\d{1,18})\r|(x-trans-id|x-openstack-request-id):"
     rb"|(content-length|transfer-encoding|connection(?!: keep-alive\r)|[ \t\r\n]))"
 )
 
 
-class Kept:
+class KeptBody:
     """The body of an answer that is kept; ``wrong`` where it has more than ``limit`` bytes."""
 
     md5 = None
@@ -57,13 +57,13 @@ class Kept:
 
 
 #: What looks at the body of an answer as it comes.
-BodyCheck = Check | PartCheck | Received | Kept
+BodyCheck = BodyComparison | PartComparison | ReceivedDigest | KeptBody
 
 # Answers and outcomes are made for every request: as msgspec's records they take 0.1 µs each, as named
 # tuples 0.3.
 
 
-class Answer(Struct, frozen=True, gc=False):
+class HttpResponse(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
@@ -89,7 +89,7 @@ class Answer(Struct, frozen=True, gc=False):
     unchecked: bool = False
 
 
-class Head(Struct, frozen=True, gc=False):
+class ResponseHead(Struct, frozen=True, gc=False):
     """A head of the usual kind; ``length`` is that of the body, ``start`` where it begins."""
 
     status: int
@@ -115,7 +115,7 @@ def find_head_end(data: bytes) -> int:
     return -1
 
 
-def parse_head(head: bytes, bodiless: bool) -> Head | None:
+def parse_head(head: bytes, bodiless: bool) -> ResponseHead | None:
     """Parse a head, given without its empty line; return None if it is not of the usual kind.
 
     ``bodiless``: the request was a HEAD, whose response has no body whatever its length says.
@@ -128,11 +128,11 @@ def parse_head(head: bytes, bodiless: bool) -> Head | None:
     trans_id = None
     lower = head.lower()
     # One pass: 1.6 µs for all of this function, where a search for each field made it 3.7, of 17 in all.
-    for digits, identity, unusual in _FIELDS.findall(lower):
+    for digits, identity, unusual in _FIELD_PATTERN.findall(lower):
         if unusual:
             return None
         if identity:
-            trans_id = trans_id or _value(head, lower.find(b"\n%b:" % identity) + len(identity) + 2)
+            trans_id = trans_id or _value_at(head, lower.find(b"\n%b:" % identity) + len(identity) + 2)
         elif length >= 0:
             return None
         else:
@@ -141,31 +141,31 @@ def parse_head(head: bytes, bodiless: bool) -> Head | None:
         length = 0
     elif length < 0:
         return None
-    return Head(status, length, len(head) + 2, trans_id)
+    return ResponseHead(status, length, len(head) + 2, trans_id)
 
 
-def _value(head: bytes, start: int) -> str:
+def _value_at(head: bytes, start: int) -> str:
     return head[start : head.find(b"\n", start)].decode("latin-1").strip()
 
 
-def field_value(head: bytes, name: bytes) -> str | None:
+def find_field(head: bytes, name: bytes) -> str | None:
     """Return the value of the first header field called ``name`` (lower case), None if there is none."""
     found = re.search(rb"(?i)\n" + re.escape(name) + rb"[ \t]*:([^\r\n]*)", head)
     return found[1].decode("latin-1").strip() if found else None
 
 
-def fields_in(head: bytes) -> dict[str, str]:
+def parse_fields(head: bytes) -> dict[str, str]:
     """Return the fields of a head by their names in lower case; of repeated ones the last."""
     lines = (line.partition(":") for line in head.decode("latin-1").splitlines()[1:])
     return {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
 
 
-def announced_length(content_length: str | None) -> int:
+def parse_content_length(content_length: str | None) -> int:
     """Return the number of bytes that a Content-Length announces; 0 where there is none."""
     return int(content_length) if content_length is not None and content_length.isdecimal() else 0
 
 
-def status_line(head: bytes) -> str:
+def parse_status_line(head: bytes) -> str:
     """Return the status and reason as the server sent them, for messages."""
     line = head.split(b"\n", 1)[0].decode("latin-1").strip()
     return line.partition(" ")[2][:200]
@@ -239,5 +239,5 @@ class CarefulReader:
         self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
         self.owner = fields.get(OWNER_NAME)
-        self.announced = announced_length(fields.get(b"content-length"))
+        self.announced = parse_content_length(fields.get(b"content-length"))
         self.head = b"\n" + b"".join(b"%b: %b\n" % field for field in response.headers)

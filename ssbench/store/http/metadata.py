@@ -12,61 +12,63 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import shake_256
 
-from ssbench.scenario.operation import Header, Settings
+from ssbench.scenario.operation import Header, OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.store.http.http_response import OWNER_FIELD
 
 #: Number of items, and bytes of the value of each.
-Shape = tuple[int, int]
+MetadataShape = tuple[int, int]
 
-_PREFIX = "X-Object-Meta-"
-_NAME = "Ssbench-"
+_METADATA_PREFIX = "X-Object-Meta-"
+_ITEM_PREFIX = "Ssbench-"
 
 #: What a POST sets of an object that was written without metadata.
-_POSTED: Shape = (1, 16)
+_POSTED_SHAPE: MetadataShape = (1, 16)
 
 #: The keys of its settings.
-_NUMBER, _SIZE = "metadata", "metadata_bytes"
+_NUMBER_SETTING, _SIZE_SETTING = "metadata", "metadata_bytes"
 
 _VERSION_BYTES = 4
 
-_ITEMS = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
+_ITEM_PATTERN = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
 
 
-def posting(operations: Iterable[Settings]) -> Settings:
+def find_posting_settings(operations: Iterable[OperationSettings]) -> OperationSettings:
     """Return the settings of the operation that sets metadata, among those of a scenario."""
-    name = next(row.name for row in OPERATIONS if _NUMBER in row.keys)
-    return next((each for each in operations if each.name == name), Settings(name))
+    name = next(row.name for row in OPERATIONS if _NUMBER_SETTING in row.keys)
+    return next((each for each in operations if each.name == name), OperationSettings(name))
 
 
-def posted(settings: Settings, written: Shape) -> Shape:
+def posted_shape(settings: OperationSettings, written: MetadataShape) -> MetadataShape:
     """Return what an operation sets of objects that have been ``written`` with so much."""
-    number, size = written if written[0] else _POSTED
+    number, size = written if written[0] else _POSTED_SHAPE
     values = settings.values
-    return values.get(_NUMBER, number), values.get(_SIZE, size)
+    return values.get(_NUMBER_SETTING, number), values.get(_SIZE_SETTING, size)
 
 
-def fields(seed: int, path: str, shape: Shape) -> tuple[Header, ...]:
+def make_metadata_fields(seed: int, path: str, shape: MetadataShape) -> tuple[Header, ...]:
     """Return the header fields of a new version of an object at a path (``container/object``)."""
-    values = _values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
-    return tuple((f"{_PREFIX}{_NAME}{number}", value) for number, value in enumerate(values))
+    values = _metadata_values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
+    return tuple((f"{_METADATA_PREFIX}{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
 
 
-def wrong_metadata(seed: int, path: str, head: bytes, shapes: Collection[Shape]) -> str | None:
+def describe_wrong_metadata(
+    seed: int, path: str, head: bytes, shapes: Collection[MetadataShape]
+) -> str | None:
     """Say what is wrong with the metadata in the head of an answer, which should have one of these shapes."""
-    found = {int(number): value.strip() for number, value in _ITEMS.findall(head)}
+    found = {int(number): value.strip() for number, value in _ITEM_PATTERN.findall(head)}
     first = found.get(0, b"").decode("latin-1")
     shape = len(found), len(first)
     if shape not in shapes or found.keys() != set(range(len(found))):
         known = " or ".join(f"{number} of {size} bytes" for number, size in sorted(shapes))
         return f"{shape[0]} items of metadata, the first of {shape[1]} bytes, where {known} were written"
-    for number, value in enumerate(_values(seed, path, first[: 2 * _VERSION_BYTES], shape)):
+    for number, value in enumerate(_metadata_values(seed, path, first[: 2 * _VERSION_BYTES], shape)):
         if found[number] != value.encode():
-            return f"{_PREFIX}{_NAME}{number} is another than was written"
+            return f"{_METADATA_PREFIX}{_ITEM_PREFIX}{number} is another than was written"
     return None
 
 
-def _values(seed: int, path: str, version: str, shape: Shape) -> Iterator[str]:
+def _metadata_values(seed: int, path: str, version: str, shape: MetadataShape) -> Iterator[str]:
     number, size = shape
     version = version[:size]
     key = struct.pack("<Q", seed % 2**64) + f"{version} {path}".encode("utf-8", "surrogatepass")
@@ -74,14 +76,14 @@ def _values(seed: int, path: str, version: str, shape: Shape) -> Iterator[str]:
     return (text[item * size : (item + 1) * size] for item in range(number))
 
 
-def beyond_limits(limits: Mapping[str, object], shape: Shape, owner: str) -> Iterator[str]:
+def find_exceeded_limits(limits: Mapping[str, object], shape: MetadataShape, owner: str) -> Iterator[str]:
     """Say by name which limits of a cluster such metadata exceed, with the item that says whose it is.
 
     ``limits`` are those of ``swift`` in ``/info``; one that is not there holds nothing back.
     """
     number, size = shape
-    of_owner = len(OWNER_FIELD.removeprefix(_PREFIX)) + len(owner)
-    names = sum(len(f"{_NAME}{each}") for each in range(number))
+    of_owner = len(OWNER_FIELD.removeprefix(_METADATA_PREFIX)) + len(owner)
+    names = sum(len(f"{_ITEM_PREFIX}{each}") for each in range(number))
     needed = {
         "max_meta_count": number + 1,
         "max_meta_value_length": size,

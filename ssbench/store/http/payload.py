@@ -17,8 +17,8 @@ import random
 import struct
 from typing import TYPE_CHECKING
 
-from ssbench.scenario.body_files import Content
-from ssbench.store.http.etags import LARGE_BYTES, LARGE_SAMPLE, Sample, md5
+from ssbench.scenario.body_files import BodyContent
+from ssbench.store.http.etags import LARGE_BYTES, LARGE_SAMPLE_INTERVAL, RegularSample, start_md5
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -36,20 +36,20 @@ SMALL_BYTES = 4096
 
 #: How many offsets small bodies have. Of each the MD5 is kept at every step (bytes), which is how MD5 goes.
 _SMALL_OFFSETS = 64
-_STEP = 64
+_OFFSET_STEP = 64
 
 #: So many random bytes tell a place of the block from all others.
 _TELLING_BYTES = 24
 
 #: Where a share of bodies is zeros, each so many bytes have theirs, at the end.
-_ZEROS_EACH = 256
+_ZEROS_BLOCK_BYTES = 256
 
 #: Coprime to the block: the offsets visit each place once before they come back.
-_PRIME = 2654435761
-_STRIDE = _PRIME % BLOCK_BYTES
+_OFFSET_PRIME = 2654435761
+_OFFSET_STRIDE = _OFFSET_PRIME % BLOCK_BYTES
 
 
-class Payload:
+class BodySource:
     """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
 
     A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
@@ -65,12 +65,12 @@ class Payload:
         self._stamped = zeros < 1
         if zeros:
             block = _with_zeros(block, zeros)
-            self.telling += _ZEROS_EACH
+            self.telling += _ZEROS_BLOCK_BYTES
         # The block's beginning once more at the end: a piece may begin anywhere.
         self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)
         self._count = 0
-        self._sample, self._large_sample = Sample(), Sample(LARGE_SAMPLE)
+        self._sample, self._large_sample = RegularSample(), RegularSample(LARGE_SAMPLE_INTERVAL)
         #: What small bodies begin with, and its MD5, by offset and number of steps.
         self._kept: dict[tuple[int, int], tuple[bytes, HASH]] = {}
         self._closed = False
@@ -85,24 +85,24 @@ class Payload:
         self._count = count = self._count + 1
         stamp = struct.pack("<Q", count) + self._source if self._stamped else bytes(STAMP_BYTES)
         if size > SMALL_BYTES:
-            return stamp, count * _STRIDE % BLOCK_BYTES, self._digest(size, stamp)
+            return stamp, count * _OFFSET_STRIDE % BLOCK_BYTES, self._digest(size, stamp)
         left = size - STAMP_BYTES
         if left <= 0:
-            return stamp[:size], 0, md5(stamp[:size])
-        key = count % _SMALL_OFFSETS, left // _STEP
+            return stamp[:size], 0, start_md5(stamp[:size])
+        key = count % _SMALL_OFFSETS, left // _OFFSET_STEP
         kept = self._kept.get(key)
         if kept is None:
             offset = key[0] * PIECE_BYTES // _SMALL_OFFSETS
             begin = bytes(self._block[offset : offset + SMALL_BYTES])
-            kept = self._kept[key] = begin, md5(begin[: key[1] * _STEP])
+            kept = self._kept[key] = begin, start_md5(begin[: key[1] * _OFFSET_STEP])
         begin, digest = kept[0][:left] + stamp, kept[1].copy()
-        digest.update(begin[key[1] * _STEP :])
+        digest.update(begin[key[1] * _OFFSET_STEP :])
         return begin, 0, digest
 
     def _digest(self, size: int, first: bytes) -> HASH | None:
         """Return the MD5 of the first bytes of a body that is not small, where it is of the sample."""
         sample = self._sample if size <= LARGE_BYTES else self._large_sample
-        return md5(first) if sample() else None
+        return start_md5(first) if sample() else None
 
     def pieces(self, offset: int, left: int) -> list[memoryview]:
         """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
@@ -125,7 +125,7 @@ class Payload:
 
     def offset_of(self, stamp: bytes) -> int:
         """Return where in the block the bytes after a stamp begin, in a body that can be verified."""
-        return int.from_bytes(stamp, "little") * _PRIME % self.block_bytes
+        return int.from_bytes(stamp, "little") * _OFFSET_PRIME % self.block_bytes
 
     def places(self, data: bytes, at: int) -> list[int]:
         """Return the offset from which on the bytes are as in ``data``; nothing where there is none.
@@ -172,22 +172,22 @@ def _first_difference(data: bytes, piece: bytes) -> int:
 
 def _with_zeros(block: bytes, share: float) -> bytes:
     """Return a block of which a share is zeros, evenly spread."""
-    count = round(_ZEROS_EACH * share)
+    count = round(_ZEROS_BLOCK_BYTES * share)
     changed = bytearray(block)
-    for place in range(_ZEROS_EACH - count, len(changed), _ZEROS_EACH):
+    for place in range(_ZEROS_BLOCK_BYTES - count, len(changed), _ZEROS_BLOCK_BYTES):
         end = min(place + count, len(changed))
         changed[place:end] = bytes(end - place)
     return bytes(changed)
 
 
 #: Bytes by which a part of a body is looked for in the files.
-_COMPARED = 64
+_COMPARED_BYTES = 64
 
 
-class FilePayload(Payload):
+class FileBodySource(BodySource):
     """Source of bodies that are the bytes of files. Without a verifier they have no stamp."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: BodyContent) -> None:
         # So that no piece of a long body is short because the files are.
         times = -(-PIECE_BYTES // len(content.data))
         super().__init__(block=content.data * times)
@@ -202,7 +202,7 @@ class FilePayload(Payload):
         if size > SMALL_BYTES:
             return b"", start, self._digest(size, b"")
         first = bytes(self._block[start : start + size])
-        return first, 0, md5(first)
+        return first, 0, start_md5(first)
 
     def offset_of(self, stamp: bytes) -> int:
         """Return where the file begins that comes after a stamp."""
@@ -211,5 +211,5 @@ class FilePayload(Payload):
     def places(self, data: bytes, at: int) -> list[int]:
         """Return all places where ``data`` may be that is from ``at`` on in a verified body."""
         places = ((start + at - STAMP_BYTES) % self.block_bytes for start in self._starts)
-        begin = data[:_COMPARED]
+        begin = data[:_COMPARED_BYTES]
         return [each for each in places if self._block[each : each + len(begin)] == begin]

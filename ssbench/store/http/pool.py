@@ -21,24 +21,24 @@ import gevent.socket
 from gevent.lock import Semaphore
 
 from ssbench.base.errors import UsageError
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
-from ssbench.store.causes import NAME_RESOLUTION, AttemptError, connect_fault
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
+from ssbench.store.causes import NAME_RESOLUTION, AttemptError, make_connect_error
 from ssbench.store.http.arrival import ask_for_arrivals
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.sender import TIMED_OUT, cancelled
-from ssbench.store.http.shared import Shared
-from ssbench.store.http.tls import LastSession, TlsConnection
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.sender import TIMED_OUT, make_cancelled_error
+from ssbench.store.http.shared import SharedState
+from ssbench.store.http.tls import LastTlsSession, TlsConnection
 
 Address = tuple[socket.AddressFamily, Any]
 
 #: What a name was found to mean is used again for so long (seconds): users that connect at once ask once.
-FRESH = 1.0
+NAME_LIFETIME_SECONDS = 1.0
 
 #: An address to which connecting failed is tried after all others for so long (seconds).
-_AVOIDED_FOR = 10.0
+_AVOIDED_SECONDS = 10.0
 
 
-class Endpoint(NamedTuple):
+class ServerEndpoint(NamedTuple):
     """A server as a storage URL names it; ``host`` without the brackets of IPv6."""
 
     scheme: str
@@ -46,23 +46,23 @@ class Endpoint(NamedTuple):
     port: int
 
 
-def parse_storage_url(url: str) -> tuple[Endpoint, str, str]:
+def parse_storage_url(url: str) -> tuple[ServerEndpoint, str, str]:
     """Return server, ``Host`` field and path of a storage URL; raises UsageError."""
     refuse_user_info(url, "storage URL")
     parts = parse_http_url(url)
     if parts is None or not parts.hostname or not url.isascii() or parts.query or parts.fragment:
-        raise UsageError(f"storage URL {shown(url)}: expected http://HOST[:PORT]/PATH or https://...")
+        raise UsageError(f"storage URL {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    return Endpoint(parts.scheme, parts.hostname, port), parts.netloc, parts.path.rstrip("/")
+    return ServerEndpoint(parts.scheme, parts.hostname, port), parts.netloc, parts.path.rstrip("/")
 
 
-class Pool:
+class ConnectionPool:
     """At most ``max_connections`` connections to one server, opened on demand, the last used first."""
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        shared: Shared,
+        endpoint: ServerEndpoint,
+        shared: SharedState,
         max_connections: int,
         connect_timeout: float,
         tls: ssl.SSLContext | None,
@@ -70,7 +70,7 @@ class Pool:
         *,
         resumes: bool = False,
     ) -> None:
-        self.idle: list[Connection] = []
+        self.idle: list[HttpConnection] = []
         #: One place for each request in flight; a request holds one from beginning to end.
         self.places = Semaphore(max_connections)
         self._endpoint = endpoint
@@ -78,7 +78,7 @@ class Pool:
         self._connect_timeout = connect_timeout
         self._tls = tls
         #: The TLS session that the next connection continues; None where each begins its own.
-        self._session = LastSession() if resumes else None
+        self._session = LastTlsSession() if resumes else None
         self._given = given
         #: Those that were given, or that the host is itself; empty where it is a name, None: not known yet.
         self._numeric: list[Address] | None = None
@@ -102,7 +102,7 @@ class Pool:
         while self.idle:
             self.idle.pop().close()
 
-    def connect(self) -> Connection:
+    def connect(self) -> HttpConnection:
         """Return a new connection for this greenlet; raises AttemptError."""
         return self._connect_to_any(self._in_turn(self._resolve()))
 
@@ -121,7 +121,7 @@ class Pool:
         ordered = [*preferred[first:], *preferred[:first], *others]
         return sorted(ordered, key=lambda each: each in failed)
 
-    def _connect_to_any(self, addresses: list[Address]) -> Connection:
+    def _connect_to_any(self, addresses: list[Address]) -> HttpConnection:
         """Connect to the first address that works.
 
         Each address has its share of the time that is left, so that a dead one does not use it up.
@@ -138,8 +138,8 @@ class Pool:
                 if isinstance(connection, TlsConnection) and self._tls:
                     connection.handshake(self._tls, self._endpoint.host, max(2, ticks), self._session)
             except OSError as error:
-                last = connect_fault(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
-                self._failed[address] = monotonic() + _AVOIDED_FOR
+                last = make_connect_error(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
+                self._failed[address] = monotonic() + _AVOIDED_SECONDS
                 if len(addresses) > 1:
                     self._shared.failed.append(place[0])
                 if connection is not None:
@@ -155,9 +155,9 @@ class Pool:
                 return connection
         raise last
 
-    def _start(self, family: socket.AddressFamily, place: Any) -> Connection:
+    def _start(self, family: socket.AddressFamily, place: Any) -> HttpConnection:
         if self._shared.closing.is_set():
-            raise cancelled()
+            raise make_cancelled_error()
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
@@ -170,7 +170,7 @@ class Pool:
             raise
         if self._tls:
             return TlsConnection(sock, self._shared, self.idle)
-        connection = Connection(sock, self._shared, self.idle)
+        connection = HttpConnection(sock, self._shared, self.idle)
         connection.stamped = ask_for_arrivals(sock)
         return connection
 
@@ -183,7 +183,7 @@ class Pool:
             self._numeric = self._find_numeric()
         if self._numeric:
             return self._numeric
-        if monotonic() - self._found_at < FRESH:
+        if monotonic() - self._found_at < NAME_LIFETIME_SECONDS:
             return self._addresses
         host, closing = self._endpoint.host, self._shared.closing
         if self._lookup is None:
@@ -194,7 +194,7 @@ class Pool:
             self._lookup = None
             lookup.kill(block=False)  # without effect once it has ended
         if closing.is_set():
-            raise cancelled()
+            raise make_cancelled_error()
         found = lookup.value
         if not isinstance(found, list):
             why = (
@@ -229,10 +229,10 @@ class Pool:
         return [(family, address) for family, _, _, _, address in found]
 
 
-class Sweeper:
+class TimeoutSweeper:
     """Counts down the ticks of all connections, and wakes those whose time-out has passed."""
 
-    def __init__(self, shared: Shared, interval: float) -> None:
+    def __init__(self, shared: SharedState, interval: float) -> None:
         self._shared = shared
         # Without a reference, so that the loop can end when it has nothing else to do.
         self._timer = shared.hub.loop.timer(interval, interval, ref=False)

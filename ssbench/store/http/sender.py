@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 from gevent import getcurrent
 
 from ssbench.store.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
-from ssbench.store.http.etags import md5
+from ssbench.store.http.etags import start_md5
 from ssbench.store.http.http_response import BodyCheck
 from ssbench.store.http.payload import PIECE_BYTES
-from ssbench.store.http.shared import Shared
+from ssbench.store.http.shared import SharedState
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -42,17 +42,17 @@ _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 NEAR_BUFFER_BYTES = 1 << 19
 
 
-def same_host(own: str, peer: str) -> bool:
+def is_same_host(own: str, peer: str) -> bool:
     """Return whether these addresses of a connection are of one host."""
     return own == peer or (own.startswith("127.") and peer.startswith("127."))
 
 
-def cancelled() -> AttemptError:
+def make_cancelled_error() -> AttemptError:
     """Return the error of a request whose client is closed."""
     return AttemptError(CLOSED, "this client was closed")
 
 
-class Sender:
+class RequestSender:
     """A non-blocking socket that one greenlet at a time uses."""
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Sender:
 
     _more = _MSG_MORE
 
-    def __init__(self, sock: socket.socket, shared: Shared) -> None:
+    def __init__(self, sock: socket.socket, shared: SharedState) -> None:
         self._sock = sock
         self._shared = shared
         self._hub = shared.hub
@@ -147,7 +147,7 @@ class Sender:
         if event == TIMED_OUT:
             raise TimeoutError("no answer to connecting")
         if event == CANCELLED:
-            raise cancelled()
+            raise make_cancelled_error()
         number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:
             raise OSError(number, os.strerror(number))
@@ -155,7 +155,7 @@ class Sender:
         if own == peer:
             # The kernel may choose, as our local port, the very port to which we connect.
             raise ConnectionRefusedError("connected to itself")
-        self._near = same_host(own[0], peer[0])
+        self._near = is_same_host(own[0], peer[0])
 
     def _wait_either(self) -> int:
         self._writer.start(self._reader.callback, WRITABLE)
@@ -172,7 +172,7 @@ class Sender:
 
     def _interrupted(self, event: int, what: str) -> AttemptError:
         if event == CANCELLED:
-            return cancelled()
+            return make_cancelled_error()
         if self.slack <= 0:
             return AttemptError(REQUEST_TIMEOUT, f"the {what} was not whole within the request's time-out")
         return AttemptError(READ_TIMEOUT, f"no byte of the {what} in time")
@@ -209,7 +209,7 @@ class Sender:
 
     def _with_etag(self, head: bytes, first: bytes) -> bytes:
         """Return a head with the MD5 of the whole body, which is made for that once more."""
-        digest = md5(first) if self.digest is None else self.digest.copy()
+        digest = start_md5(first) if self.digest is None else self.digest.copy()
         self._shared.payload.add_to(digest, self._offset, self._left)
         return b"%bETag: %b\r\n\r\n" % (head[:-2], digest.hexdigest().encode())
 

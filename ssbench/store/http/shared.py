@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from gevent.event import Event
 
 from ssbench.store.http.http_response import HEAD_LIMIT
-from ssbench.store.http.payload import PIECE_BYTES, Payload
-from ssbench.store.http.verify import Verifier
+from ssbench.store.http.payload import PIECE_BYTES, BodySource
+from ssbench.store.http.verify import BodyVerifier
 
 
-class Counted(Protocol):
+class TimedConnection(Protocol):
     """A connection whose time is counted by the sweeper; -1: it is not counted."""
 
     ticks_left: int
@@ -29,7 +29,7 @@ class Counted(Protocol):
 
 
 @dataclass(slots=True)
-class Shared:
+class SharedState:
     """What all connections of a client share; ticks are intervals of the sweeper.
 
     An attempt has ``request_ticks``; each byte of body that moves gives it ``ticks_per_byte`` back.
@@ -44,19 +44,19 @@ class Shared:
     """
 
     hub: Any
-    payload: Payload
+    payload: BodySource
     block_size: int
     connect_ticks: int
     network_ticks: int
     request_ticks: int
     ticks_per_byte: float
     sink_flags: int
-    verifier: Verifier | None = None
+    verifier: BodyVerifier | None = None
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
     buffers: tuple[bytearray] = field(init=False)
-    connections: set[Counted] = field(default_factory=set)
+    connections: set[TimedConnection] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

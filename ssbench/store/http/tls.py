@@ -8,21 +8,21 @@ import ssl
 from time import monotonic
 
 from ssbench.base.errors import UsageError
-from ssbench.store.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.http_response import HEAD_LIMIT, Answer
-from ssbench.store.http.sender import CANCELLED, READABLE, TIMED_OUT, cancelled
-from ssbench.store.http.shared import Shared
+from ssbench.store.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, make_transfer_error
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.http_response import HEAD_LIMIT, HttpResponse
+from ssbench.store.http.sender import CANCELLED, READABLE, TIMED_OUT, make_cancelled_error
+from ssbench.store.http.shared import SharedState
 
 _RECORD_BYTES = 16384
 
 #: Records decrypted in a row, which takes about a millisecond, before other greenlets run.
 _RECORDS_IN_A_ROW = 32
 
-_INTERRUPTED = (TIMED_OUT, CANCELLED)
+_INTERRUPTING_EVENTS = (TIMED_OUT, CANCELLED)
 
 
-def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
+def make_tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
     """Return a context that trusts the given PEM text, else what the system trusts, or any if ``insecure``.
 
     Raises UsageError if the text holds no certificates.
@@ -39,13 +39,13 @@ def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
     return context
 
 
-class LastSession:
+class LastTlsSession:
     """The TLS session of the last connection to a server that had an answer; None before that."""
 
     latest: ssl.SSLSession | None = None
 
 
-class TlsConnection(Connection):
+class TlsConnection(HttpConnection):
     """Asks OpenSSL before it waits, because bytes in the buffer of OpenSSL wake no watcher."""
 
     __slots__ = ("_early", "_kept", "_records", "resumed")
@@ -53,16 +53,16 @@ class TlsConnection(Connection):
     _sock: ssl.SSLSocket
     _more = 0
 
-    def __init__(self, sock: socket.socket, shared: Shared, idle: list[Connection]) -> None:
+    def __init__(self, sock: socket.socket, shared: SharedState, idle: list[HttpConnection]) -> None:
         super().__init__(sock, shared, idle)
         self._early = 0
         self._records = 0
         self.resumed = False
         #: Where the session is put after the first answer: with TLS 1.3 it comes after the handshake.
-        self._kept: LastSession | None = None
+        self._kept: LastTlsSession | None = None
 
     def handshake(
-        self, context: ssl.SSLContext, host: str, ticks: int, last: LastSession | None = None
+        self, context: ssl.SSLContext, host: str, ticks: int, last: LastTlsSession | None = None
     ) -> None:
         """Do the TLS handshake on the connected socket; raises AttemptError.
 
@@ -87,15 +87,15 @@ class TlsConnection(Connection):
                 if event == TIMED_OUT:
                     raise AttemptError(CONNECT_TIMEOUT, "the TLS handshake did not end in time")
                 if event == CANCELLED:
-                    raise cancelled()
+                    raise make_cancelled_error()
         except OSError as error:
             if last is not None:
                 last.latest = None  # it may be what the server does not take
-            raise transfer_fault(error) from None
+            raise make_transfer_error(error) from None
         except ValueError as error:  # a name that no certificate can have
             raise AttemptError(TLS_ERROR, f"{host}: {error}") from None
 
-    def _end(self, answer: Answer) -> Answer:
+    def _end(self, answer: HttpResponse) -> HttpResponse:
         if self._kept is not None:
             self._kept.latest, self._kept = self._sock.session, None
         return super()._end(answer)
@@ -135,14 +135,14 @@ class TlsConnection(Connection):
             except ssl.SSLWantWriteError:
                 event = self._wait_either()
             except OSError as error:
-                raise transfer_fault(error) from None
+                raise make_transfer_error(error) from None
             else:
                 self._records += 1
                 if received:
                     self.received_at = monotonic()
                 self.ticks_left = shared.network_ticks
                 return received
-            if event in _INTERRUPTED:
+            if event in _INTERRUPTING_EVENTS:
                 raise self._interrupted(event, "answer")
 
     def _give_way(self) -> None:
@@ -154,7 +154,7 @@ class TlsConnection(Connection):
             event = self._hub.switch()
         finally:
             turn.stop()
-        if event in _INTERRUPTED:
+        if event in _INTERRUPTING_EVENTS:
             raise self._interrupted(event, "answer")
 
     def _wait_writable(self) -> bool:

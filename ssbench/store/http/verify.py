@@ -12,8 +12,8 @@ import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from ssbench.store.http.etags import md5
-from ssbench.store.http.payload import STAMP_BYTES, Payload
+from ssbench.store.http.etags import start_md5
+from ssbench.store.http.payload import STAMP_BYTES, BodySource
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _NAME_BYTES = 8
 
 
-class Verifier:
+class BodyVerifier:
     """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed."""
 
-    def __init__(self, payload: Payload, seed: int) -> None:
+    def __init__(self, payload: BodySource, seed: int) -> None:
         self.payload = payload
         self._key = struct.pack("<Q", seed % 2**64)
         self._count = int.from_bytes(os.urandom(8), "little")
@@ -32,34 +32,34 @@ class Verifier:
     def begin(self, name: bytes, size: int) -> tuple[bytes, int, HASH]:
         """Begin the next body of an object: its first bytes, the offset of those that follow, an MD5.
 
-        As :meth:`~ssbench.store.http.payload.Payload.begin` does, but the stamp comes first in every body.
+        As :meth:`~ssbench.store.http.payload.BodySource.begin` does, but the stamp comes first in every body.
         """
         self._count = (self._count + 1) % 2**64
         stamp = self.of_name(name) + struct.pack("<Q", self._count)
-        return stamp[:size], self.payload.offset_of(stamp), md5(stamp[:size])
+        return stamp[:size], self.payload.offset_of(stamp), start_md5(stamp[:size])
 
     def of_name(self, name: bytes) -> bytes:
         """Return what every body of an object begins with."""
         return blake2b(name, digest_size=_NAME_BYTES, key=self._key).digest()
 
-    def check(self, name: bytes) -> Check:
+    def check(self, name: bytes) -> BodyComparison:
         """Return a check of a body of an object."""
-        return Check(self.payload, self.of_name(name))
+        return BodyComparison(self.payload, self.of_name(name))
 
-    def check_part(self, name: bytes, first: int) -> PartCheck:
+    def check_part(self, name: bytes, first: int) -> PartComparison:
         """Return a check of the bytes of a body from ``first`` on. The ETag says nothing of a part."""
-        return PartCheck(self.payload, self.of_name(name), first)
+        return PartComparison(self.payload, self.of_name(name), first)
 
 
-class Check:
+class BodyComparison:
     """Compares a body, piece by piece, with what was written. ``wrong`` is where it differed first.
 
     Until then ``md5`` is that of what came.
     """
 
-    def __init__(self, payload: Payload, of_name: bytes) -> None:
+    def __init__(self, payload: BodySource, of_name: bytes) -> None:
         self.wrong: int | None = None
-        self.md5: HASH = md5()
+        self.md5: HASH = start_md5()
         self._payload = payload
         self._of_name = of_name
         self._stamp = b""
@@ -89,7 +89,7 @@ class Check:
             self._offset = self._payload.offset_of(self._stamp)
 
 
-class PartCheck:
+class PartComparison:
     """Compares a part of a body, piece by piece, with what was written.
 
     What comes after the stamp has to be in the block from some place on and without a break. That place
@@ -98,7 +98,7 @@ class PartCheck:
 
     md5 = None
 
-    def __init__(self, payload: Payload, of_name: bytes, first: int) -> None:
+    def __init__(self, payload: BodySource, of_name: bytes, first: int) -> None:
         self._payload = payload
         self._of_name = of_name
         self._at = first

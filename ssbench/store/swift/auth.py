@@ -22,20 +22,20 @@ from keystoneauth1.identity import v2, v3
 
 from ssbench.base import interruption
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
-from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
-_PATIENCE = 4.0
+_EXTRA_SECONDS = 4.0
 
 # When someone turns on its logging, it would show the first half of tokens and keys.
 swiftclient.client.logger_settings["reveal_sensitive_prefix"] = 0
 
 
-def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
+def authenticate_swift(credentials: Credentials, timeout: float = 10.0) -> Session:
     """Get a storage URL and a token.
 
     ``timeout`` bounds connecting and each wait for bytes, in seconds; the whole takes no more than 4 s
@@ -58,8 +58,8 @@ def _authenticate(credentials: Credentials, timeout: float) -> Session:
     if credentials.version == "none":
         storage_url, token = credentials.storage_urls[0], credentials.token
     else:
-        storage_url, token = _within(
-            timeout + _PATIENCE, credentials.auth_url, lambda: _get_auth(credentials, timeout)
+        storage_url, token = _call_within(
+            timeout + _EXTRA_SECONDS, credentials.auth_url, lambda: _get_auth(credentials, timeout)
         )
         if not credentials.storage_urls:
             refuse_user_info(storage_url, f"{credentials.auth_url}: gave the storage URL")
@@ -67,7 +67,7 @@ def _authenticate(credentials: Credentials, timeout: float) -> Session:
             # As a worker takes it: each of its jobs would fail.
             if parts is None or not storage_url.isascii() or parts.query or parts.fragment:
                 raise AuthenticationError(
-                    f"{credentials.auth_url}: gave {shown(storage_url)} for a storage URL"
+                    f"{credentials.auth_url}: gave {redact_url(storage_url)} for a storage URL"
                 )
     urls = credentials.storage_urls or (storage_url.rstrip("/"),)
     return Session(urls, token, credentials.insecure, credentials.ca_file)
@@ -78,7 +78,7 @@ def is_proxied(url: str) -> bool:
     return bool(requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)))
 
 
-def warn_of_proxy(credentials: Credentials, session: Session) -> None:
+def warn_of_auth_proxy(credentials: Credentials, session: Session) -> None:
     """Log a warning where the environment's proxy is used, because workers do not use it."""
     uses = []
     # The authentication URL of a cloud may be no more than its name.
@@ -116,12 +116,16 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     except keystoneauth1.exceptions.CatalogException:
         storage_url, token = None, None
     except CLIENT_ERRORS as error:
-        code = status(error)
+        code = status_of_error(error)
         if code in {401, 403}:
-            raise AuthenticationError(f"{url}: authentication refused: {why(error)}") from None
+            raise AuthenticationError(
+                f"{url}: authentication refused: {describe_client_error(error)}"
+            ) from None
         if code is not None:
-            raise AuthenticationError(f"{url}: authentication failed, the answer was {why(error)}") from None
-        raise ClusterError(f"{url}: cannot authenticate: {why(error)}") from None
+            raise AuthenticationError(
+                f"{url}: authentication failed, the answer was {describe_client_error(error)}"
+            ) from None
+        raise ClusterError(f"{url}: cannot authenticate: {describe_client_error(error)}") from None
     # The libraries take what they are sent for what it should be.
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
         raise AuthenticationError(
@@ -200,7 +204,7 @@ def _keystone_plugin(credentials: Credentials) -> Any:
     )
 
 
-def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+def _call_within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tuple[str, str]:
     """Return what ``call`` does, or raise what it raises; wait at most ``seconds`` for it.
 
     No time-out of a library covers the whole: each address of a host and each read has its own.
@@ -215,7 +219,7 @@ def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tu
 
     threading.Thread(target=put_answer, name="authenticate", daemon=True).start()
     try:
-        answer = interruption.take(answers, seconds)
+        answer = interruption.take_from_queue(answers, seconds)
     except queue.Empty:
         raise ClusterError(f"{url}: cannot authenticate: no answer within {seconds:g} s") from None
     if isinstance(answer, BaseException):

@@ -28,28 +28,28 @@ import swiftclient
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError
 from ssbench.base.measures import Count, Seconds
-from ssbench.base.record import Head, Record
-from ssbench.store.contract import Request
-from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
-from ssbench.store.swift.containers import connect, persistently
+from ssbench.base.record import JsonHead, JsonRecord
+from ssbench.store.contract import StoreRequest
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.swift.containers import call_persistently, open_swift_connection
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.listing import TIMEOUTS, Version, first_versions
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.swift.listing import LISTING_TIMEOUTS, ObjectVersion, list_first_versions
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 from ssbench.store.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
 
 #: Seconds before each further attempt to delete a container that is not empty but lists nothing new.
-_PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
+_DELETION_PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 
 #: Failures in a row, of a kind that concerns the whole cluster, after which no more is tried.
-_TOO_MANY = 20
+_MAX_FAILURES_IN_A_ROW = 20
 
 #: How many failures are kept for the report.
-_KEPT = 20
+_MAX_KEPT_FAILURES = 20
 
 #: Seconds between two checks of whether to go on waiting, and between two log lines about it.
-_TICK = 0.2
+_TICK_SECONDS = 0.2
 _LOG_SECONDS = 5.0
 
 #: Seconds that requests in flight have to finish after :meth:`AccountCleaner.stop`.
@@ -67,7 +67,7 @@ class CleanUpResult:
     failures: list[str] = field(default_factory=list)
 
 
-class Cleaned(Record, frozen=True, kw_only=True):
+class CleanedAccount(JsonRecord, frozen=True, kw_only=True):
     """An account: how many containers ``matched``, and what was deleted.
 
     ``in_use`` has the containers that were left because runs under way use them, each with the number of one
@@ -80,7 +80,7 @@ class Cleaned(Record, frozen=True, kw_only=True):
     deleted: CleanUpResult
 
 
-class Report(Head, frozen=True, kw_only=True):
+class CleanUpReport(JsonHead, frozen=True, kw_only=True):
     """A clean-up: how many containers ``matched``, and what was deleted, in all ``accounts`` together.
 
     ``storage_url`` is that of the first; where there are several, ``in_use`` has the containers with their
@@ -93,10 +93,10 @@ class Report(Head, frozen=True, kw_only=True):
     matched: Count
     in_use: dict[str, str]
     deleted: CleanUpResult
-    accounts: list[Cleaned]
+    accounts: list[CleanedAccount]
 
     @classmethod
-    def of(cls, accounts: list[Cleaned], exit_code: ExitCode) -> Self:
+    def of(cls, accounts: list[CleanedAccount], exit_code: ExitCode) -> Self:
         """Return the report on some accounts, one at least."""
         results = [each.deleted for each in accounts]
         several = len(accounts) > 1
@@ -114,7 +114,7 @@ class Report(Head, frozen=True, kw_only=True):
                 sum(each.objects for each in results),
                 sum(each.seconds for each in results),
                 sum(each.failed for each in results),
-                [text for each in results for text in each.failures][:_KEPT],
+                [text for each in results for text in each.failures][:_MAX_KEPT_FAILURES],
             ),
             accounts=accounts,
         )
@@ -128,8 +128,8 @@ class CleanUpSettings:
     """
 
     concurrency: int = 10
-    connect_timeout: float = TIMEOUTS[0]
-    network_timeout: float = TIMEOUTS[1]
+    connect_timeout: float = LISTING_TIMEOUTS[0]
+    network_timeout: float = LISTING_TIMEOUTS[1]
     give_up_after: float = 0.0
 
     @property
@@ -160,7 +160,7 @@ class AccountCleaner:
         self._settings = settings
         self._advance = advance
         self._expect = expect
-        self._client = Client(
+        self._client = SwiftClient(
             ClientSettings(
                 connect_timeout=settings.connect_timeout,
                 network_timeout=settings.network_timeout,
@@ -188,7 +188,7 @@ class AccountCleaner:
     @property
     def gave_up(self) -> bool:
         """Whether the rest was not tried because too many deletes failed in a row."""
-        return self._failures_in_a_row >= _TOO_MANY
+        return self._failures_in_a_row >= _MAX_FAILURES_IN_A_ROW
 
     @property
     def _over(self) -> bool:
@@ -217,8 +217,8 @@ class AccountCleaner:
     def _wait(self, workers: gevent.pool.Group) -> None:
         self._succeeded_at = logged_at = time.monotonic()
         stopped_at: float | None = None
-        while not workers.join(_TICK, raise_error=True):
-            interruption.check()
+        while not workers.join(_TICK_SECONDS, raise_error=True):
+            interruption.raise_if_interrupted()
             now = time.monotonic()
             silence = now - self._succeeded_at
             if self._over:
@@ -242,7 +242,7 @@ class AccountCleaner:
         self._succeeded_at = time.monotonic()
 
     def _work(self, index: int, waiting: Iterator[str]) -> None:
-        connection = connect(self._session, index, self._settings.timeouts)
+        connection = open_swift_connection(self._session, index, self._settings.timeouts)
         try:
             for container in waiting:
                 if self._over:
@@ -251,7 +251,7 @@ class AccountCleaner:
                     failure = self._delete_container(connection, container)
                 except CLIENT_ERRORS as error:
                     # 404: something else has deleted it.
-                    failure = None if status(error) == 404 else why(error)
+                    failure = None if status_of_error(error) == 404 else describe_client_error(error)
                 if failure and not (self.stopped or self.stood_still):
                     place = f"{connection.url}/" if len(self._session.storage_urls) > 1 else ""
                     self._fail(f"{place}{container}", failure)
@@ -260,20 +260,20 @@ class AccountCleaner:
 
     def _delete_container(self, connection: Any, container: str) -> str | None:
         """Delete a container and its objects; return why it still exists, or raise one of CLIENT_ERRORS."""
-        pauses = iter(_PAUSES)
-        previous: list[Version] = []
+        pauses = iter(_DELETION_PAUSES)
+        previous: list[ObjectVersion] = []
         while not self._over:
             try:
                 self._ask(swiftclient.delete_container, connection, container)
             except CLIENT_ERRORS as error:
-                if status(error) != 409:
+                if status_of_error(error) != 409:
                     raise
             else:
                 self._succeed()
                 self.result.containers += 1
                 self._advance()
                 return None
-            names = self._ask(first_versions, connection, container)
+            names = self._ask(list_first_versions, connection, container)
             self._succeeded_at = time.monotonic()
             if names and names != previous:
                 self._listed += len(names)
@@ -294,7 +294,7 @@ class AccountCleaner:
 
         def attempt(session: Session) -> Any:
             call = partial(function, connection.url, session.token, container, http_conn=place)
-            return self._on_thread(partial(persistently, call))
+            return self._on_thread(partial(call_persistently, call))
 
         refusals = 0
         while True:
@@ -303,24 +303,24 @@ class AccountCleaner:
                 return attempt(session)
             except CLIENT_ERRORS as error:
                 refusals += 1
-                if status(error) != 401 or not self._renew(session, refusals):
+                if status_of_error(error) != 401 or not self._renew(session, refusals):
                     raise
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
         """Make this call on a thread, while other greenlets run; return or raise what it does."""
         # gevent prints a traceback when an exception leaves a function on its threads.
-        answer, error = self._threads.apply(_returned, (call,))
+        answer, error = self._threads.apply(_result_or_error, (call,))
         if error is not None:
             raise error
         return answer
 
-    def _delete_object(self, container: str, version: Version) -> bool:
+    def _delete_object(self, container: str, version: ObjectVersion) -> bool:
         """Delete an object, or one version of it; return whether that failed."""
         if self._over:
             return True
         name, version_id = version
         query = urlencode({"version-id": version_id}) if version_id else ""
-        request = Request(method="DELETE", container=container, name=name, query=query, missing_ok=True)
+        request = StoreRequest(method="DELETE", container=container, name=name, query=query, missing_ok=True)
         url = random.choice(self._session.storage_urls)
         for refusals in itertools.count(1):
             session = self._session
@@ -342,7 +342,7 @@ class AccountCleaner:
             self._failures_in_a_row += 1
         self._last_failure = f"{name}: {failure}"
         self.result.failed += 1
-        if len(self.result.failures) < _KEPT:
+        if len(self.result.failures) < _MAX_KEPT_FAILURES:
             self.result.failures.append(f"{name}: {failure}")
 
     def _renew(self, refused: Session, refusals: int) -> bool:
@@ -354,7 +354,7 @@ class AccountCleaner:
             return False
 
 
-def _returned(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
+def _result_or_error(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """Call it; return what it returns and what it raises."""
     try:
         return call(), None

@@ -8,22 +8,22 @@ from email.utils import parsedate_to_datetime
 
 import requests
 
-from ssbench.store.contract import Bounds
+from ssbench.store.contract import ClockBounds
 
 #: Samples are taken at this distance (seconds), which shows where the seconds of the store begin, until
 #: the difference is known this well, or there are so many.
-_APART = 0.09
-_ENOUGH = 0.15
-_MOST = 14
+_SAMPLE_DISTANCE = 0.09
+_ENOUGH_SECONDS = 0.15
+_MAX_SAMPLES = 14
 
 #: Time-outs of a request; the run waits for it. A store that is paused for a second has a clock all the same.
-_TIMEOUTS = (5.0, 5.0)
+_CLOCK_TIMEOUTS = (5.0, 5.0)
 
 #: When a request was sent, when its answer came, both by the clock here; the seconds of its Date.
-Sample = tuple[float, float, float]
+ClockSample = tuple[float, float, float]
 
 
-def bounds(samples: Iterable[Sample]) -> Bounds | None:
+def bound_clock(samples: Iterable[ClockSample]) -> ClockBounds | None:
     """Return what is known of the difference; None where samples contradict each other, or are none.
 
     They contradict each other where several servers answer whose clocks differ.
@@ -34,27 +34,29 @@ def bounds(samples: Iterable[Sample]) -> Bounds | None:
     return (least, most) if least <= most < float("inf") else None
 
 
-def difference(url: str, verify: str | bool, *, now: Callable[[], float] = time.time) -> Bounds | None:
+def measure_clock_difference(
+    url: str, verify: str | bool, *, now: Callable[[], float] = time.time
+) -> ClockBounds | None:
     """Ask a server some times within two seconds; None where it does not tell."""
-    samples: list[Sample] = []
-    for sample in _samples(url, verify, now):
+    samples: list[ClockSample] = []
+    for sample in _take_samples(url, verify, now):
         samples.append(sample)
-        found = bounds(samples)
+        found = bound_clock(samples)
         if found is None:
             return None
-        if found[1] - found[0] <= _ENOUGH:
+        if found[1] - found[0] <= _ENOUGH_SECONDS:
             break
-    return bounds(samples)
+    return bound_clock(samples)
 
 
-def _samples(url: str, verify: str | bool, now: Callable[[], float]) -> Iterator[Sample]:
+def _take_samples(url: str, verify: str | bool, now: Callable[[], float]) -> Iterator[ClockSample]:
     with requests.Session() as session:
-        for number in range(_MOST):
+        for number in range(_MAX_SAMPLES):
             if number:
-                time.sleep(_APART)
+                time.sleep(_SAMPLE_DISTANCE)
             sent = now()
             try:
-                answer = session.head(url, timeout=_TIMEOUTS, verify=verify, allow_redirects=False)
+                answer = session.head(url, timeout=_CLOCK_TIMEOUTS, verify=verify, allow_redirects=False)
                 date = parsedate_to_datetime(answer.headers["Date"]).timestamp()
             except (requests.RequestException, OSError, KeyError, ValueError, OverflowError):
                 return

@@ -13,7 +13,7 @@ from ssbench.base.urls import refuse_user_info
 from ssbench.store.swift.credentials import Credentials
 
 
-def from_cloud(name: str, given: Credentials) -> Credentials:
+def read_cloud_credentials(name: str, given: Credentials) -> Credentials:
     """Return the credentials of a cloud; region, endpoint and TLS options in ``given`` win.
 
     Raises UsageError when openstacksdk is not installed or the cloud cannot be used.
@@ -34,7 +34,7 @@ def from_cloud(name: str, given: Credentials) -> Credentials:
             cloud = OpenStackConfig().get_one(cloud=name, **region)
             verify, certificate = cloud.get_requests_verify_args()
     except (exceptions.SDKException, keystoneauth1.exceptions.ClientException, OSError) as error:
-        raise UsageError(f"cloud {name!r}: {_line(error)}") from None
+        raise UsageError(f"cloud {name!r}: {_one_line(error)}") from None
     except Exception as error:  # noqa: BLE001 - a file of the user's, read by PyYAML, jsonschema and others
         # Their texts may quote the file, with the password in it.
         raise UsageError(f"cloud {name!r}: clouds.yaml cannot be used ({type(error).__name__})") from None
@@ -58,5 +58,5 @@ def from_cloud(name: str, given: Credentials) -> Credentials:
     )
 
 
-def _line(error: Any) -> str:
+def _one_line(error: Any) -> str:
     return " ".join(str(error).split())

@@ -21,32 +21,32 @@ import swiftclient
 import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
-from ssbench.base.quantities import duration
+from ssbench.base.quantities import format_duration
 from ssbench.store.causes import TRANSIENT_STATUSES
-from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.credentials import Session
 from ssbench.store.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
 
 #: Pauses before the second and later attempts, in seconds.
-_PAUSES = (0.2, 0.5, 1.0, 2.0)
+_RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0)
 
 #: Seconds after the first attempt in which further ones may begin. After one time-out there is none.
 _RETRY_SECONDS = 8.0
 
 #: Statuses of a PUT of a container that may be gone later. 404: the account was new, and the account server
 #: that was asked did not have it yet, because two of three are enough for the proxy that made it.
-_PASSING_FOR_PUT = TRANSIENT_STATUSES | {404}
+_TRANSIENT_FOR_PUT = TRANSIENT_STATUSES | {404}
 
 #: Seconds between two messages on what it waits for.
 _SAY_SECONDS = 5.0
 
 #: Seconds between two looks at whether to wait on.
-_TICK = 0.1
+_TICK_SECONDS = 0.1
 
 #: How many failures an error's text has in full.
-_TOLD = 3
+_MAX_FULL_FAILURES = 3
 
 #: The most bytes of an answer: twice those of 10,000 names of 1,024 bytes, each of which JSON writes as six.
 _MOST_BYTES = 128 * 1024 * 1024
@@ -81,7 +81,7 @@ class _Connection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
         return response
 
 
-def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
+def open_swift_connection(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
     """Open a keep-alive connection of python-swiftclient, to one of the storage URLs by turns.
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
@@ -94,7 +94,7 @@ def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
     )
 
 
-def persistently(
+def call_persistently(
     call: Callable[[], Any],
     on_retry: Callable[[Exception], None] = lambda error: None,
     passing: Set[int] = TRANSIENT_STATUSES,
@@ -105,11 +105,11 @@ def persistently(
     ``passing``. Raises what the last attempt raised.
     """
     began = time.monotonic()
-    for pause in _PAUSES:
+    for pause in _RETRY_PAUSES:
         try:
             return call()
         except CLIENT_ERRORS as error:
-            code = status(error)
+            code = status_of_error(error)
             if code is not None and code not in passing:
                 raise
             if time.monotonic() - began + pause > _RETRY_SECONDS:
@@ -143,7 +143,7 @@ def ensure_containers(
     that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
     """
     extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
-    makers = _Makers(session, names, policy, timeouts, renew, extra, dict(headers or {}))
+    makers = _MakerThreads(session, names, policy, timeouts, renew, extra, dict(headers or {}))
     try:
         makers.start(concurrency)
         failures = makers.wait(advance, check)
@@ -153,10 +153,10 @@ def ensure_containers(
             causes = ", ".join(f"{count} x {cause}" for cause, count in makers.retried.most_common())
             _log.warning("Requests for containers that were tried again: %s", causes)
     if failures:
-        raise ClusterError(_tell(failures))
+        raise ClusterError(_describe_failures(failures))
 
 
-class _Makers:
+class _MakerThreads:
     """The threads that make containers, and what the caller's thread knows of them."""
 
     def __init__(
@@ -206,12 +206,12 @@ class _Makers:
             check()
             now = time.monotonic()
             if late := [name for name, since in list(self._since.items()) if now - since > most]:
-                return [*failures, *((name, f"not made within {duration(most)}") for name in late)]
+                return [*failures, *((name, f"not made within {format_duration(most)}") for name in late)]
             if now - max(ended_at, said_at) >= _SAY_SECONDS:
                 said_at = now
                 self._say(made, now - ended_at)
             try:
-                news = self._ended.get(timeout=_TICK)
+                news = self._ended.get(timeout=_TICK_SECONDS)
             except queue.Empty:
                 continue
             ended_at = time.monotonic()
@@ -230,13 +230,13 @@ class _Makers:
 
     def _say(self, made: int, seconds: float) -> None:
         names = list(self._since)
-        more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+        more = f" and {len(names) - _MAX_FULL_FAILURES} more" if len(names) > _MAX_FULL_FAILURES else ""
         _log.info(
             "Waiting for containers: %d of %d are there, none has come for %.0f s; under way: %s%s",
             made,
             self._total,
             seconds,
-            ", ".join(names[:_TOLD]),
+            ", ".join(names[:_MAX_FULL_FAILURES]),
             more,
         )
 
@@ -245,7 +245,9 @@ class _Makers:
     def _work(self, index: int) -> None:
         fault = None
         try:
-            with contextlib.closing(connect(self._session.session, index, self._timeouts)) as connection:
+            with contextlib.closing(
+                open_swift_connection(self._session.session, index, self._timeouts)
+            ) as connection:
                 while not self.stop.is_set():
                     name = self._waiting.get_nowait()
                     self._since[name] = time.monotonic()
@@ -267,22 +269,24 @@ class _Makers:
         while True:
             session = self._session.session
             try:
-                return _ensure(connection, session.token, name, policy, self._headers, self._note_retry)
+                return _ensure_container(
+                    connection, session.token, name, policy, self._headers, self._note_retry
+                )
             except CLIENT_ERRORS as error:
-                code = status(error)
+                code = status_of_error(error)
                 refusals += code == 401
                 if code == 401 and self._session.renew(session, refusals):
                     continue
                 if policy and code == 400:
                     return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
-                return why(error)
+                return describe_client_error(error)
 
     def _note_retry(self, error: Exception) -> None:
         with self._lock:
-            self.retried[why(error)] += 1
+            self.retried[describe_client_error(error)] += 1
 
 
-def _ensure(
+def _ensure_container(
     connection: Any,
     token: str | None,
     name: str,
@@ -309,17 +313,17 @@ def _ensure(
     def put() -> None:
         swiftclient.put_container(url, token, name, headers=new, http_conn=place)
 
-    found = persistently(head, on_retry)
+    found = call_persistently(head, on_retry)
     if found is None:
-        persistently(put, on_retry, _PASSING_FOR_PUT)
+        call_persistently(put, on_retry, _TRANSIENT_FOR_PUT)
         return None
     actual = found.get("x-storage-policy")
-    if policy and actual and not _same_policy(policy, actual, connection):
+    if policy and actual and not _is_same_policy(policy, actual, connection):
         return f"exists with the storage policy {actual!r}, not {policy!r}"
     return None
 
 
-def _same_policy(asked: str, actual: str, connection: Any) -> bool:
+def _is_same_policy(asked: str, actual: str, connection: Any) -> bool:
     """Whether two names are of one policy: names know no case, and a policy may have aliases."""
     if asked.casefold() == actual.casefold():
         return True
@@ -335,14 +339,16 @@ def _same_policy(asked: str, actual: str, connection: Any) -> bool:
     return any({asked.casefold(), actual.casefold()} <= each for each in names)
 
 
-def _tell(failures: Iterable[tuple[str, str]]) -> str:
+def _describe_failures(failures: Iterable[tuple[str, str]]) -> str:
     """Return why containers failed, with one of them for each reason."""
     places: dict[str, list[str]] = {}
     for place, cause in failures:
         places.setdefault(cause, []).append(place)
     shown = [
         f"{first}{f' and {len(others)} more' if others else ''}: {cause}"
-        for cause, (first, *others) in list(places.items())[:_TOLD]
+        for cause, (first, *others) in list(places.items())[:_MAX_FULL_FAILURES]
     ]
-    more = f"; and {len(places) - _TOLD} other reasons" if len(places) > _TOLD else ""
+    more = (
+        f"; and {len(places) - _MAX_FULL_FAILURES} other reasons" if len(places) > _MAX_FULL_FAILURES else ""
+    )
     return f"containers could not be made: {'; '.join(shown)}{more}"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ssbench.base.errors import UsageError
-from ssbench.base.untrusted import read_small
+from ssbench.base.untrusted import read_small_file
 
-Version = Literal["none", "1.0", "2.0", "3", "cloud"]
+AuthVersion = Literal["none", "1.0", "2.0", "3", "cloud"]
 
 #: Bytes of a bundle of CA certificates; those of systems have 200 to 500 kB.
-_MOST_CERTIFICATES = 10_000_000
+_MAX_CERTIFICATE_BYTES = 10_000_000
 
 #: Environment variables that hold secrets. Only a process that authenticates should inherit them.
 SECRET_VARIABLES = frozenset(
@@ -33,7 +33,7 @@ class Credentials:
     Raises UsageError for another version.
     """
 
-    version: Version
+    version: AuthVersion
     auth_url: str = ""
     user: str | None = None
     key: str | None = field(default=None, repr=False)
@@ -59,8 +59,10 @@ class Credentials:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.version not in get_args(Version):
-            raise UsageError(f"version: expected one of {', '.join(get_args(Version))}, not {self.version!r}")
+        if self.version not in get_args(AuthVersion):
+            raise UsageError(
+                f"version: expected one of {', '.join(get_args(AuthVersion))}, not {self.version!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,13 @@ class Session:
         if self.ca_file is None:
             return None
         try:
-            text = read_small(Path(self.ca_file), _MOST_CERTIFICATES).decode()
+            text = read_small_file(Path(self.ca_file), _MAX_CERTIFICATE_BYTES).decode()
             return text.encode("ascii", "ignore").decode()
         except (OSError, ValueError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
 
 
-def in_account(session: Session, name: str) -> Session:
+def session_in_account(session: Session, name: str) -> Session:
     """Return the session of a reseller admin in another account, of this name after the reseller's prefix.
 
     The prefix is that of the account of its storage URL, such as ``AUTH_``. Raises UsageError where that has

@@ -22,37 +22,37 @@ import swiftclient
 from msgspec import Meta, Struct
 
 from ssbench.scenario.names import MARK_PREFIX, mark_name
-from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
-from ssbench.store.swift.containers import connect, persistently
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.swift.containers import call_persistently, open_swift_connection
 from ssbench.store.swift.credentials import Session
 
 _log = logging.getLogger(__name__)
 
 #: Seconds after which a mark that was not renewed counts for nothing.
-LIFETIME = 60
+MARK_LIFETIME = 60
 
 #: Seconds that the mark of a run that has ended stays for the runs beside which it was.
-ENDED_LIFETIME = 7 * 86400
+ENDED_MARK_LIFETIME = 7 * 86400
 
 #: Marks beyond this number, and beyond this many bytes, are not looked at: they are not ours.
-_MOST_MARKS = 1000
-_MOST_BYTES = 4096
+_MAX_MARKS = 1000
+_MAX_MARK_BYTES = 4096
 
-_NOT_FOUND = 404
+_NOT_FOUND_STATUS = 404
 
 #: The parts of the name of a container.
-_GROUP = re.compile(r".*_(?P<number>[0-9]{6,})(?:_(?P<policy>[^_]+))?", re.DOTALL)
+_CONTAINER_PATTERN = re.compile(r".*_(?P<number>[0-9]{6,})(?:_(?P<policy>[^_]+))?", re.DOTALL)
 
 #: What may be in a name that is shown: a mark is read by whoever finds it, and written by anyone.
-_UNSHOWN = re.compile(r"[^\w.:@ -]")
+_UNSHOWN_CHARACTERS = re.compile(r"[^\w.:@ -]")
 
-Name = Annotated[str, Meta(max_length=300)]
+MarkText = Annotated[str, Meta(max_length=300)]
 
 
-class Mark(Struct, frozen=True, kw_only=True):
+class RunMark(Struct, frozen=True, kw_only=True):
     """What a run says of itself.
 
-    ``run`` is its number in hexadecimal digits, ``process`` where it runs as :func:`this_process` says,
+    ``run`` is its number in hexadecimal digits, ``process`` where it runs as :func:`describe_this_process` says,
     ``scenario`` the scenario's name. ``tag`` keeps the names of its objects apart from those of other runs;
     it is empty for the usual names. ``reads`` is a digest of the initial objects that it only reads, once
     they are all there; empty where it writes. ``kept`` is how many objects it left by request. ``ended``: it
@@ -60,19 +60,19 @@ class Mark(Struct, frozen=True, kw_only=True):
     """
 
     run: Annotated[str, Meta(pattern="^[0-9a-f]{1,16}$")]
-    host: Name = ""
+    host: MarkText = ""
     pid: Annotated[int, Meta(ge=0)] = 0
-    process: Name = ""
-    scenario: Name = ""
-    tag: Name = ""
-    reads: Name = ""
+    process: MarkText = ""
+    scenario: MarkText = ""
+    tag: MarkText = ""
+    reads: MarkText = ""
     kept: Annotated[int, Meta(ge=0)] = 0
     ended: bool = False
 
     def __str__(self) -> str:
         """Name the run for people."""
-        scenario = f", scenario {_shown(self.scenario)}" if self.scenario else ""
-        return f"run {self.run} of host {_shown(self.host) or '?'} (pid {self.pid}{scenario})"
+        scenario = f", scenario {_shown_name(self.scenario)}" if self.scenario else ""
+        return f"run {self.run} of host {_shown_name(self.host) or '?'} (pid {self.pid}{scenario})"
 
     @property
     def sentence_start(self) -> str:
@@ -80,10 +80,10 @@ class Mark(Struct, frozen=True, kw_only=True):
         return f"R{str(self)[1:]}"
 
 
-_decoder = msgspec.json.Decoder(Mark)
+_decoder = msgspec.json.Decoder(RunMark)
 
 
-class Marks:
+class RunMarks:
     """The marks in one container; every method makes requests, and raises one of CLIENT_ERRORS.
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds; ``trans_id_extra`` is
@@ -102,12 +102,12 @@ class Marks:
         self._timeouts = timeouts
         self._headers = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
 
-    def put(self, mark: Mark) -> None:
+    def put(self, mark: RunMark) -> None:
         """Write a mark, or renew it. That of objects that are kept does not expire."""
         content = msgspec.json.encode(mark)
         headers = {"Content-Type": "application/json", **self._headers}
         if not mark.kept:
-            headers["X-Delete-After"] = str(ENDED_LIFETIME if mark.ended else LIFETIME)
+            headers["X-Delete-After"] = str(ENDED_MARK_LIFETIME if mark.ended else MARK_LIFETIME)
         self._ask(swiftclient.put_object, mark_name(mark.run), content, len(content), headers=headers)
 
     def delete(self, run: str) -> None:
@@ -115,10 +115,10 @@ class Marks:
         try:
             self._ask(swiftclient.delete_object, mark_name(run), headers=self._headers)
         except swiftclient.ClientException as error:
-            if error.http_status != _NOT_FOUND:
+            if error.http_status != _NOT_FOUND_STATUS:
                 raise
 
-    def others(self, run: str = "") -> list[Mark]:
+    def others(self, run: str = "") -> list[RunMark]:
         """Return the marks that count, except that of ``run``.
 
         Those that have expired, and those of runs that were killed on this host, are deleted.
@@ -130,13 +130,13 @@ class Marks:
             try:
                 headers, content = self._ask(swiftclient.get_object, name, headers=self._headers)
             except swiftclient.ClientException as error:
-                if error.http_status != _NOT_FOUND:
+                if error.http_status != _NOT_FOUND_STATUS:
                     raise
                 mark, over = None, True  # it is listed for some time after it has expired
             else:
-                mark = _decode(content, name)
+                mark = _decode_mark(content, name)
                 # A store that does not know X-Delete-After keeps them.
-                expired = _age(headers) > LIFETIME
+                expired = _age_of(headers) > MARK_LIFETIME
                 over = mark is not None and not mark.ended and (expired or _is_over(mark))
             if over:
                 with contextlib.suppress(*CLIENT_ERRORS):
@@ -149,24 +149,24 @@ class Marks:
         listing = partial(
             self._ask,
             swiftclient.get_container,
-            limit=_MOST_MARKS,
+            limit=_MAX_MARKS,
             prefix=MARK_PREFIX,
             headers=self._headers,
         )
         try:
             _, rows = listing()
         except swiftclient.ClientException as error:
-            if error.http_status != _NOT_FOUND:
+            if error.http_status != _NOT_FOUND_STATUS:
                 raise
             return
         for row in rows if isinstance(rows, list) else []:
             if isinstance(row, dict) and isinstance(row.get("name"), str):
                 size = row.get("bytes")
-                if isinstance(size, int) and size <= _MOST_BYTES:
+                if isinstance(size, int) and size <= _MAX_MARK_BYTES:
                     yield row["name"]
 
     def _ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        with contextlib.closing(connect(self._session, 0, self._timeouts)) as connection:
+        with contextlib.closing(open_swift_connection(self._session, 0, self._timeouts)) as connection:
             call = partial(
                 function,
                 connection.url,
@@ -176,12 +176,12 @@ class Marks:
                 http_conn=(connection.parsed_url, connection),
                 **options,
             )
-            return persistently(call)
+            return call_persistently(call)
 
 
 def containers_in_use(
     session: Session, names: Sequence[str], timeouts: tuple[float, float]
-) -> dict[str, Mark]:
+) -> dict[str, RunMark]:
     """Return which of these containers runs under way use, each with the mark of one of these.
 
     ``names`` are of one base and of any policies; a run may use all those of its policy. Where marks cannot
@@ -189,27 +189,27 @@ def containers_in_use(
     """
     used = {}
     for name in names:
-        if (group := _GROUP.fullmatch(name)) is None or int(group["number"]):
+        if (group := _CONTAINER_PATTERN.fullmatch(name)) is None or int(group["number"]):
             continue
         try:
-            running = [mark for mark in Marks(session, name, timeouts).others() if not mark.ended]
+            running = [mark for mark in RunMarks(session, name, timeouts).others() if not mark.ended]
         except CLIENT_ERRORS as error:
-            _log.warning("Whether a run uses %s is not known: %s", name, why(error))
+            _log.warning("Whether a run uses %s is not known: %s", name, describe_client_error(error))
             continue
         if running:
             for other in names:
-                its = _GROUP.fullmatch(other)
+                its = _CONTAINER_PATTERN.fullmatch(other)
                 if its is not None and its["policy"] == group["policy"]:
                     used[other] = running[0]
     return used
 
 
-def denied(error: BaseException) -> bool:
+def is_denied(error: BaseException) -> bool:
     """Whether a request failed because the account may be read only."""
-    return status(error) == 403
+    return status_of_error(error) == 403
 
 
-def _decode(content: bytes, name: str) -> Mark | None:
+def _decode_mark(content: bytes, name: str) -> RunMark | None:
     """Return the mark of this name; None for what is no mark."""
     try:
         mark = _decoder.decode(content)
@@ -218,7 +218,7 @@ def _decode(content: bytes, name: str) -> Mark | None:
     return mark if mark_name(mark.run) == name else None
 
 
-def _age(headers: dict[str, str]) -> float:
+def _age_of(headers: dict[str, str]) -> float:
     """Return the seconds since an object was written, by the clock of the server; 0 where it does not say."""
     try:
         now, then = (parsedate_to_datetime(headers[name]) for name in ("date", "last-modified"))
@@ -227,12 +227,12 @@ def _age(headers: dict[str, str]) -> float:
         return 0.0
 
 
-def _shown(name: str) -> str:
-    return _UNSHOWN.sub("?", name)[:100]
+def _shown_name(name: str) -> str:
+    return _UNSHOWN_CHARACTERS.sub("?", name)[:100]
 
 
 @cache
-def this_process() -> str:
+def describe_this_process() -> str:
     """Return what distinguishes this process from all others of all hosts; empty where that is not known."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -258,19 +258,19 @@ def _status_of(pid: int) -> list[str]:
 
 
 #: The numbers of the runs of this process that are under way: another mark of it could not be taken away.
-under_way: set[str] = set()
+MARKS_UNDER_WAY: set[str] = set()
 
 
-def _is_over(mark: Mark) -> bool:
+def _is_over(mark: RunMark) -> bool:
     """Whether the run of a mark is known to have ended without taking it away."""
-    if mark.process and mark.process == this_process():
-        return mark.run not in under_way
+    if mark.process and mark.process == describe_this_process():
+        return mark.run not in MARKS_UNDER_WAY
     return _is_gone(mark.process)
 
 
 def _is_gone(process: str) -> bool:
     """Whether a process of this host has ended; False for those of other hosts."""
-    here, its = this_process().split("/"), process.split("/")
+    here, its = describe_this_process().split("/"), process.split("/")
     if len(here) != 4 or len(its) != 4 or here[:2] != its[:2] or not its[2].isdecimal():
         return False
     pid = int(its[2])

@@ -23,40 +23,40 @@ from time import monotonic
 
 import gevent
 
-from ssbench.scenario.body_files import BodyFiles, load
+from ssbench.scenario.body_files import BodyFiles, load_body_files
 from ssbench.scenario.operation import Header
 from ssbench.store.causes import (
     CLOSED,
     NOT_FOUND,
     RESET,
-    TRANSIENT,
-    UNANSWERED,
+    TRANSIENT_CAUSES,
+    UNANSWERED_CAUSES,
     AttemptError,
 )
-from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Request
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.etags import Received, Sample
-from ssbench.store.http.http_response import Answer, Kept
-from ssbench.store.http.metadata import Shape
-from ssbench.store.http.payload import FilePayload, Payload
-from ssbench.store.http.pool import Endpoint, Pool, Sweeper, parse_storage_url
-from ssbench.store.http.shared import Shared, discarding_flags
-from ssbench.store.http.tls import tls_context
-from ssbench.store.http.verify import Verifier
+from ssbench.store.contract import NO_PRIOR_ATTEMPTS, PriorAttempts, RequestOutcome, StoreRequest
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.etags import ReceivedDigest, RegularSample
+from ssbench.store.http.http_response import HttpResponse, KeptBody
+from ssbench.store.http.metadata import MetadataShape
+from ssbench.store.http.payload import BodySource, FileBodySource
+from ssbench.store.http.pool import ConnectionPool, ServerEndpoint, TimeoutSweeper, parse_storage_url
+from ssbench.store.http.shared import SharedState, discarding_flags
+from ssbench.store.http.tls import make_tls_context
+from ssbench.store.http.verify import BodyVerifier
 from ssbench.store.request_options import RequestOptions, parse_addresses
 from ssbench.store.swift import answers
-from ssbench.store.swift.answers import Effort
-from ssbench.store.swift.target import Target, quoted
-from ssbench.store.timing import NETWORK_TIMEOUTS, SLOW_RATE, pause_before
+from ssbench.store.swift.answers import AttemptTotals
+from ssbench.store.swift.target import StorageTarget, quote_name
+from ssbench.store.timing import MIN_BYTES_A_SECOND, NETWORK_TIMEOUTS, pause_before
 
 #: These look for an object that should exist; in a store that lags it may exist soon.
-_RETRIES_404 = frozenset({"GET", "DELETE"})
+_RETRIED_404_METHODS = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.
-_STALE = frozenset({CLOSED, RESET})
+_STALE_CAUSES = frozenset({CLOSED, RESET})
 
 #: Methods of requests that write; the first byte of the answer says nothing beside the last one.
-_SENDING = frozenset({"PUT", "POST"})
+_WRITING_METHODS = frozenset({"PUT", "POST"})
 
 #: The most bytes of what a server says of a request that does not read an object.
 _MOST_SAID = 16 * 1024 * 1024
@@ -81,11 +81,11 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     every_etag: bool = False
     zeros: float = 0.0
     files: BodyFiles | None = None
-    shapes: frozenset[Shape] = frozenset()
+    shapes: frozenset[MetadataShape] = frozenset()
     tls_resume: bool = False
 
 
-class Client:
+class SwiftClient:
     """Requests to any number of storage URLs, from any number of greenlets of one thread.
 
     Raises UsageError where the files of bodies are not those of the settings.
@@ -98,28 +98,30 @@ class Client:
         interval = min(max(shortest / 20, 0.01), 0.5)
         seed = settings.verify_seed
         files = settings.files
-        payload = Payload(seed, settings.zeros) if files is None else FilePayload(load(files))
-        self._shared = Shared(
+        payload = (
+            BodySource(seed, settings.zeros) if files is None else FileBodySource(load_body_files(files))
+        )
+        self._shared = SharedState(
             hub=gevent.get_hub(),
             payload=payload,
             block_size=settings.block_size,
             connect_ticks=math.ceil(settings.connect_timeout / interval) + 1,
             network_ticks=math.ceil(settings.network_timeout / interval) + 1,
             request_ticks=math.ceil(request_timeout / interval) + 1,
-            ticks_per_byte=1 / (SLOW_RATE * interval),
+            ticks_per_byte=1 / (MIN_BYTES_A_SECOND * interval),
             sink_flags=discarding_flags(),
-            verifier=None if seed is None else Verifier(payload, seed),
+            verifier=None if seed is None else BodyVerifier(payload, seed),
         )
         #: Chooses the reads whose ETag is checked.
-        self.sample = Sample(1) if settings.every_etag else Sample()
-        self._sweeper = Sweeper(self._shared, interval)
+        self.sample = RegularSample(1) if settings.every_etag else RegularSample()
+        self._sweeper = TimeoutSweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
-        self._pools: dict[tuple[Endpoint, bool], Pool] = {}
+        self._pools: dict[tuple[ServerEndpoint, bool], ConnectionPool] = {}
         #: Whether connections are kept for later requests.
         self._keeps = True
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, StorageTarget] = {}
 
-    def without_keeping(self) -> Client:
+    def without_keeping(self) -> SwiftClient:
         """Return a client that makes a connection for each request, and closes it after the answer.
 
         It has all else in common with this one, and is closed with it.
@@ -141,13 +143,13 @@ class Client:
         missing_ok: bool = False,
         expected: int = 0,
         owner: str | None = None,
-        prior: Prior = NOTHING_BEFORE,
-        begun: Connection | None = None,
-    ) -> Outcome:
+        prior: PriorAttempts = NO_PRIOR_ATTEMPTS,
+        begun: HttpConnection | None = None,
+    ) -> RequestOutcome:
         """Do one request for an object, see :meth:`perform`."""
         return self.perform(
             storage_url,
-            Request(
+            StoreRequest(
                 method=method,
                 container=container,
                 name=name,
@@ -165,12 +167,12 @@ class Client:
     def perform(
         self,
         storage_url: str,
-        request: Request,
+        request: StoreRequest,
         token: str | None = None,
-        prior: Prior = NOTHING_BEFORE,
-        begun: Connection | None = None,
-    ) -> Outcome:
-        """Do one request; see :class:`~ssbench.store.contract.Client`.
+        prior: PriorAttempts = NO_PRIOR_ATTEMPTS,
+        begun: HttpConnection | None = None,
+    ) -> RequestOutcome:
+        """Do one request; see :class:`~ssbench.store.contract.StoreClient`.
 
         A 404 is a success too for a DELETE of which an earlier attempt was sent and not answered, because
         that one may have deleted the object. ``begun`` is a connection on which this very request was sent,
@@ -179,7 +181,7 @@ class Client:
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         method, size = request.method, request.size
         head = target.head(request, None if request.anonymous else token)
-        effort = Effort.after(prior)
+        effort = AttemptTotals.after(prior)
         effort.longest = request.keep or request.expected or (0 if method == "GET" else _MOST_SAID)
         self._choose_check(request, effort, begun)
         while True:
@@ -194,24 +196,26 @@ class Client:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
                 status = answer.status
-                if not answers.is_success(status, request) and not answers.was_done(
+                if not answers.is_success_status(status, request) and not answers.is_already_done(
                     status, request, effort.unanswered, prior[-1]
                 ):
-                    fault, asked = answers.refused(answer, request), answer.retry_after
-                elif (wrong := answers.wrong_body(answer, request, effort.check)) is not None or (
+                    fault, asked = answers.make_refusal_error(answer, request), answer.retry_after
+                elif (wrong := answers.find_body_error(answer, request, effort.check)) is not None or (
                     self.settings.shapes and (wrong := self._wrong_metadata(answer, request)) is not None
                 ):
                     fault = wrong
                 else:
-                    outcome = effort.success(answer, size if method in _SENDING else None)
-                    return outcome if not request.keep else answers.with_reply(outcome, answer, effort.check)
+                    outcome = effort.success(answer, size if method in _WRITING_METHODS else None)
+                    return outcome if not request.keep else answers.add_reply(outcome, answer, effort.check)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
                 return effort.failure(fault)
             effort.retries += 1
             effort.retried = effort.retried or {}
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
 
-    def _choose_check(self, request: Request, effort: Effort, begun: Connection | None) -> None:
+    def _choose_check(
+        self, request: StoreRequest, effort: AttemptTotals, begun: HttpConnection | None
+    ) -> None:
         """Decide how the body of the answer is looked at, and whether that of the request has an ETag."""
         effort.etag = request.etag
         if request.keep:
@@ -230,9 +234,9 @@ class Client:
         if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.content or request.name}".encode()
 
-    def _wrong_metadata(self, answer: Answer, request: Request) -> AttemptError | None:
+    def _wrong_metadata(self, answer: HttpResponse, request: StoreRequest) -> AttemptError | None:
         settings = self.settings
-        return answers.other_metadata(answer, request, settings.verify_seed or 0, settings.shapes)
+        return answers.find_metadata_error(answer, request, settings.verify_seed or 0, settings.shapes)
 
     def template(
         self,
@@ -244,10 +248,10 @@ class Client:
         delete_after: int | None = None,
         owner: str | None = None,
         headers: tuple[Header, ...] = (),
-    ) -> tuple[bytes, Pool]:
+    ) -> tuple[bytes, ConnectionPool]:
         """Return what makes requests for objects whose names differ in their numbers, and where they go.
 
-        See :meth:`Target.template`. Raises UsageError, as :meth:`request` does.
+        See :meth:`StorageTarget.template`. Raises UsageError, as :meth:`request` does.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         return target.template(method, container, stem, token, delete_after, owner, headers), target.pool
@@ -256,7 +260,7 @@ class Client:
         """Return the path of a storage URL, as requests have it."""
         return parse_storage_url(storage_url)[2]
 
-    quoted = staticmethod(quoted)
+    quoted = staticmethod(quote_name)
 
     def take_failed(self) -> tuple[str, ...]:
         """Return the address of each connection that failed since, to hosts with several addresses."""
@@ -266,16 +270,16 @@ class Client:
         return found
 
     @property
-    def payload(self) -> Payload:
+    def payload(self) -> BodySource:
         """Where the bodies of uploads come from."""
         return self._shared.payload
 
-    def _worth_a_retry(self, method: str, cause: str, effort: Effort) -> bool:
-        if cause == NOT_FOUND and method in _RETRIES_404:
+    def _worth_a_retry(self, method: str, cause: str, effort: AttemptTotals) -> bool:
+        if cause == NOT_FOUND and method in _RETRIED_404_METHODS:
             return (effort.retried or {}).get(cause, 0) < self.settings.retry_404
-        return cause in TRANSIENT and effort.retries < self.settings.retries
+        return cause in TRANSIENT_CAUSES and effort.retries < self.settings.retries
 
-    def _pause(self, effort: Effort, asked: str | None) -> bool:
+    def _pause(self, effort: AttemptTotals, asked: str | None) -> bool:
         """Wait before the next attempt; return whether the client was closed meanwhile."""
         began = monotonic()
         closed: bool = self._shared.closing.wait(pause_before(effort.retries + 1, asked))
@@ -292,7 +296,9 @@ class Client:
             connection.cancel()
         self._shared.payload.close()
 
-    def _attempt(self, pool: Pool, head: bytes, method: str, size: int, effort: Effort) -> Answer:
+    def _attempt(
+        self, pool: ConnectionPool, head: bytes, method: str, size: int, effort: AttemptTotals
+    ) -> HttpResponse:
         """Send the request once, or again at once where only a connection at rest had gone stale."""
         pool.places.acquire()
         try:
@@ -307,8 +313,14 @@ class Client:
             pool.places.release()
 
     def _resume(
-        self, connection: Connection, pool: Pool, head: bytes, method: str, size: int, effort: Effort
-    ) -> Answer:
+        self,
+        connection: HttpConnection,
+        pool: ConnectionPool,
+        head: bytes,
+        method: str,
+        size: int,
+        effort: AttemptTotals,
+    ) -> HttpResponse:
         """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
         effort.address, connection.longest = connection.address, effort.longest
         # First, and without a wait: the bytes that came are where those of others will be.
@@ -318,7 +330,9 @@ class Client:
         with pool.places:
             return self._exchange_anew(pool, head, method, size, effort)
 
-    def _exchange_anew(self, pool: Pool, head: bytes, method: str, size: int, effort: Effort) -> Answer:
+    def _exchange_anew(
+        self, pool: ConnectionPool, head: bytes, method: str, size: int, effort: AttemptTotals
+    ) -> HttpResponse:
         """Send the request on a new connection."""
         began = monotonic()
         if effort.began is None:
@@ -333,22 +347,22 @@ class Client:
         try:
             return connection.exchange(head, method, size)
         except AttemptError as fault:
-            effort.unanswered |= fault.cause in UNANSWERED
+            effort.unanswered |= fault.cause in UNANSWERED_CAUSES
             raise
         finally:
             if not self._keeps:
                 pool.close_idle()
 
-    def _begin_check(self, connection: Connection, effort: Effort) -> None:
+    def _begin_check(self, connection: HttpConnection, effort: AttemptTotals) -> None:
         connection.name, connection.etag, connection.longest = effort.name, effort.etag, effort.longest
         if connection.address:
             effort.address = connection.address
         if effort.keeps:
-            effort.check = Kept(effort.keeps)
+            effort.check = KeptBody(effort.keeps)
         elif effort.checked:
             verifier = self._shared.verifier
             if verifier is None:
-                effort.check = Received()
+                effort.check = ReceivedDigest()
             else:
                 effort.check = (
                     verifier.check(effort.name)
@@ -357,14 +371,14 @@ class Client:
                 )
         connection.check = effort.check
 
-    def _open_target(self, storage_url: str) -> Target:
+    def _open_target(self, storage_url: str) -> StorageTarget:
         endpoint, host, path = parse_storage_url(storage_url)
         pool = self._pools.get((endpoint, self._keeps))
         if pool is None:
             settings = self.settings
             if endpoint.scheme == "https" and self._tls is None:
-                self._tls = tls_context(settings.insecure, settings.ca_certificates)
-            pool = self._pools[endpoint, self._keeps] = Pool(
+                self._tls = make_tls_context(settings.insecure, settings.ca_certificates)
+            pool = self._pools[endpoint, self._keeps] = ConnectionPool(
                 endpoint,
                 self._shared,
                 settings.max_connections,
@@ -375,17 +389,19 @@ class Client:
             )
         extra = self.settings.trans_id_extra
         fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""
-        target = self._targets[storage_url] = Target(pool, host, path, fields)
+        target = self._targets[storage_url] = StorageTarget(pool, host, path, fields)
         return target
 
 
-def _unless_stale(connection: Connection, effort: Effort, exchange: Callable[[], Answer]) -> Answer | None:
+def _unless_stale(
+    connection: HttpConnection, effort: AttemptTotals, exchange: Callable[[], HttpResponse]
+) -> HttpResponse | None:
     """Return the answer of an exchange on a kept connection; None where the server had closed that."""
     try:
         return exchange()
     except AttemptError as fault:
-        effort.unanswered |= fault.cause in UNANSWERED
-        if connection.answered or fault.cause not in _STALE:
+        effort.unanswered |= fault.cause in UNANSWERED_CAUSES
+        if connection.answered or fault.cause not in _STALE_CAUSES:
             raise
     finally:
         if effort.began is None:

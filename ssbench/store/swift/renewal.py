@@ -17,23 +17,23 @@ from ssbench.store.swift.credentials import Session
 _log = logging.getLogger(__name__)
 
 #: A request fails when its token was refused more often than this.
-_MOST_REFUSALS = 10
+_MAX_REFUSALS = 10
 
 #: Tokens are renewed at most this often (seconds): a Swift that refuses each one gets no storm of requests.
-INTERVAL = 1.0
+RENEWAL_INTERVAL = 1.0
 
-#: The longest pause between two attempts (seconds); the first is :data:`INTERVAL`, then it doubles.
-_LONGEST_PAUSE = 10.0
+#: The longest pause between two attempts (seconds); the first is :data:`RENEWAL_INTERVAL`, then it doubles.
+_MAX_PAUSE_SECONDS = 10.0
 
 
-def send_again(refusals: int) -> bool:
+def is_sent_again(refusals: int) -> bool:
     """Return whether a request whose token was refused so often is sent again with a new one."""
-    return refusals <= _MOST_REFUSALS
+    return refusals <= _MAX_REFUSALS
 
 
-def pause_after(failures: int) -> float:
+def pause_after_failures(failures: int) -> float:
     """Return the seconds before the next attempt at a new token, after this many failures in a row."""
-    return min(INTERVAL * 2.0 ** (failures - 1), _LONGEST_PAUSE)
+    return min(RENEWAL_INTERVAL * 2.0 ** (failures - 1), _MAX_PAUSE_SECONDS)
 
 
 class SessionInUse:
@@ -66,7 +66,7 @@ class SessionInUse:
         now. While the service that issues tokens fails, there are pauses between attempts, in which requests
         fail. Raises what ``renew`` raises.
         """
-        if not send_again(refusals):
+        if not is_sent_again(refusals):
             return False
         with self._exclusive:
             if self.session is not refused:
@@ -81,8 +81,8 @@ class SessionInUse:
                 self.session = self._renew()
             except SsbenchError:
                 self._failures += 1
-                self._next_at = self._clock() + pause_after(self._failures)
+                self._next_at = self._clock() + pause_after_failures(self._failures)
                 raise
             self._failures = 0
-            self._next_at = self._clock() + INTERVAL
+            self._next_at = self._clock() + RENEWAL_INTERVAL
             return True

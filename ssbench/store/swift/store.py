@@ -12,20 +12,20 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-from ssbench.store.contract import Bounds, Capabilities, Signed
+from ssbench.store.contract import Capabilities, ClockBounds, ReadSignatures
 from ssbench.store.swift.credentials import Credentials, Session
 
 #: The largest answer that is read for what a cluster can do.
-_MOST_BYTES = 1_000_000
+_MAX_INFO_BYTES = 1_000_000
 
 
-class Swift:
+class SwiftStore:
     """OpenStack Swift, and other stores that have its API."""
 
     def authenticate(self, credentials: Credentials) -> Session:
-        from ssbench.store.swift.auth import authenticate
+        from ssbench.store.swift.auth import authenticate_swift
 
-        return authenticate(credentials)
+        return authenticate_swift(credentials)
 
     def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
         """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
@@ -33,10 +33,10 @@ class Swift:
         import urllib3
 
         verify: str | bool = False if session.insecure else (session.ca_file or True)
-        for url in info_urls(session.storage_url):
+        for url in find_info_urls(session.storage_url):
             try:
                 with requests.get(url, timeout=timeouts, verify=verify, stream=True) as answer:
-                    content = answer.raw.read(_MOST_BYTES, decode_content=True)
+                    content = answer.raw.read(_MAX_INFO_BYTES, decode_content=True)
                     found = json.loads(content) if answer.status_code == requests.codes.ok else None
             # What is read of a body past requests raises what urllib3 does.
             except (
@@ -54,11 +54,11 @@ class Swift:
                 return Capabilities(features, known=True)
         return Capabilities()
 
-    def clock(self, session: Session) -> Bounds | None:
-        from ssbench.store.swift.clock import difference
+    def clock(self, session: Session) -> ClockBounds | None:
+        from ssbench.store.swift.clock import measure_clock_difference
 
         verify = False if session.insecure else (session.ca_file or True)
-        return difference(info_urls(session.storage_url)[0], verify)
+        return measure_clock_difference(find_info_urls(session.storage_url)[0], verify)
 
     def prepare(
         self,
@@ -95,7 +95,7 @@ class Swift:
         renew: Callable[[], Session] | None,
         until: int,
         timeouts: tuple[float, float],
-    ) -> Signed:
+    ) -> ReadSignatures:
         from ssbench.store.swift.tempurl import TemporaryKey
 
         return TemporaryKey(session, renew, until, timeouts)
@@ -109,12 +109,12 @@ class Swift:
         renew: Callable[[], Session] | None,
         expect: Callable[[int], None],
     ) -> Iterable[tuple[str, int]]:
-        from ssbench.store.swift.listing import Listing
+        from ssbench.store.swift.listing import ContainerListing
 
-        return Listing(session, container, timeouts, renew).objects(expect)
+        return ContainerListing(session, container, timeouts, renew).objects(expect)
 
 
-def info_urls(storage_url: str) -> list[str]:
+def find_info_urls(storage_url: str) -> list[str]:
     """Return where a cluster may say what it can do."""
     parts = urlsplit(storage_url)
     folders = dict.fromkeys(["/", parts.path.partition("/v1")[0].rstrip("/") + "/"])

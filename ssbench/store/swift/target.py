@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
-from ssbench.scenario.names import OBJECT_NUMBER
+from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operation import Header
-from ssbench.store.contract import Request
+from ssbench.store.contract import StoreRequest
 from ssbench.store.http.http_response import OWNER_FIELD
-from ssbench.store.http.pool import Pool
+from ssbench.store.http.pool import ConnectionPool
 
 #: Kept prefixes of requests, some 150 bytes each.
 _MAX_PREFIXES = 65536
@@ -23,32 +23,32 @@ _MAX_PREFIXES = 65536
 #: Methods of which a server expects the length of a body, though it be 0.
 _WITH_LENGTH = frozenset({"PUT", "POST", "COPY"})
 
-_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
+_MATCH_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
 
 #: Names and values of header fields (RFC 9110, 5.5 and 5.6.2).
-_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
-_FIELD_VALUE = re.compile(r"[^\x00-\x1f\x7f]*").fullmatch
+_MATCH_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_MATCH_FIELD_VALUE = re.compile(r"[^\x00-\x1f\x7f]*").fullmatch
 
 
-def fields_of(headers: tuple[Header, ...]) -> bytes:
+def format_header_fields(headers: tuple[Header, ...]) -> bytes:
     """Return header fields as they are sent; raises UsageError for one that cannot be sent."""
     for name, value in headers:
-        if not _FIELD_NAME(name) or not _FIELD_VALUE(value):
+        if not _MATCH_FIELD_NAME(name) or not _MATCH_FIELD_VALUE(value):
             raise UsageError(f"{name!r}: {value!r} is no header field that can be sent")
     return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode()
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the name of an object, or of a container, as it is in a path."""
-    return name if _UNQUOTED(name) else quote(name, "/~")
+    return name if _MATCH_UNQUOTED(name) else quote(name, "/~")
 
 
-class Target:
+class StorageTarget:
     """A storage URL: its pool, and what requests to it begin with."""
 
     __slots__ = ("_after", "_before", "_fields", "_owners", "_path", "pool")
 
-    def __init__(self, pool: Pool, host: str, path: str, fields: str = "") -> None:
+    def __init__(self, pool: ConnectionPool, host: str, path: str, fields: str = "") -> None:
         self.pool = pool
         self._path = path
         self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{fields}"
@@ -56,20 +56,20 @@ class Target:
         self._after: dict[str | None, bytes] = {}
         self._owners: dict[str, bytes] = {}
 
-    def head(self, request: Request, token: str | None) -> bytes:
+    def head(self, request: StoreRequest, token: str | None) -> bytes:
         """Return a request up to the body that the client makes up; raises UsageError for a wrong field."""
         method = request.method
         if request.name and not request.path:
             container = request.container
             before = self._before.get((method, container)) or self._keep_before(method, container)
-            path = quoted(request.name).encode()
+            path = quote_name(request.name).encode()
             if request.query:
                 path += b"?" + request.query.encode()
         else:
             before, path = self._other_line(request), b""
         after = self._after.get(token) or self._keep_after(token)
         if request.headers:
-            after += fields_of(request.headers)
+            after += format_header_fields(request.headers)
         if request.part is not None:
             after += b"Range: bytes=%d-%d\r\n" % request.part
         if method not in _WITH_LENGTH:
@@ -84,7 +84,7 @@ class Target:
         head = b"%b%b%bContent-Length: %d\r\n%b" % (before, path, after, size, ending)
         return head + request.body if request.body else head
 
-    def _other_line(self, request: Request) -> bytes:
+    def _other_line(self, request: StoreRequest) -> bytes:
         """Return the beginning of the request line of what is no object of a container."""
         path = request.path or self._path + (f"/{quote(request.container, '')}" if request.container else "")
         query = f"?{request.query}" if request.query else ""
@@ -105,7 +105,7 @@ class Target:
         That is with the ``%`` operator. ``stem`` is what the name begins with; without one it takes the whole
         name, quoted, in place of a number. A request that it makes is the one that :meth:`head` begins.
         """
-        request = Request(
+        request = StoreRequest(
             method=method,
             container=container,
             name=stem or "_",
@@ -117,7 +117,7 @@ class Target:
         name = quote(stem or "_", "/~").encode() + b" HTTP/1.1\r\n"
         before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
         if stem:
-            template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
+            template = before + found.replace(b" ", OBJECT_NUMBER_FORMAT.encode() + b" ", 1) + after
         else:
             template = before + found.replace(b"_", b"%b", 1) + after
         if method != "PUT":

@@ -21,27 +21,27 @@ import requests
 import swiftclient
 
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
-from ssbench.store.http.client_errors import CLIENT_ERRORS, status, why
-from ssbench.store.swift.containers import connect, persistently
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.swift.containers import call_persistently, open_swift_connection
 from ssbench.store.swift.credentials import Session
 from ssbench.store.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
 
 #: An account has room for two keys, and takes a signature with either.
-_FIELDS = ("x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2")
+_KEY_FIELDS = ("x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2")
 
 #: What keys of ours begin with; until when they are of use follows.
-_OURS = "ssbench-"
+_KEY_PREFIX = "ssbench-"
 
 #: Digests that signatures may have, the best first. Clusters of today take the first by default.
 _DIGESTS = ("sha256", "sha512", "sha1")
 
 #: Proxies may keep what they know of an account for a minute.
-_PATIENCE = 70.0
-_PAUSE = 0.5
+_PROPAGATION_SECONDS = 70.0
+_PAUSE_SECONDS = 0.5
 
-_REFUSED = 401
+_REFUSED_STATUS = 401
 
 
 class TemporaryKey:
@@ -57,13 +57,13 @@ class TemporaryKey:
         self._in_use = SessionInUse(session, renew, threading.Lock())
         self._timeouts = timeouts
         self._until = until
-        self._key = f"{_OURS}{until}-{secrets.token_hex(16)}"
+        self._key = f"{_KEY_PREFIX}{until}-{secrets.token_hex(16)}"
         found = self._ask(swiftclient.head_account)
-        free = [field for field in _FIELDS if not found.get(field) or _is_over(found[field])]
+        free = [field for field in _KEY_FIELDS if not found.get(field) or _is_key_over(found[field])]
         if not free:
             raise UsageError(
                 "tempurl: the account has two keys for temporary URLs already"
-                f" ({' and '.join(field[2:] for field in _FIELDS)}), and a run needs one of its own:"
+                f" ({' and '.join(field[2:] for field in _KEY_FIELDS)}), and a run needs one of its own:"
                 " remove one of them"
             )
         self._field = free[0]
@@ -113,42 +113,42 @@ class TemporaryKey:
 
     def _wait(self, session: Session, container: str, query: str, stop: Callable[[], bool]) -> None:
         """Wait until each storage URL takes a signature; what it is for does not matter."""
-        ends_at = time.monotonic() + _PATIENCE
+        ends_at = time.monotonic() + _PROPAGATION_SECONDS
         said = False
         for url in session.storage_urls:
             address = f"{url.rstrip('/')}/{quote(container, '')}/-?{query}"
-            while not stop() and _status(address, session, self._timeouts) == _REFUSED:
+            while not stop() and _read_status(address, session, self._timeouts) == _REFUSED_STATUS:
                 if time.monotonic() > ends_at:
                     raise ClusterError(f"{url}: the cluster has not taken a temporary URL for a minute")
                 if not said:
                     _log.info("Waiting until the cluster knows the key of its temporary URLs")
                 said = True
-                time.sleep(_PAUSE)
+                time.sleep(_PAUSE_SECONDS)
 
     def _ask(self, function: Any, *arguments: object) -> Any:
         refusals = 0
         while True:
             session = self._in_use.session
             try:
-                with contextlib.closing(connect(session, 0, self._timeouts)) as connection:
+                with contextlib.closing(open_swift_connection(session, 0, self._timeouts)) as connection:
                     place = (connection.parsed_url, connection)
                     call = partial(function, connection.url, session.token, *arguments, http_conn=place)
-                    return persistently(call)
+                    return call_persistently(call)
             except CLIENT_ERRORS as error:
                 refusals += 1
-                if status(error) == _REFUSED and self._in_use.renew(session, refusals):
+                if status_of_error(error) == _REFUSED_STATUS and self._in_use.renew(session, refusals):
                     continue
-                text = f"{session.storage_url}: the account's key for temporary URLs: {why(error)}"
+                text = f"{session.storage_url}: the account's key for temporary URLs: {describe_client_error(error)}"
                 raise ClusterError(text) from None
 
 
-def _is_over(key: str) -> bool:
+def _is_key_over(key: str) -> bool:
     """Whether a key is of a run that ended long ago without removing it."""
-    until = key.removeprefix(_OURS).partition("-")[0]
-    return key.startswith(_OURS) and until.isdecimal() and int(until) < time.time()
+    until = key.removeprefix(_KEY_PREFIX).partition("-")[0]
+    return key.startswith(_KEY_PREFIX) and until.isdecimal() and int(until) < time.time()
 
 
-def _status(address: str, session: Session, timeouts: tuple[float, float]) -> int:
+def _read_status(address: str, session: Session, timeouts: tuple[float, float]) -> int:
     verify: str | bool = False if session.insecure else (session.ca_file or True)
     try:
         with requests.get(address, timeout=timeouts, verify=verify, stream=True) as answer:

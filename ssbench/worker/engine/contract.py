@@ -19,17 +19,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ssbench.fleet.wire import Brief, JobBatch, RunParameters
+from ssbench.fleet.wire import BriefResult, JobBatch, RunParameters
 
 
-class Ended(Protocol):
+class JobsEnded(Protocol):
     """The worker's callback for jobs that have ended."""
 
-    def __call__(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
+    def __call__(self, batch_id: int, results: Sequence[BriefResult], refused: int | None = None) -> None:
         """Receive results of jobs of one batch, one or several; each is a Brief or a Result.
 
         ``refused`` is the generation of the parameters with which a job began whose token was refused
-        (:attr:`~ssbench.fleet.wire.Result.unauthorized`), None if there is none. Called from the
+        (:attr:`~ssbench.fleet.wire.JobResult.unauthorized`), None if there is none. Called from the
         engine's slots, or from within :meth:`Engine.submit`. It does not block and raises nothing.
         """
 
@@ -38,7 +38,7 @@ class Engine(Protocol):
     """Carries out the jobs of a run.
 
     Each job that was submitted ends in exactly one of three ways: one result is passed to
-    :class:`Ended`, :meth:`cancel` returns it, or :meth:`close` drops it.
+    :class:`JobsEnded`, :meth:`cancel` returns it, or :meth:`close` drops it.
     """
 
     #: Slots in use: jobs that have begun and not ended.
@@ -82,4 +82,4 @@ class Engine(Protocol):
 
 
 #: Makes an engine of this many slots for a run.
-MakeEngine = Callable[[RunParameters, int, Ended], Engine]
+MakeEngine = Callable[[RunParameters, int, JobsEnded], Engine]

@@ -21,23 +21,23 @@ import gevent
 from ssbench.fleet.wire import Job, Spent
 
 #: A job to carry out: the id of its batch, itself, its history, when it is due (None: at once).
-Work = tuple[int, Job, Spent | None, float | None]
+DueWork = tuple[int, Job, Spent | None, float | None]
 
-_ABSOLUTE = 1  # TFD_TIMER_ABSTIME
+_ABSOLUTE_TIMER = 1  # TFD_TIMER_ABSTIME
 
 #: The timer is set at most this long before the moment (seconds): nothing else is done in what is left of it.
-_MOST_EARLY = 100e-6
+_MAX_EARLY_SECONDS = 100e-6
 
 #: By how much (seconds) a timer that rings after the moment makes the next ones earlier. One that rings
 #: before makes them later by a third of it, so that three of four ring before.
-_STEP = 2e-6
+_STEP_SECONDS = 2e-6
 
 
 #: struct itimerspec: an interval, which is 0, and a moment, each in seconds and nanoseconds.
-_SPECIFICATION = struct.Struct("4l")
+_TIMER_LAYOUT = struct.Struct("4l")
 
 
-class Alarm:
+class GreenletAlarm:
     """Calls ``wake`` on the event loop at a moment of the monotonic clock; one at a time."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
@@ -46,7 +46,7 @@ class Alarm:
         # The call takes no time, so the lock of the interpreter is kept. A structure of ctypes, made for each
         # call, would double what it costs.
         library = ctypes.PyDLL(None)
-        self._specification = ctypes.create_string_buffer(_SPECIFICATION.size)
+        self._specification = ctypes.create_string_buffer(_TIMER_LAYOUT.size)
         self._descriptor = -1
         self._at = math.inf
         self._early = 0.0
@@ -79,12 +79,12 @@ class Alarm:
         self._ahead = timer > time.monotonic()
         seconds = int(timer)
         nanoseconds = int((timer - seconds) * 1e9)
-        _SPECIFICATION.pack_into(self._specification, 0, 0, 0, seconds, nanoseconds)
-        self._set_timer(self._descriptor, _ABSOLUTE, self._specification, None)
+        _TIMER_LAYOUT.pack_into(self._specification, 0, 0, 0, seconds, nanoseconds)
+        self._set_timer(self._descriptor, _ABSOLUTE_TIMER, self._specification, None)
 
     def _ring(self) -> None:
         moment = self._at
-        if moment == math.inf or (self._ahead and time.monotonic() < moment - _MOST_EARLY):
+        if moment == math.inf or (self._ahead and time.monotonic() < moment - _MAX_EARLY_SECONDS):
             return  # it was set anew meanwhile
         if self._ahead:
             self._wait_out(moment)
@@ -99,10 +99,10 @@ class Alarm:
         """Busy-wait for the moment, but not for long; note how early the timer has to be."""
         now = time.monotonic()
         if now > moment:
-            self._early = min(self._early + _STEP, _MOST_EARLY)
+            self._early = min(self._early + _STEP_SECONDS, _MAX_EARLY_SECONDS)
             return
-        self._early = max(self._early - _STEP / 3, 0.0)
-        moment = min(moment, now + _MOST_EARLY)
+        self._early = max(self._early - _STEP_SECONDS / 3, 0.0)
+        moment = min(moment, now + _MAX_EARLY_SECONDS)
         while time.monotonic() < moment:
             pass
 
@@ -119,19 +119,19 @@ class DueJobs:
     """Jobs by when they are due. ``wake`` is called when the first of them is, if it was not taken before."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
-        self._heap: list[tuple[float, int, Work]] = []
+        self._heap: list[tuple[float, int, DueWork]] = []
         self._wake = wake
         #: Made when it is needed: most runs have no due times.
-        self._alarm: Alarm | None = None
+        self._alarm: GreenletAlarm | None = None
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, due: float, work: Work) -> None:
+    def add(self, due: float, work: DueWork) -> None:
         """Keep a job until then."""
         heapq.heappush(self._heap, (due, work[1][0], work))
 
-    def take(self, now: float) -> Work | None:
+    def take(self, now: float) -> DueWork | None:
         """Take the job that has been due for longest. None if none is due: then the alarm is set."""
         heap = self._heap
         if not heap:
@@ -142,11 +142,11 @@ class DueJobs:
         if moment <= now:
             return heapq.heappop(heap)[2]
         if self._alarm is None:
-            self._alarm = Alarm(self._wake)
+            self._alarm = GreenletAlarm(self._wake)
         self._alarm.set(moment)
         return None
 
-    def clear(self) -> list[Work]:
+    def clear(self) -> list[DueWork]:
         """Forget all jobs; return them in order."""
         works = [work for _, _, work in sorted(self._heap)]
         self._heap.clear()

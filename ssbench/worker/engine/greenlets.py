@@ -24,38 +24,38 @@ import gevent
 from gevent import getcurrent
 
 from ssbench.base.errors import UsageError
-from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters, Spent
+from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RunParameters, Spent
 from ssbench.scenario.body_files import refuse_outside
-from ssbench.worker.engine.contract import Ended, Engine
-from ssbench.worker.engine.due import DueJobs, Work
+from ssbench.worker.engine.contract import Engine, JobsEnded
+from ssbench.worker.engine.due import DueJobs, DueWork
 from ssbench.worker.engine.noop import NoopEngine
-from ssbench.worker.requests import Run, as_result
-from ssbench.worker.short_way import ShortWay, short_way_of
+from ssbench.worker.requests import WorkerRun, make_job_result
+from ssbench.worker.short_way import FastPath, make_fast_path
 
 #: A job that has ended: the id of its batch, its result, and the generation of the parameters with which it
 #: began where its token was refused.
-_Finished = tuple[int, Result, int | None]
+_FinishedJob = tuple[int, JobResult, int | None]
 
 
 class GreenletEngine:
     """Makes requests from at most ``slots`` greenlets; an :class:`~ssbench.worker.engine.contract.Engine`."""
 
-    def __init__(self, parameters: RunParameters, slots: int, ended: Ended) -> None:
+    def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
         self.busy = 0
         self.begun = 0
-        self._run = Run(parameters, slots)
+        self._run = WorkerRun(parameters, slots)
         self._ended = ended
         self._slots = slots
         #: How many jobs may run at once.
         self._users = slots
         #: No job begins after this moment.
         self._trusted_until = math.inf
-        self._queue: deque[Work] = deque()
+        self._queue: deque[DueWork] = deque()
         #: Jobs that wait for their time; none of them begins before one of the queue.
         self._due = DueJobs(self._begin_due)
         self._idle: list[gevent.Greenlet] = []
         #: Jobs that have ended, and whose results are not passed on.
-        self._finished: list[_Finished] = []
+        self._finished: list[_FinishedJob] = []
         self._closed = False
         self._hub = gevent.get_hub()
 
@@ -88,7 +88,7 @@ class GreenletEngine:
             else:
                 gevent.spawn(self._slot, work)
 
-    def _next(self) -> Work | None:
+    def _next(self) -> DueWork | None:
         """Take the next job that may begin; None if there is none."""
         now = monotonic()
         if now > self._trusted_until:
@@ -121,11 +121,11 @@ class GreenletEngine:
         # Requests in flight fail at once, and their slots end.
         self._run.close()
 
-    def _slot(self, work: Work) -> None:
+    def _slot(self, work: DueWork) -> None:
         run, idle, finished, queue = self._run, self._idle, self._finished, self._queue
         run_callback = self._hub.loop.run_callback
         switch_to_hub = self._hub.switch
-        short_way = short_way_of(run)
+        short_way = make_fast_path(run)
         try:
             while not self._closed:
                 batch_id, job, history, due = work
@@ -159,13 +159,13 @@ class GreenletEngine:
         finally:
             short_way.rest()
 
-    def _perform(self, job: Job, history: Spent | None, due: float | None, short_way: ShortWay) -> Result:
+    def _perform(self, job: Job, history: Spent | None, due: float | None, short_way: FastPath) -> JobResult:
         """Carry out a job carefully, from where the short way left it."""
         begun, short_way.begun = short_way.begun, None
         if begun is None:
             short_way.rest()
         outcome, storage_url = self._run.perform(job, history, begun)
-        return as_result(job[0], outcome, storage_url, due)
+        return make_job_result(job[0], outcome, storage_url, due)
 
     def _pass_on(self) -> None:
         """Pass on the results of the jobs that have ended."""
@@ -175,7 +175,7 @@ class GreenletEngine:
             return
         if self._run.named:
             self._run.forget_names(result.job_id for _, result, _ in finished)
-        results: list[Brief] = []
+        results: list[BriefResult] = []
         last_id, last_refused = finished[0][0], None
         for batch_id, result, refused in finished:
             if batch_id != last_id or refused != last_refused:
@@ -187,7 +187,7 @@ class GreenletEngine:
 
 
 def make_engine(
-    parameters: RunParameters, slots: int, ended: Ended, *, bodies: Sequence[Path] = ()
+    parameters: RunParameters, slots: int, ended: JobsEnded, *, bodies: Sequence[Path] = ()
 ) -> Engine:
     """Return the engine that a run needs; ``bodies`` are the folders whose files this worker may upload.
 

@@ -12,8 +12,8 @@ from operator import itemgetter
 
 import gevent
 
-from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters
-from ssbench.worker.engine.contract import Ended
+from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RunParameters
+from ssbench.worker.engine.contract import JobsEnded
 from ssbench.worker.engine.due import DueJobs
 
 
@@ -23,7 +23,7 @@ class NoopEngine:
     An :class:`~ssbench.worker.engine.contract.Engine`.
     """
 
-    def __init__(self, parameters: RunParameters, slots: int, ended: Ended) -> None:
+    def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
         self.busy = 0
         self.begun = 0
         self._think_time = parameters.think_time
@@ -54,7 +54,7 @@ class NoopEngine:
     def _end(self, batch_id: int, jobs: Sequence[Job]) -> None:
         now = time.monotonic()
         self.begun = max(self.begun, jobs[-1][0])
-        self._ended(batch_id, [Brief(job[0], 0.0, 0.0, now) for job in jobs])
+        self._ended(batch_id, [BriefResult(job[0], 0.0, 0.0, now) for job in jobs])
 
     def share(self, users: int) -> None:
         self._users = min(users, self._slots)
@@ -74,7 +74,7 @@ class NoopEngine:
             batch_id, job, _, due = work
             now = time.monotonic()
             self.begun = max(self.begun, job[0])
-            self._ended(batch_id, [Result(job[0], 0.0, 0.0, now, late=now - (due or now))])
+            self._ended(batch_id, [JobResult(job[0], 0.0, 0.0, now, late=now - (due or now))])
 
     def _have_thought(self, users: int) -> None:
         self.busy -= users

@@ -1,6 +1,6 @@
 """Add an operation, ``peek``, to each program whose PYTHONPATH has this folder."""
 
-from ssbench.scenario.operation import Effect, Operation
+from ssbench.scenario.operation import Effect, OperationKind
 from ssbench.scenario.operation_table import OPERATIONS
 
-OPERATIONS.add(Operation(code=99, name="peek", method="HEAD", effect=Effect.READS, times_first_byte=True))
+OPERATIONS.add(OperationKind(code=99, name="peek", method="HEAD", effect=Effect.READS, times_first_byte=True))

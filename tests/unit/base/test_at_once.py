@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ssbench.base.at_once import at_once
+from ssbench.base.at_once import call_concurrently
 
 SOON = 60
 
@@ -20,8 +20,8 @@ def test_answers_are_in_the_order_of_the_items() -> None:
         assert last.wait(SOON)  # all three are under way together
         return item * item
 
-    assert at_once(call, [0, 1, 2], 3, "test") == [0, 1, 4]
-    assert at_once(call, [], 3, "test") == []
+    assert call_concurrently(call, [0, 1, 2], 3, "test") == [0, 1, 4]
+    assert call_concurrently(call, [], 3, "test") == []
 
 
 def test_no_more_are_under_way_than_asked() -> None:
@@ -38,7 +38,7 @@ def test_no_more_are_under_way_than_asked() -> None:
             now -= 1
         return threading.current_thread().name
 
-    assert at_once(call, range(8), 2, "a name") == ["a name"] * 8
+    assert call_concurrently(call, range(8), 2, "a name") == ["a name"] * 8
     assert most == 2
 
 
@@ -53,7 +53,7 @@ def test_an_error_is_raised_and_what_has_not_begun_never_begins() -> None:
         assert raised.wait(SOON)
 
     with pytest.raises(ValueError, match="the first"):
-        at_once(call, range(1000), 1, "one thread")
+        call_concurrently(call, range(1000), 1, "one thread")
     raised.set()
     for thread in threading.enumerate():
         if thread.name == "one thread":

@@ -15,12 +15,12 @@ def test_a_folder_of_the_same_name_is_not_imported(tmp_path: Path, monkeypatch: 
     """State and results are in folders of that name, where people work."""
     (tmp_path / "ssbench").mkdir()
     monkeypatch.chdir(tmp_path)
-    command = [*children.command("ssbench.cli.worker"), "--version"]
-    said = subprocess.check_output(command, env=children.environment(), text=True, timeout=60)
+    command = [*children.make_python_command("ssbench.cli.worker"), "--version"]
+    said = subprocess.check_output(command, env=children.make_child_environment(), text=True, timeout=60)
     assert ssbench.__version__ in said
 
 
 def test_secrets_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ST_KEY", "secret")
-    assert "ST_KEY" not in children.environment(["ST_KEY"])
-    assert children.environment()["ST_KEY"] == "secret"
+    assert "ST_KEY" not in children.make_child_environment(["ST_KEY"])
+    assert children.make_child_environment()["ST_KEY"] == "secret"

@@ -37,13 +37,13 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_terminal_has_colours_unless_the_user_wants_none(
     terminal: IO[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert colour.wanted(terminal)
+    assert colour.wants_colours(terminal)
     monkeypatch.setenv("TERM", "dumb")
-    assert not colour.wanted(terminal)
+    assert not colour.wants_colours(terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not colour.wanted(terminal)
+    assert not colour.wants_colours(terminal)
 
 
 def test_pipes_have_none_but_where_they_are_forced_and_files_never(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,14 +51,14 @@ def test_pipes_have_none_but_where_they_are_forced_and_files_never(monkeypatch: 
         def fileno(self) -> int:
             return 1
 
-    assert not colour.wanted(Standard())
+    assert not colour.wants_colours(Standard())
     monkeypatch.setenv("FORCE_COLOR", "0")
-    assert not colour.wanted(Standard())
+    assert not colour.wants_colours(Standard())
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert colour.wanted(Standard())
+    assert colour.wants_colours(Standard())
     with open(os.devnull, "w", encoding="utf-8") as file:  # noqa: PTH123
-        assert not colour.wanted(file)
-    assert not colour.wanted(io.StringIO())
+        assert not colour.wants_colours(file)
+    assert not colour.wants_colours(io.StringIO())
 
 
 DOCUMENT = Document(
@@ -81,14 +81,14 @@ def test_a_document_has_the_colours_of_its_tones_and_no_others() -> None:
     assert f"{YELLOW}! hot \ufffd[32mstuff{END}\n" in text
     assert f"one  {RED}slow{END}" in text
     without = text
-    for sequence in colour.SEQUENCES:
+    for sequence in colour.COLOUR_SEQUENCES:
         without = without.replace(sequence, "")
     assert without == plain
 
 
 def test_only_our_colours_pass_where_they_may() -> None:
     out = io.StringIO()
-    stream = printable.stream(out)
+    stream = printable.make_printable_stream(out)
     stream.write(f"{RED}a{END}")
     stream.let_paint()  # type: ignore[attr-defined]
     stream.write(f"{RED}b{END}\x1b[2J\x1b[31m")
@@ -99,10 +99,10 @@ def test_the_level_of_a_log_line_has_a_colour(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = logging.LogRecord("x", logging.ERROR, "", 0, "ERROR %s", ("\x1b[1;31mx",), None)
-    handler = logs._Handler()
+    handler = logs._StandardErrorHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s:%(message)s"))
     handler.emit(record)
-    monkeypatch.setattr(colour, "wanted", lambda _: True)
+    monkeypatch.setattr(colour, "wants_colours", lambda _: True)
     handler.emit(record)
     plain, painted = capsys.readouterr().err.splitlines()
     assert plain == "ERROR:ERROR \ufffd[1;31mx"

@@ -12,7 +12,7 @@ import pytest
 
 from ssbench.base import host
 from ssbench.results.description import HostFacts
-from ssbench.statistics.generator import shared
+from ssbench.statistics.generator import describe_shared_host
 
 
 def proc(folder: Path, **files: str) -> Path:
@@ -27,7 +27,7 @@ def proc(folder: Path, **files: str) -> Path:
 def test_all_counters_of_a_kernel(tmp_path: Path) -> None:
     tick = os.sysconf("SC_CLK_TCK")
     cpu = " ".join(str(number * tick) for number in (1, 2, 4, 1000, 2000, 8, 16, 32, 0, 0))
-    found = host.read(
+    found = host.read_host_counters(
         proc(
             tmp_path,
             stat=f"cpu  {cpu}\ncpu0 {cpu}\nintr 1\n",
@@ -43,9 +43,9 @@ def test_all_counters_of_a_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "cpu\n", "some words of a later version\n"])
 def test_what_a_kernel_does_not_tell_is_not_known(tmp_path: Path, text: str) -> None:
-    assert host.read(tmp_path / "nowhere").load is None
+    assert host.read_host_counters(tmp_path / "nowhere").load is None
     files = ("stat", "loadavg", "pressure_cpu", "self_schedstat")
-    found = host.read(proc(tmp_path, **dict.fromkeys(files, text)))
+    found = host.read_host_counters(proc(tmp_path, **dict.fromkeys(files, text)))
     assert [found.busy, found.stolen, found.load, found.pressed, found.waited] == [None] * 5
 
 
@@ -56,7 +56,7 @@ def test_children_are_found_with_their_cpu() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        assert 0.09 <= dict(host.children())[child.pid] < 60
+        assert 0.09 <= dict(host.read_child_cpu_times())[child.pid] < 60
         child.communicate(b"\n")
 
 
@@ -89,4 +89,4 @@ OTHERS = "other programs used 75.0 % of its CPU"
     ],
 )
 def test_a_machine_was_shared_where_the_run_waited_for_others(facts: HostFacts, why: str) -> None:
-    assert shared(facts) == why
+    assert describe_shared_host(facts) == why

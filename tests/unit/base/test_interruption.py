@@ -12,40 +12,40 @@ from pathlib import Path
 import pytest
 
 from ssbench.base import interruption
-from ssbench.base.at_once import at_once
+from ssbench.base.at_once import call_concurrently
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def test_a_signal_raises_at_the_next_check_alone() -> None:
-    with interruption.held():
+    with interruption.hold_signals():
         signal.raise_signal(signal.SIGINT)
-        assert interruption.noted()
+        assert interruption.has_noted_signal()
         with pytest.raises(KeyboardInterrupt):
-            interruption.check()
-        interruption.check()
+            interruption.raise_if_interrupted()
+        interruption.raise_if_interrupted()
 
 
 def test_what_nothing_checked_is_delivered_at_the_end() -> None:
     done = []
 
     def work() -> None:
-        with interruption.held():
+        with interruption.hold_signals():
             signal.raise_signal(signal.SIGINT)
             done.append(True)
 
     with pytest.raises(KeyboardInterrupt):
         work()
     assert done
-    assert not interruption.noted()
+    assert not interruption.has_noted_signal()
 
 
 def test_the_outermost_context_delivers() -> None:
     done = []
 
     def work() -> None:
-        with interruption.held():
-            with interruption.held():
+        with interruption.hold_signals():
+            with interruption.hold_signals():
                 signal.raise_signal(signal.SIGINT)
             done.append(True)
 
@@ -56,9 +56,9 @@ def test_the_outermost_context_delivers() -> None:
 
 def test_what_is_forgotten_is_not_delivered_and_handlers_are_as_before() -> None:
     before = [signal.getsignal(number) for number in NUMBERS]
-    with interruption.held(signal.SIGTERM):
+    with interruption.hold_signals(signal.SIGTERM):
         signal.raise_signal(signal.SIGTERM)
-        interruption.forget()
+        interruption.forget_signals()
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
@@ -66,17 +66,17 @@ def test_signals_without_a_handler_are_left_alone_and_so_are_those_of_other_thre
     seen = []
 
     def look() -> None:
-        with interruption.held(*NUMBERS):
+        with interruption.hold_signals(*NUMBERS):
             seen.append(signal.getsignal(signal.SIGTERM))
-            interruption.check()
+            interruption.raise_if_interrupted()
 
-    with interruption.held():
+    with interruption.hold_signals():
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         signal.raise_signal(signal.SIGINT)
         thread = threading.Thread(target=look)
         thread.start()
         thread.join(60)
-        interruption.forget()
+        interruption.forget_signals()
     assert seen == [signal.SIG_DFL]
 
 
@@ -87,14 +87,14 @@ def interrupting(_number: int) -> None:
 
 
 def test_what_waits_heeds_them() -> None:
-    with interruption.held():
+    with interruption.hold_signals():
         with pytest.raises(KeyboardInterrupt):
-            at_once(interrupting, [1], 1, "test")
+            call_concurrently(interrupting, [1], 1, "test")
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            interruption.sleep(60)
+            interruption.sleep_interruptibly(60)
     with pytest.raises(queue.Empty):
-        interruption.take(queue.SimpleQueue[int](), 0.0)
+        interruption.take_from_queue(queue.SimpleQueue[int](), 0.0)
 
 
 def ended(tmp_path: Path, program: str) -> tuple[int, str, str]:

@@ -24,13 +24,13 @@ from ssbench.base.errors import UsageError
     ],
 )
 def test_errors_of_too_little_memory_are_known(error: Exception) -> None:
-    text = memory.shortage(error)
+    text = memory.describe_memory_shortage(error)
     assert text is not None
     assert "not enough memory" in text
     assert "\n" not in text
     outer = ValueError("cannot be loaded")
     outer.__cause__ = error
-    assert memory.shortage(outer) == text
+    assert memory.describe_memory_shortage(outer) == text
 
 
 def test_any_error_of_a_process_that_used_its_memory_up_is_one(
@@ -39,21 +39,21 @@ def test_any_error_of_a_process_that_used_its_memory_up_is_one(
     status = tmp_path / "status"
     status.write_text("Name:\tpython\nVmPeak:\t  190000 kB\n")
     error = AttributeError("module 'datetime' has no attribute 'datetime_CAPI'")
-    assert memory.shortage(error, status) is None
+    assert memory.describe_memory_shortage(error, status) is None
     limit = (200000 * 1024, resource.RLIM_INFINITY)
     monkeypatch.setattr(resource, "getrlimit", lambda which: limit)
-    text = memory.shortage(error, status)
+    text = memory.describe_memory_shortage(error, status)
     assert text is not None
     assert "(ulimit -v is 200000" in text
     status.write_text("VmPeak:\t  100000 kB\n")
-    assert memory.shortage(error, status) is None
-    assert memory.shortage(error, tmp_path / "nowhere") is None
+    assert memory.describe_memory_shortage(error, status) is None
+    assert memory.describe_memory_shortage(error, tmp_path / "nowhere") is None
 
 
 def test_what_cannot_be_had_is_refused() -> None:
-    memory.refuse_too_little()
+    memory.check_memory_available()
     with pytest.raises(UsageError, match=r"needs 1099511627776 MiB more of address space.*raise the limit"):
-        memory.refuse_too_little(1 << 60)
+        memory.check_memory_available(1 << 60)
 
 
 @pytest.mark.parametrize("program", ["master run-scenario -f very_small --noop --workers 1", "worker 1"])

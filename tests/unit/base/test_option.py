@@ -12,13 +12,20 @@ import pytest
 from msgspec import Meta, Struct, structs
 
 from ssbench.base.errors import UsageError
-from ssbench.base.option import Group, Option, Unit, check, recorded, table
+from ssbench.base.option import (
+    Option,
+    OptionGroup,
+    OptionUnit,
+    check_option_bounds,
+    list_options,
+    record_options,
+)
 from ssbench.cli import master, option_table
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.run.options import recorded as recorded_of_run
-from ssbench.run.parameters import run_parameters
-from ssbench.scenario.reading import load
+from ssbench.run.options import recorded_options as recorded_of_run
+from ssbench.run.parameters import make_run_parameters
+from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.objects import ClientSettings
 
@@ -33,25 +40,25 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
     """Every kind of option, with a field that is none."""
 
     other: int = 1
-    wait: Annotated[Time, Option(help="time to wait", unit=Unit.SECONDS, letter="-w")] = 2.5
-    whole: Annotated[Time | None, Option(help="time for all", unit=Unit.SECONDS, default="twice --wait")] = (
-        None
-    )
-    pause: Annotated[float, Meta(ge=0), Option(help="time between", unit=Unit.SECONDS)] = 0.0
-    block: Annotated[int, Meta(ge=1), Option(help="bytes at once", unit=Unit.BYTES)] = 4096
-    again: Annotated[int, Meta(ge=0), Option(help="retries", unit=Unit.NUMBER, kept=False)] = 3
-    most: Annotated[int | None, Meta(ge=1), Option(help="at most", unit=Unit.NUMBER)] = None
-    limit: Annotated[Limit | None, Option(help="a limit", unit=Unit.NUMBER, default="never", parse=Limit)] = (
-        None
-    )
-    check: Annotated[bool, Option(help="check it", unit=Unit.FLAG, letter="-c")] = False
-    mark: Annotated[bool, Option(help="do not mark it", unit=Unit.FLAG, flag="--no-marks")] = True
+    wait: Annotated[Time, Option(help="time to wait", unit=OptionUnit.SECONDS, letter="-w")] = 2.5
+    whole: Annotated[
+        Time | None, Option(help="time for all", unit=OptionUnit.SECONDS, default="twice --wait")
+    ] = None
+    pause: Annotated[float, Meta(ge=0), Option(help="time between", unit=OptionUnit.SECONDS)] = 0.0
+    block: Annotated[int, Meta(ge=1), Option(help="bytes at once", unit=OptionUnit.BYTES)] = 4096
+    again: Annotated[int, Meta(ge=0), Option(help="retries", unit=OptionUnit.NUMBER, kept=False)] = 3
+    most: Annotated[int | None, Meta(ge=1), Option(help="at most", unit=OptionUnit.NUMBER)] = None
+    limit: Annotated[
+        Limit | None, Option(help="a limit", unit=OptionUnit.NUMBER, default="never", parse=Limit)
+    ] = None
+    check: Annotated[bool, Option(help="check it", unit=OptionUnit.FLAG, letter="-c")] = False
+    mark: Annotated[bool, Option(help="do not mark it", unit=OptionUnit.FLAG, flag="--no-marks")] = True
 
 
 def parsed(*words: str) -> Example:
     parser = argparse.ArgumentParser()
-    option_table.add(parser, Example, Group.REQUESTS)
-    return Example(**option_table.values(Example, parser.parse_args(words)))
+    option_table.add_option_arguments(parser, Example, OptionGroup.REQUESTS)
+    return Example(**option_table.read_option_values(Example, parser.parse_args(words)))
 
 
 def test_arguments_follow_from_the_fields() -> None:
@@ -72,7 +79,7 @@ def test_bounds_follow_from_the_fields(wrong: str, capsys: pytest.CaptureFixture
 
 def test_the_help_follows_from_the_fields() -> None:
     parser = argparse.ArgumentParser()
-    option_table.add(parser, Example, ("wait", "whole", "most", "limit", "mark"))
+    option_table.add_option_arguments(parser, Example, ("wait", "whole", "most", "limit", "mark"))
     text = " ".join(parser.format_help().split())
     for line in (
         "-w SECONDS, --wait SECONDS time to wait (default: 2.5)",
@@ -91,27 +98,27 @@ def test_each_option_of_a_run_is_on_the_command_line_under_its_heading() -> None
     (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
     groups = {each.title: each for each in commands.choices["run-scenario"]._action_groups}
     for record in (RequestOptions, RunOptions):
-        for row in table(record).values():
+        for row in list_options(record).values():
             shown = [action.dest for action in groups[row.option.group.value]._group_actions]
             assert row.name in shown
 
 
 def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> None:
-    check(Example())
+    check_option_bounds(Example())
     for wrong, said in (
         ({"wait": 0.0}, "wait: expected a number above 0, not 0.0"),
         ({"whole": float("nan")}, "whole: expected a number above 0, not nan"),
         ({"most": 0}, "most: expected 1 or more, not 0"),
     ):
         with pytest.raises(UsageError, match=f"^{said}$"):
-            check(Example(**wrong))  # type: ignore[arg-type]
+            check_option_bounds(Example(**wrong))  # type: ignore[arg-type]
 
 
 def test_what_the_stat_file_keeps() -> None:
-    kept = recorded(Example(limit=Limit("5%"), other=9))
-    assert kept.keys() == table(Example).keys() - {"again"}
+    kept = record_options(Example(limit=Limit("5%"), other=9))
+    assert kept.keys() == list_options(Example).keys() - {"again"}
     assert kept["limit"] == "5%"
-    assert type(recorded(Example(most=True))["most"]) is bool
+    assert type(record_options(Example(most=True))["most"]) is bool
 
 
 def test_a_dataclass_has_options_too() -> None:
@@ -119,29 +126,29 @@ def test_a_dataclass_has_options_too() -> None:
     class Record:
         most: int = 0
 
-    assert table(Record) == {}
-    assert {"seed", "noop", "label"} <= table(RunOptions).keys()
-    assert table(RunOptions)["worker_timeout"].default == 60.0
+    assert list_options(Record) == {}
+    assert {"seed", "noop", "label"} <= list_options(RunOptions).keys()
+    assert list_options(RunOptions)["worker_timeout"].default == 60.0
 
 
 def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
     """The command line, the wire, the client and the stat file have every field, under one name."""
     names = {field.name for field in structs.fields(RequestOptions)}
-    assert names == table(RequestOptions).keys()
+    assert names == list_options(RequestOptions).keys()
     different = RequestOptions(
         **{
             row.name: row.default + 7 if row.default is not None else 7.0
-            for row in table(RequestOptions).values()
+            for row in list_options(RequestOptions).values()
         }
         | {"resolve": "swift=10.0.0.1"}
     )
     words = ["run-scenario", "-f", "small"]
-    values = {row.flag: getattr(different, row.name) for row in table(RequestOptions).values()}
+    values = {row.flag: getattr(different, row.name) for row in list_options(RequestOptions).values()}
     words += [f"{flag}={value if isinstance(value, str) else f'{value:g}'}" for flag, value in values.items()]
     arguments = master.parser(words).parse_args(words)
-    assert RequestOptions(**option_table.values(RequestOptions, arguments)) == different
+    assert RequestOptions(**option_table.read_option_values(RequestOptions, arguments)) == different
     options = RunOptions(requests=different)
-    sent = run_parameters(1, None, load("small"), options, ())
+    sent = make_run_parameters(1, None, read_scenario("small"), options, ())
     received = msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=RunParameters)
     settings = ClientSettings(**structs.asdict(received.requests), max_connections=2)
     kept = recorded_of_run(BenchOptions(workers=1), options, None)
@@ -157,6 +164,6 @@ def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
 def test_options_of_the_command_line_have_the_defaults_of_the_record() -> None:
     words = ["run-scenario", "-f", "small"]
     arguments = master.parser(words).parse_args(words)
-    options = RunOptions(**option_table.values(RunOptions, arguments))
+    options = RunOptions(**option_table.read_option_values(RunOptions, arguments))
     assert options == RunOptions()
     assert dataclasses.replace(options, noop=True).noop

@@ -15,7 +15,7 @@ import result_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.base.printable import cell, in_json, printable, shown
+from ssbench.base.printable import escape_csv_cell, escape_in_json, make_printable, make_printable_lines
 from ssbench.cli.master import main
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
@@ -130,7 +130,7 @@ def test_a_hostile_file_adds_no_element_to_a_page(stat_file: Path, tmp_path: Pat
 
 def test_messages_are_cleaned_where_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.write_line(f"one\n\ttwo {HOSTILE}")
-    terminal.redraw(HOSTILE)
+    terminal.redraw_line(HOSTILE)
     terminal.end_row()
     terminal.write_in_row(HOSTILE)
     terminal.end_row()
@@ -144,7 +144,7 @@ def test_a_log_line_is_cleaned(capsys: pytest.CaptureFixture[str], caplog: pytes
 
     before = logging.root.handlers[:], logging.root.level
     try:
-        logs.set_up()
+        logs.set_up_logging()
         logging.getLogger("x").warning("%s", HOSTILE)
     finally:
         logging.root.handlers[:], _ = before
@@ -156,18 +156,23 @@ def test_a_log_line_is_cleaned(capsys: pytest.CaptureFixture[str], caplog: pytes
 
 @given(st.text())
 def test_whatever_a_text_is(text: str) -> None:
-    for made in (printable(text), shown(text), in_json(text), cell(text)):
+    for made in (
+        make_printable(text),
+        make_printable_lines(text),
+        escape_in_json(text),
+        escape_csv_cell(text),
+    ):
         assert not CONTROL.search(made)
-    assert printable(text).isprintable() or not set(printable(text)) & set("\t\n")
-    assert json.loads(in_json(json.dumps(text, ensure_ascii=False))) == text
-    assert len(printable(text)) == len(shown(text)) == len(text)
+    assert make_printable(text).isprintable() or not set(make_printable(text)) & set("\t\n")
+    assert json.loads(escape_in_json(json.dumps(text, ensure_ascii=False))) == text
+    assert len(make_printable(text)) == len(make_printable_lines(text)) == len(text)
 
 
 @pytest.mark.parametrize("text", ["-1", "+2.5", "-", "-3e5", "", "N/A", "  N/A  ", "a=b", "-12%"])
 def test_what_is_no_formula_stays_as_it_is(text: str) -> None:
-    assert cell(text) == text
+    assert escape_csv_cell(text) == text
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd", "@SUM(1)", "-1+cmd|'x'!A0", "--"])
 def test_a_formula_is_a_text(text: str) -> None:
-    assert cell(text) == f"'{text}"
+    assert escape_csv_cell(text) == f"'{text}"

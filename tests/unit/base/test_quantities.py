@@ -28,7 +28,7 @@ from ssbench.base import quantities
     ],
 )
 def test_times(text, value):
-    assert quantities.seconds(text) == value
+    assert quantities.parse_seconds(text) == value
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_times(text, value):
     ],
 )
 def test_sizes(text, value):
-    assert quantities.size(text) == value
+    assert quantities.parse_size(text) == value
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_sizes(text, value):
 )
 def test_what_is_no_time(text):
     with pytest.raises(ValueError, match=r"is not a (time|unit of time)"):
-        quantities.seconds(text)
+        quantities.parse_seconds(text)
 
 
 @pytest.mark.parametrize(
@@ -88,34 +88,36 @@ def test_what_is_no_time(text):
 )
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r"is not a (whole )?number of bytes"):
-        quantities.size(text)
+        quantities.parse_size(text)
 
 
 @given(st.floats(0, 1e15, allow_subnormal=False))
 def test_plain_numbers_mean_what_they_meant(value):
-    assert quantities.seconds(repr(value)) == value
-    assert quantities.size(str(int(value))) == int(value)
+    assert quantities.parse_seconds(repr(value)) == value
+    assert quantities.parse_size(str(int(value))) == int(value)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([*zip("KMGTPE", range(1, 7), strict=True)]))
 def test_units_of_a_size_are_powers(number, prefix):
     letter, power = prefix
     assert (
-        quantities.size(f"{number}{letter}") == quantities.size(f"{number}{letter}iB") == number * 1024**power
+        quantities.parse_size(f"{number}{letter}")
+        == quantities.parse_size(f"{number}{letter}iB")
+        == number * 1024**power
     )
-    assert quantities.size(f"{number}{letter}B") == number * 1000**power
+    assert quantities.parse_size(f"{number}{letter}B") == number * 1000**power
 
 
 @given(st.integers(0, 1000), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
 def test_parts_of_a_time_add_up(hours, minutes, seconds, milliseconds):
     text = f"{hours}h{minutes}m{seconds}s{milliseconds}ms"
-    assert quantities.seconds(text) == pytest.approx(
+    assert quantities.parse_seconds(text) == pytest.approx(
         3600 * hours + 60 * minutes + seconds + milliseconds / 1000
     )
 
 
 @given(st.text(max_size=12) | st.from_regex(r"[0-9.]{0,5}[a-zA-Z]{0,3}", fullmatch=True))
 def test_any_text_is_a_number_or_one_error(text):
-    for parse in (quantities.seconds, quantities.size):
+    for parse in (quantities.parse_seconds, quantities.parse_size):
         with contextlib.suppress(ValueError):
             assert math.isfinite(parse(text))

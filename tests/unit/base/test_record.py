@@ -30,7 +30,7 @@ class Sparse(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
 
 
-class Outer(record.Record, frozen=True, kw_only=True, rename={"moved": "bytes"}):
+class Outer(record.JsonRecord, frozen=True, kw_only=True, rename={"moved": "bytes"}):
     """A document."""
 
     moved: Count = 0
@@ -41,23 +41,23 @@ class Outer(record.Record, frozen=True, kw_only=True, rename={"moved": "bytes"})
 
 
 def test_what_is_not_defined_is_null() -> None:
-    found = json.loads(record.text(Outer(inner=[Inner(math.nan), Inner(math.inf, 2)])))
+    found = json.loads(record.format_json(Outer(inner=[Inner(math.nan), Inner(math.inf, 2)])))
     assert found["inner"] == [{"seconds": None, "count": None}, {"seconds": None, "count": 2}]
     assert (found["bytes"], found["took"], found["sparse"]) == (0, 0.5, {})
 
 
 def test_what_utf8_lacks_is_replaced_in_keys_too() -> None:
-    assert json.loads(record.text({"a\ud800": ["b\udfff", "ü"]})) == {"a?": ["b?", "ü"]}
+    assert json.loads(record.format_json({"a\ud800": ["b\udfff", "ü"]})) == {"a?": ["b?", "ü"]}
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, 101, 10_000, 10_001, 20_000, 25_001])
 def test_parts_are_the_same_text(count: int) -> None:
     one = Outer(moved=7, inner=[Inner(place / 7) for place in range(count)], names=("a\nb", "c"))
-    made = list(record.parts(one))
+    made = list(record.iterate_json(one))
     text = "".join(made)
-    assert json.loads(text) == json.loads(record.text(one))
+    assert json.loads(text) == json.loads(record.format_json(one))
     if count <= 100:
-        assert text == record.text(one)
+        assert text == record.format_json(one)
     else:  # an item on a line
         assert text.count('\n  {"seconds":') == count
     assert max(map(len, made)) < 1_000_000
@@ -74,12 +74,12 @@ def test_a_sequence_that_is_made_as_it_is_asked_for() -> None:
             return Inner(float(place * place))
 
     for count, made in ((30_000, Squares()), (3, Squares()[:3])):
-        found = json.loads("".join(record.parts(Outer(inner=made))))["inner"]
+        found = json.loads("".join(record.iterate_json(Outer(inner=made))))["inner"]
         assert [each["seconds"] for each in found] == [float(place * place) for place in range(count)]
 
 
 def test_the_schema_has_what_is_written() -> None:
-    schema = record.schema(Outer)
+    schema = record.make_json_schema(Outer)
     outer, inner = schema["$defs"]["Outer"], schema["$defs"]["Inner"]
     assert set(outer["required"]) == {"bytes", "took", "inner", "names", "sparse"}
     assert outer["properties"]["took"] == {"type": "number", "description": "seconds"}
@@ -87,7 +87,7 @@ def test_the_schema_has_what_is_written() -> None:
     assert inner["description"] == "A dataclass, with what null is."
     assert schema["$defs"]["Sparse"]["required"] == []
     jsonschema.Draft202012Validator.check_schema(schema)
-    made = json.loads(record.text(Outer(inner=[Inner(math.inf)])))
+    made = json.loads(record.format_json(Outer(inner=[Inner(math.inf)])))
     jsonschema.validate(made, schema)
     del made["took"]
     with pytest.raises(jsonschema.ValidationError, match="'took' is a required property"):
@@ -96,7 +96,7 @@ def test_the_schema_has_what_is_written() -> None:
         jsonschema.validate({**made, "took": 1, "bytes": -1}, schema)
 
 
-class Both(record.Record, frozen=True, kw_only=True):
+class Both(record.JsonRecord, frozen=True, kw_only=True):
     """Fields of another record, and more."""
 
     name: str
@@ -106,18 +106,18 @@ class Both(record.Record, frozen=True, kw_only=True):
 
 
 def test_fields_are_taken_by_their_names_but_for_those_that_are_given() -> None:
-    made = record.taken(Both, Inner(math.inf, 3), name="x", count=None)
+    made = record.make_record_from(Both, Inner(math.inf, 3), name="x", count=None)
     assert made == Both(name="x", count=None, seconds=math.inf, version=1)
-    assert json.loads(record.text(made)) == {"name": "x", "count": None, "seconds": None, "version": 1}
+    assert json.loads(record.format_json(made)) == {"name": "x", "count": None, "seconds": None, "version": 1}
 
 
 @pytest.mark.parametrize("own", [{}, {"name": "x", "more": 1}])
 def test_no_field_is_left_out_and_none_is_too_many(own: dict[str, object]) -> None:
     with pytest.raises(TypeError):
-        record.taken(Both, Inner(0.5), **own)
+        record.make_record_from(Both, Inner(0.5), **own)
 
 
 def test_arrays_are_lists() -> None:
     arrays = {"whole": np.arange(3), "seconds": np.array([0.5, math.nan])}
-    assert json.loads(record.text(arrays)) == {"whole": [0, 1, 2], "seconds": [0.5, None]}
-    assert json.loads(record.text([np.array([1.5]), "\ud800"])) == [[1.5], "?"]
+    assert json.loads(record.format_json(arrays)) == {"whole": [0, 1, 2], "seconds": [0.5, None]}
+    assert json.loads(record.format_json([np.array([1.5]), "\ud800"])) == [[1.5], "?"]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
-from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, plain, read_small
+from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, copy_plain, read_small_file
 from ssbench.cli import auth_options, credentials_file, master, sides
 from ssbench.run import existing
 from ssbench.scenario import sizes
@@ -28,17 +28,17 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_whatever_it_was_it_becomes_json(value: object) -> None:
-    msgspec.json.encode(plain(value))
+    msgspec.json.encode(copy_plain(value))
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1), st.lists))
 def test_what_is_plain_stays_as_it_is(value: object) -> None:
-    assert plain(value) == value
+    assert copy_plain(value) == value
 
 
 def test_large_numbers_and_strange_keys() -> None:
-    assert plain([10**400, -(10**400), 2**64]) == [math.inf, -math.inf, 2.0**64]
-    assert plain({None: 1, 5: 2, b"caf\xc3\xa9": 3, (1, 2): 4, "\ud800": 5}) == {
+    assert copy_plain([10**400, -(10**400), 2**64]) == [math.inf, -math.inf, 2.0**64]
+    assert copy_plain({None: 1, 5: 2, b"caf\xc3\xa9": 3, (1, 2): 4, "\ud800": 5}) == {
         "None": 1,
         "5": 2,
         "café": 3,
@@ -51,14 +51,14 @@ def test_nothing_expands_without_end() -> None:
     cycle: list[object] = []
     cycle.append(cycle)
     with pytest.raises(TooMuchError, match=f"deeper than {MAX_DEPTH}"):
-        plain(cycle)
+        copy_plain(cycle)
     twice: object = []
     for _ in range(MAX_DEPTH - 1):
         twice = [twice, twice]
     with pytest.raises(TooMuchError, match="more than 200,000 values"):
-        plain(twice)
+        copy_plain(twice)
     with pytest.raises(TooMuchError, match="characters"):
-        plain(["x" * 100_000] * 100)
+        copy_plain(["x" * 100_000] * 100)
 
 
 @pytest.fixture(params=["pipe", "/dev/zero"])
@@ -75,16 +75,16 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
         ["run-scenario", "--credentials", str(endless), "--ab", f"a=@{endless}", "b=@other"]
     )
     with pytest.raises(UsageError, match="expected a list of credentials: not a plain file"):
-        credentials_file.accounts_of(arguments, {})
-    arguments.sides = sides.parse(arguments)
+        credentials_file.read_account_credentials(arguments, {})
+    arguments.sides = sides.parse_sides(arguments)
     with pytest.raises(UsageError, match="not a plain file"):
-        sides.accounts(arguments, {})
+        sides.make_side_credentials(arguments, {})
     with pytest.raises(UsageError, match="not a plain file"):
-        list(existing._names(endless))
+        list(existing._read_names(endless))
     with pytest.raises(ValueError, match="not a plain file"):
-        sizes.read({"file": str(endless)}, Path())
+        sizes.read_size({"file": str(endless)}, Path())
     with pytest.raises(UsageError, match="not a plain file"):
-        auth_options._readable(str(endless), "OS_CACERT")
+        auth_options._check_readable(str(endless), "OS_CACERT")
     with pytest.raises(UsageError, match="not a plain file"):
         _ = Session(("http://a/v1/x",), "token", ca_file=str(endless)).ca_certificates
 
@@ -92,24 +92,24 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
 def test_a_line_without_an_end(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_bytes(b"c/o\n")
-    assert list(existing._names(path)) == [("c", "o")]
+    assert list(existing._read_names(path)) == [("c", "o")]
     os.truncate(path, 1 << 40)  # it takes no room on the disk
     with pytest.raises(UsageError, match="on each line: a line of more than"):
-        list(existing._names(path))
+        list(existing._read_names(path))
 
 
 def test_small_files(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 10)
-    assert read_small(path, 10) == b"x" * 10
+    assert read_small_file(path, 10) == b"x" * 10
     with pytest.raises(TooMuchError, match="more than 9 bytes"):
-        read_small(path, 9)
+        read_small_file(path, 9)
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(TooMuchError, match="not a plain file"):
-            read_small(place, 10)
+            read_small_file(place, 10)
     with pytest.raises(FileNotFoundError):
-        read_small(tmp_path / "none", 10)
+        read_small_file(tmp_path / "none", 10)
 
 
 def test_the_limits_of_a_process() -> None:

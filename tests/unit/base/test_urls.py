@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.base.urls import parse_http_url, refuse_user_info, shown
+from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
 
 
 @pytest.mark.parametrize("url", ["http://h", "https://h:8080/v1/a", "http://[::1]:80/x", "HTTP://h"])
@@ -41,6 +41,6 @@ def test_a_password_is_neither_accepted_nor_shown() -> None:
         refuse_user_info("http://user:secret@h/v1", "the storage URL")
     assert "secret" not in str(error.value)
     assert "***@h/v1" in str(error.value)
-    assert "secret" not in shown("http://user:secret@h")
+    assert "secret" not in redact_url("http://user:secret@h")
     refuse_user_info("http://h/v1/a@b", "the storage URL")
     refuse_user_info("http://[", "the storage URL")

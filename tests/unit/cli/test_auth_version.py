@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
-from ssbench.cli.auth_options import OPTIONS
-from ssbench.cli.auth_version import AUTH_TYPES, check_complete, choose_cloud, choose_version
-from ssbench.store.swift.credentials import Version
+from ssbench.cli.auth_options import AUTH_OPTIONS
+from ssbench.cli.auth_version import AUTH_TYPES, check_auth_complete, choose_cloud, choose_version
+from ssbench.store.swift.credentials import AuthVersion
 
-NAMES = [option.variable for option in OPTIONS]
+NAMES = [option.variable for option in AUTH_OPTIONS]
 TRIO = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
 KEYSTONE = {
     "OS_AUTH_URL": "http://h:5000/v3",
@@ -32,13 +32,13 @@ def values(*several: dict[str, str], **own: str) -> dict[str, str | None]:
     return found
 
 
-def version(given: dict[str, str], *variables: dict[str, str], url: str = "", **environ: str) -> Version:
+def version(given: dict[str, str], *variables: dict[str, str], url: str = "", **environ: str) -> AuthVersion:
     return choose_version(values(given), values(*variables, given), url, environ)
 
 
-def lacking(wanted: Version, *several: dict[str, str], **own: str) -> str:
+def lacking(wanted: AuthVersion, *several: dict[str, str], **own: str) -> str:
     with pytest.raises(UsageError) as caught:
-        check_complete(wanted, values(*several, **own))
+        check_auth_complete(wanted, values(*several, **own))
     return str(caught.value)
 
 
@@ -157,9 +157,9 @@ BY_ID = {
         ("2.0", {"OS_AUTH_URL": "u", "OS_USERNAME": "t:n", "OS_PASSWORD": "p"}),
     ],
 )
-def test_what_is_enough(wanted: Version, given_: dict[str, str]) -> None:
+def test_what_is_enough(wanted: AuthVersion, given_: dict[str, str]) -> None:
     """And each value is needed."""
-    check_complete(wanted, values(given_))
+    check_auth_complete(wanted, values(given_))
     for name in given_:
         rest = {each: value for each, value in given_.items() if each != name}
         if name == "OS_PROJECT_ID" and "OS_AUTH_TOKEN" in given_:
@@ -206,10 +206,10 @@ _versions: Any = st.sampled_from(["1.0", "2.0", "3"])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.just("5ecret")), _versions)
-def test_no_message_shows_a_value(some: dict[str, str], wanted: Version) -> None:
+def test_no_message_shows_a_value(some: dict[str, str], wanted: AuthVersion) -> None:
     text = "no way to authenticate: "
     try:
-        check_complete(wanted, values(some))
+        check_auth_complete(wanted, values(some))
     except UsageError as error:
         text = str(error)
     assert text.startswith("no way to authenticate: ")

@@ -17,14 +17,14 @@ from result_rows import many
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.cli import capacity, capacity_runs, master
-from ssbench.cli.capacity_runs import Setting
+from ssbench.cli.capacity_runs import StepSetting
 from ssbench.fleet.addresses import BindAddress
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.sink import Sink
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import BenchOptions, RunOptions, RunOutcome
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
@@ -98,13 +98,13 @@ def carry_out(
     store: Store, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
 ) -> ExitCode:
     given = arguments(*options)
-    capacity.prepare(given)
+    capacity.check_capacity_options(given)
 
     @contextmanager
     def sinks(_scenario: Scenario, _bench: object) -> Iterator[list[Sink]]:
         yield []
 
-    setting = Setting(
+    setting = StepSetting(
         scenario,
         bench or BenchOptions(address=BindAddress("127.0.0.1")),
         RunOptions(stats_file=store.folder / "x.stat.gz"),
@@ -112,7 +112,7 @@ def carry_out(
         sinks,
         lambda _: None,
     )
-    return capacity.run(given, setting)
+    return capacity.run_capacity(given, setting)
 
 
 def users(store: Store) -> list[int]:
@@ -269,7 +269,9 @@ def test_what_does_not_go_together(
     store: Store, options: list[str], changes: dict[str, Any], message: str
 ) -> None:
     if changes.get("groups"):
-        changes = {"groups": (Group("a", 4, SCENARIO.size_classes), Group("b", 4, SCENARIO.size_classes))}
+        changes = {
+            "groups": (UserGroup("a", 4, SCENARIO.size_classes), UserGroup("b", 4, SCENARIO.size_classes))
+        }
     with pytest.raises(UsageError) as caught:
         carry_out(store, *options, scenario=replace(SCENARIO, **changes))
     assert str(caught.value).startswith(message)
@@ -279,8 +281,8 @@ def test_what_does_not_go_together(
 def test_messages_of_phases_come_back_after_a_step() -> None:
     log = logging.getLogger("ssbench.run")
     before = log.level
-    with capacity_runs._quiet(after_first=True):
+    with capacity_runs._silence_steps(after_first=True):
         assert log.level == logging.WARNING
     assert log.level == before
-    with capacity_runs._quiet(after_first=False):
+    with capacity_runs._silence_steps(after_first=False):
         assert log.level == before

@@ -17,15 +17,15 @@ from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import cleanup_containers, master
 from ssbench.run import terminal
 from ssbench.store.swift import cleanup, containers
-from ssbench.store.swift.marks import Mark
+from ssbench.store.swift.marks import RunMark
 
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(cleanup, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(cleanup, "_TICK", 0.01)
-    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(cleanup, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
     for name in [*map(str, cleanup_containers.os.environ)]:
         if name.startswith(("ST_", "OS_", "SWIFT_")):
             monkeypatch.delenv(name)
@@ -109,7 +109,7 @@ def test_containers_of_a_run_that_is_under_way_stay(
     given: tuple[str, ...],
     left: int,
 ) -> None:
-    mark = Mark(run="1f", host="h", pid=1)
+    mark = RunMark(run="1f", host="h", pid=1)
     used = ["ssbench_000000", "ssbench_000001_gold"]
     monkeypatch.setattr("ssbench.store.swift.marks.containers_in_use", lambda *_: dict.fromkeys(used, mark))
     code = clean(*at(server), *given)
@@ -138,7 +138,7 @@ def test_on_a_terminal_it_asks(
     said = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys, "stderr", said)
-    monkeypatch.setattr(terminal, "drain", lambda: None)
+    monkeypatch.setattr(terminal, "drain_output", lambda: None)
     assert clean(*at(server)) == ExitCode.OK
     question = f"Delete 2 containers of {server.url} (ssbench_000000 ... ssbench_000001_gold)? [y/N] "
     assert question in said.getvalue()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.cli import completion, master, worker_options
-from ssbench.comparison.archive import INDEX
+from ssbench.comparison.archive import INDEX_FILE
 
 
 def options(parser: argparse.ArgumentParser) -> set[str]:
@@ -38,12 +38,12 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
 def test_every_command_and_option_is_there(shell: str) -> None:
-    text = completion.script(shell)
+    text = completion.make_completion_script(shell)
     for name, parser in commands().items():
         assert name in text
         for option in options(parser):
             assert (f"-l {option[2:]}" if shell == "fish" else option) in text, (name, option)
-    of_worker = completion.script(shell, worker=True)
+    of_worker = completion.make_completion_script(shell, worker=True)
     for option in options(worker_options.parser()):
         assert (f"-l {option[2:]}" if shell == "fish" else option) in of_worker
 
@@ -55,7 +55,7 @@ def test_the_shell_reads_its_script(shell: str, tmp_path: Path) -> None:
         pytest.skip(f"{shell} is not installed")
     for is_worker in (False, True):
         path = tmp_path / "script"
-        path.write_text(completion.script(shell, worker=is_worker))
+        path.write_text(completion.make_completion_script(shell, worker=is_worker))
         done = subprocess.run(
             [program, "-n", str(path)], check=False, capture_output=True, text=True, timeout=60
         )
@@ -86,7 +86,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "scenario.yaml").touch()
     history = tmp_path / "history"
     history.mkdir()
-    with closing(sqlite3.connect(history / INDEX)) as index:
+    with closing(sqlite3.connect(history / INDEX_FILE)) as index:
         index.execute("CREATE TABLE runs (label)")
         labels = [("before",), ("after",), (None,), ("two words",), ("$(touch x)",)]
         index.executemany("INSERT INTO runs VALUES (?)", labels)
@@ -103,10 +103,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_words_for_the_shell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert completion.words("runs") == ["last", "last-1", "@after", "@before"]
-    (folder / "history" / INDEX).write_text("is no index")
-    assert completion.words("runs") == ["last", "last-1"]
-    assert completion.words("labels") == []
+    assert completion.list_completion_words("runs") == ["last", "last-1", "@after", "@before"]
+    (folder / "history" / INDEX_FILE).write_text("is no index")
+    assert completion.list_completion_words("runs") == ["last", "last-1"]
+    assert completion.list_completion_words("labels") == []
     assert master.main(["completion", "--words", "scenarios"]) == 0
     assert "very_small" in capsys.readouterr().out.split()
     assert master.main(["completion"]) == 2
@@ -116,7 +116,7 @@ def test_words_for_the_shell(folder: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(("words", "expected"), TYPED)
 def test_bash_completes(words: list[str], expected: str, folder: Path) -> None:
     script = folder / "script"
-    script.write_text(completion.script("bash"))
+    script.write_text(completion.make_completion_script("bash"))
     program = (
         'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=();'
         ' _shtab_ssbench_master ssbench-master "${COMP_WORDS[-1]}"; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -135,7 +135,7 @@ def test_bash_completes(words: list[str], expected: str, folder: Path) -> None:
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 def test_fish_completes(folder: Path) -> None:
     script = folder / "script"
-    script.write_text(completion.script("fish"))
+    script.write_text(completion.make_completion_script("fish"))
     lines = [" ".join(["ssbench-master", *words]) for words, _ in TYPED]
     done = subprocess.run(
         ["fish", "-c", f"source {script}; for line in $argv; complete -C $line; end", *lines],
@@ -182,7 +182,7 @@ class Zsh:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_completes(folder: Path) -> None:
-    (folder / "_ssbench-master").write_text(completion.script("zsh"))
+    (folder / "_ssbench-master").write_text(completion.make_completion_script("zsh"))
     zsh = Zsh(folder)
     try:
         setup = f"PS1=; fpath=({folder} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy\n"
@@ -198,7 +198,7 @@ def test_zsh_completes(folder: Path) -> None:
 
 def test_the_command_prints_a_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert master.main(["completion", "fish"]) == 0
-    assert capsys.readouterr().out == completion.script("fish") + "\n"
+    assert capsys.readouterr().out == completion.make_completion_script("fish") + "\n"
     with pytest.raises(SystemExit):
         master.main(["completion", "bsh"])
     assert "'bsh' is not one of bash, zsh, fish; did you mean bash?" in capsys.readouterr().err

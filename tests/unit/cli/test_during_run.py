@@ -15,21 +15,21 @@ from result_rows import many
 from runs import wait_until
 
 from ssbench.cli import during_run
-from ssbench.cli.during_run import DuringRun
+from ssbench.cli.during_run import StatisticsDuringRun
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription
 from ssbench.results.formats import open_results
 from ssbench.results.writer import RunResultsWriter
-from ssbench.statistics.following import Counting
+from ssbench.statistics.following import FollowedStatistics
 from ssbench.statistics.summary import summarize
 
 
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(during_run, "_BUSY", 1e9)
-    monkeypatch.setattr(during_run, "_EVERY", 0.01)
+    monkeypatch.setattr(during_run, "_BUSY_SHARE", 1e9)
+    monkeypatch.setattr(during_run, "_LOOK_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def rows(first: int, count: int) -> ResultBlock:
     return many(here, operation=here % 4, completed=1e9 + here / 1000, last_byte=0.001 + here % 6007 / 1e6)
 
 
-def follow(path: Path, most: float = 1e12) -> DuringRun:
+def follow(path: Path, most: float = 1e12) -> StatisticsDuringRun:
     """Follow a file, at a time when there is time."""
-    sink = DuringRun((), over_time=True)
+    sink = StatisticsDuringRun((), over_time=True)
     sink.so_far = lambda: (path, SUMMARY)
     sink.tick(most)
     return sink
@@ -74,17 +74,17 @@ def counting() -> bool:
     return any(each.name == "counting" for each in threading.enumerate())
 
 
-def the_same(sink: DuringRun, path: Path) -> bool:
+def the_same(sink: StatisticsDuringRun, path: Path) -> bool:
     sink.end(SUMMARY)
     found, expected = (
-        report("json", each, ReportOptions())
+        make_run_report("json", each, ReportOptions())
         for each in (sink.statistics(path), summarize(open_results(path), over_time=True))
     )
     return found == expected
 
 
 def test_the_rest_is_read_at_the_end(tmp_path: Path, wholly: list[Path]) -> None:
-    path, sinks = tmp_path / "run", list[DuringRun]()
+    path, sinks = tmp_path / "run", list[StatisticsDuringRun]()
     written(path, then=lambda: sinks.append(follow(path)))
     assert the_same(sinks[0], path)
     assert wholly == []
@@ -100,7 +100,7 @@ def test_nothing_is_counted_while_the_loop_is_busy(
     tmp_path: Path, wholly: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_full_run(tmp_path / "run")
-    monkeypatch.setattr(during_run, "_BUSY", 0.0)
+    monkeypatch.setattr(during_run, "_BUSY_SHARE", 0.0)
     sink = follow(path)
     assert not counting()
     assert the_same(sink, path)
@@ -118,16 +118,16 @@ def test_what_a_writer_took_back_needs_the_whole_file(
 ) -> None:
     counted = threading.Event()
 
-    class Counted(Counting):
+    class Counted(FollowedStatistics):
         def some(self) -> bool:
             found = super().some()
             if found:
                 counted.set()
             return found
 
-    monkeypatch.setattr(during_run, "Counting", Counted)
+    monkeypatch.setattr(during_run, "FollowedStatistics", Counted)
     shorter = write_full_run(tmp_path / "shorter").read_bytes()
-    path, sinks = tmp_path / "run", list[DuringRun]()
+    path, sinks = tmp_path / "run", list[StatisticsDuringRun]()
 
     def begin() -> None:
         sinks.append(follow(path))
@@ -143,7 +143,7 @@ def test_what_a_writer_took_back_needs_the_whole_file(
 def test_many_results_are_not_kept_in_memory(
     tmp_path: Path, wholly: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(during_run, "MOST_RESULTS", 3)
+    monkeypatch.setattr(during_run, "MAX_RESULTS_IN_MEMORY", 3)
     path = write_full_run(tmp_path / "run")
     sink = follow(path)
     wait_until(lambda: not counting(), "the end of it")

@@ -20,7 +20,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
     def _run(name: str, text: str) -> int:
         (tmp_path / f"{name}.py").write_text(text)
-        return from_checkout.run("ssbench-x", name)
+        return from_checkout.run_from_checkout("ssbench-x", name)
 
     yield _run
     for name in ("program_that_ends", "program_that_lacks", "program_with_a_fault"):
@@ -54,7 +54,7 @@ def test_an_old_python_is_told_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 99))
-    assert from_checkout.run("ssbench-x", "no_such_module") == 2
+    assert from_checkout.run_from_checkout("ssbench-x", "no_such_module") == 2
     said = capsys.readouterr().err
     assert said.startswith("ssbench-x: needs Python 3.11 or later, and this is 3.")
     assert said.count("\n") == 1

@@ -26,7 +26,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_program_on_the_path_is_called_by_its_name(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [str(program), "run-scenario"])
-    assert invocation.program() == "ssbench-master"
+    assert invocation.quote_own_command() == "ssbench-master"
 
 
 def test_another_is_called_as_it_was(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,12 +35,12 @@ def test_another_is_called_as_it_was(program: Path, tmp_path: Path, monkeypatch:
     other.parent.mkdir()
     other.write_bytes(program.read_bytes())
     monkeypatch.setattr(sys, "argv", [str(other)])
-    assert shlex.split(invocation.program()) == [str(other)]
+    assert shlex.split(invocation.quote_own_command()) == [str(other)]
     other.unlink()
-    assert shlex.split(invocation.program()) == [str(other)]
+    assert shlex.split(invocation.quote_own_command()) == [str(other)]
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(sys, "argv", [str(program)])
-    assert shlex.split(invocation.program()) == [str(program)]
+    assert shlex.split(invocation.quote_own_command()) == [str(program)]
 
 
 def test_a_link_to_the_one_on_the_path_is_that_one(
@@ -49,7 +49,7 @@ def test_a_link_to_the_one_on_the_path_is_that_one(
     link = tmp_path / program.name
     link.symlink_to(program)
     monkeypatch.setattr(sys, "argv", [str(link)])
-    assert invocation.program() == "ssbench-master"
+    assert invocation.quote_own_command() == "ssbench-master"
 
 
 def test_a_module_is_called_as_a_module(tmp_path: Path) -> None:
@@ -75,4 +75,8 @@ def test_what_prints_the_report_again(
     program: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], words: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(program)])
-    assert shlex.split(invocation.report_command(*names)) == ["ssbench-master", "report-scenario", *words]
+    assert shlex.split(invocation.make_report_command(*names)) == [
+        "ssbench-master",
+        "report-scenario",
+        *words,
+    ]

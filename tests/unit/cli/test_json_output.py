@@ -34,7 +34,7 @@ def head(schema: dict[str, Any]) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
 
 
-@pytest.mark.parametrize("kind", schemas.KINDS)
+@pytest.mark.parametrize("kind", schemas.JSON_KINDS)
 def test_each_kind_has_a_schema_that_the_command_prints(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,11 +48,11 @@ def test_each_kind_has_a_schema_that_the_command_prints(
 
 
 def test_no_two_kinds_have_one_name(capsys: pytest.CaptureFixture[str]) -> None:
-    kinds = [record.schema(schemas.find(kind)) for kind in schemas.KINDS]
+    kinds = [record.make_json_schema(schemas.find_record_class(kind)) for kind in schemas.JSON_KINDS]
     names = [each["$defs"][head(each)]["properties"]["format"]["enum"][0] for each in kinds]
     assert len(set(names)) == len(names)
     assert master.main(["schema"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(schemas.KINDS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(schemas.JSON_KINDS)
 
 
 def test_settings(
@@ -159,7 +159,7 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(
     os.close(reading)
     with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr(sys, "stdout", out)
-        json_output.write(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
+        json_output.write_json_output(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
     assert not caplog.messages
 
 
@@ -188,7 +188,7 @@ def test_nothing_is_said_to_be_written_where_the_reader_of_a_pipe_is_gone(
         yield "{}\n"
 
     with caplog.at_level(logging.INFO):
-        json_output.write(argparse.Namespace(json=pipe, force=True), parts())
+        json_output.write_json_output(argparse.Namespace(json=pipe, force=True), parts())
     assert not caplog.messages
 
 

@@ -25,7 +25,7 @@ def arguments(*words: object) -> argparse.Namespace:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for workers for a moment only: there are none."""
-    monkeypatch.setattr(shutdown, "_SILENCE", 0.05)
+    monkeypatch.setattr(shutdown, "_SILENCE_SECONDS", 0.05)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -57,12 +57,12 @@ def test_what_did_not_exit_is_counted_and_named(
     caplog.set_level(logging.INFO)
 
     def run(self: shutdown.Shutdown) -> None:
-        self.remaining.update({number: f"host-{number}" for number in range(shutdown.MOST_NAMED + 3)})
+        self.remaining.update({number: f"host-{number}" for number in range(shutdown.MAX_NAMED_WORKERS + 3)})
 
     monkeypatch.setattr(shutdown.Shutdown, "run", run)
     work, results = free_ports(2)
     given = arguments("--zmq-bind-ip=127.0.0.1", "--zmq-work-port", work, "--zmq-results-port", results)
     assert kill_workers.run(given) != ExitCode.OK
     assert caplog.messages[0] == "host-0 did not exit"
-    assert len(caplog.messages) == shutdown.MOST_NAMED + 1
+    assert len(caplog.messages) == shutdown.MAX_NAMED_WORKERS + 1
     assert caplog.messages[-1] == "3 more workers did not exit"

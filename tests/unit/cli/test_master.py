@@ -101,10 +101,10 @@ def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, said, c
 
 def test_suggestions():
     known = ["very_small", "small", "4kB_read", "4kB_write"]
-    assert suggestions.similar("smal", known)[0] == "small"
-    assert suggestions.similar("4KB_READ", known)[0] == "4kB_read"
-    assert suggestions.similar("4k", known) == ["4kB_read", "4kB_write"]
-    assert suggestions.similar("huge", known) == []
+    assert suggestions.find_similar("smal", known)[0] == "small"
+    assert suggestions.find_similar("4KB_READ", known)[0] == "4kB_read"
+    assert suggestions.find_similar("4k", known) == ["4kB_read", "4kB_write"]
+    assert suggestions.find_similar("huge", known) == []
     assert suggestions.did_you_mean("smal", known).startswith("; did you mean small")
     assert suggestions.did_you_mean("huge", known) == ""
 
@@ -115,7 +115,7 @@ def test_urls_of_a_variable_that_the_shell_did_not_split(capsys):
     arguments = master.parser(words).parse_args(
         [*words, "-T", "t", "--recon", "http://d http://e", "http://f"]
     )
-    found = auth_options.from_arguments(arguments, {}).storage_urls
+    found = auth_options.make_credentials(arguments, {}).storage_urls
     assert found == ("http://a/v1/x", "http://b/v1/x", "http://c/v1/x")
     assert arguments.recon == [["http://d", "http://e"], ["http://f"]]
     assert call("run-scenario", "-f", "small", "-S", "") == 2

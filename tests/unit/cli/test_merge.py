@@ -17,11 +17,11 @@ from result_rows import block, row
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.cli import master
 from ssbench.results import columns, records
-from ssbench.results.block import Failure, ResultBlock, constant
+from ssbench.results.block import Failure, ResultBlock, make_constant_column
 from ssbench.results.description import Gap, LoadSample, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.results.formats import open_results
 from ssbench.results.schema import NO_WORKER
-from ssbench.results.several import SeveralResults
+from ssbench.results.several import MergedResults
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.summary import summarize
@@ -106,7 +106,7 @@ def test_all_results_are_there_once_and_percentiles_are_of_all(files: list[Path]
     first = [float(each.completed[0]) for each in blocks]
     assert first == sorted(first)
     latencies = np.sort(np.concatenate([each.last_byte[~each.failed] for each in singles]))
-    for statistics in (summarize(open_results(merged)), summarize(SeveralResults(files))):
+    for statistics in (summarize(open_results(merged)), summarize(MergedResults(files))):
         assert statistics.total.count == len(latencies)
         assert statistics.total.last_byte.percentile(100) == pytest.approx(latencies[-1])
         assert statistics.total.last_byte.percentile(50) == pytest.approx(
@@ -149,7 +149,7 @@ def test_a_merged_file_can_be_merged_with_a_third(tmp_path: Path) -> None:
     ]
     two, all_ = tmp_path / "two.stat.gz", tmp_path / "all.stat.gz"
     assert master.main(["merge", *map(str, three[:2]), "-o", str(two)]) == 0
-    assert "not all parts are there: 3/3 is missing" in SeveralResults(three[:2]).warnings
+    assert "not all parts are there: 3/3 is missing" in MergedResults(three[:2]).warnings
     assert master.main(["merge", str(two), str(three[2]), "-o", str(all_)]) == 0
     whole = open_results(all_)
     blocks = list(whole.blocks())
@@ -163,12 +163,13 @@ def test_other_columns_are_copied_as_they_stand(files: list[Path]) -> None:
     results = open_results(files[0])
     payload = next(results.payloads())  # type: ignore[attr-defined]
     results.close()
-    assert columns.changed(payload, {}) == payload
-    moved = columns.changed(payload, {"worker": lambda numbers: numbers + 5})
+    assert columns.change_columns(payload, {}) == payload
+    moved = columns.change_columns(payload, {"worker": lambda numbers: numbers + 5})
     kept = {
-        each.number: payload[each.start : each.end] for each in columns._walk(payload, columns.count(payload))
+        each.number: payload[each.start : each.end]
+        for each in columns._walk_columns(payload, columns.count_rows(payload))
     }
-    for each in columns._walk(moved, columns.count(moved)):
+    for each in columns._walk_columns(moved, columns.count_rows(moved)):
         assert (moved[each.start : each.end] == kept[each.number]) is (each.number != 3)
 
 
@@ -177,7 +178,7 @@ def test_storage_urls_are_those_of_all(tmp_path: Path) -> None:
         write(tmp_path / f"{number}.stat.gz", number, storage_urls=(f"http://{number}/v1/x",))
         for number in (1, 2)
     ]
-    several = SeveralResults(paths)
+    several = MergedResults(paths)
     assert several.run.storage_urls == ("http://1/v1/x", "http://2/v1/x")
     for each in several.blocks():
         known = each.storage_url >= 0
@@ -206,7 +207,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, Any
     one = write(tmp_path / "1.stat.gz", 1, options={"store_clock": [0.1, 0.2]})
     other = write(tmp_path / "2.stat.gz", 2, **changes)
     with pytest.raises(UsageError, match=reason):
-        SeveralResults([one, other])
+        MergedResults([one, other])
     merged = tmp_path / "all.stat.gz"
     assert master.main(["merge", str(one), str(other), "-o", str(merged)]) == 2
     assert not merged.exists()
@@ -216,7 +217,7 @@ def test_what_is_not_known_or_odd_is_a_warning(tmp_path: Path) -> None:
     one = write(tmp_path / "1.stat.gz", 1)
     short = {"stages": (StageFacts(T + 2, T + 10),)}
     other = write(tmp_path / "2.stat.gz", 2, host="other", summary=short)
-    text = "\n".join(SeveralResults([one, other]).warnings)
+    text = "\n".join(MergedResults([one, other]).warnings)
     assert "whether the clocks of the masters agree is not known: vm (part 1/2) and other (part 2/2)" in text
     assert "at the same time for only 8 of 9.9 s" in text
 
@@ -224,7 +225,7 @@ def test_what_is_not_known_or_odd_is_a_warning(tmp_path: Path) -> None:
 def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
     killed = tmp_path / "killed.stat.gz"
     whole = gzip.decompress(files[1].read_bytes())
-    killed.write_bytes(gzip.compress(whole[: whole.rindex(records.END)]))
+    killed.write_bytes(gzip.compress(whole[: whole.rindex(records.END_KIND)]))
     both = tmp_path / "both.stat.gz"
     both.write_bytes(files[0].read_bytes() + files[1].read_bytes())
     old = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
@@ -236,23 +237,25 @@ def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
         (old, "do not make one run"),
     ):
         with pytest.raises((UsageError, StatFileError), match=reason):
-            SeveralResults([files[0], other])
+            MergedResults([files[0], other])
     with pytest.raises(UsageError, match="two stat files or more"):
-        SeveralResults(files[:1])
+        MergedResults(files[:1])
 
 
 def with_other_operations(path: Path, source: Path, code: int) -> Path:
     """Write a copy whose second block has an operation that nobody knows, with checksums that are right."""
     content = gzip.decompress(source.read_bytes())
-    out, position, blocks = content[: len(records.PREAMBLE)], len(records.PREAMBLE), 0
+    out, position, blocks = content[: len(records.FILE_PREAMBLE)], len(records.FILE_PREAMBLE), 0
     while position < len(content):
         kind, size, _ = records.RECORD_HEADER.unpack_from(content, position)
         payload = content[position + records.RECORD_HEADER.size :][:size]
         position += records.RECORD_HEADER.size + size
-        blocks += kind == records.ROWS
-        if kind == records.ROWS and blocks == 2:
-            payload = columns.changed(payload, {"operation": lambda numbers: np.full(len(numbers), code)})
-        out += records.record(kind, payload)
+        blocks += kind == records.ROWS_KIND
+        if kind == records.ROWS_KIND and blocks == 2:
+            payload = columns.change_columns(
+                payload, {"operation": lambda numbers: np.full(len(numbers), code)}
+            )
+        out += records.encode_record(kind, payload)
     path.write_bytes(gzip.compress(out))
     return path
 
@@ -274,22 +277,25 @@ def test_results_that_no_report_can_show_are_not_merged(
 
 
 def test_files_of_many_results_and_few_bytes_are_merged_whole(tmp_path: Path) -> None:
-    paths, count = [], 20 * columns.MAX_ROWS
+    paths, count = [], 20 * columns.MAX_BLOCK_ROWS
     for number in (1, 2):
         path = write(tmp_path / f"{number}.stat.gz", number, count=0)
         with closing(open_results(path)) as before:
             run = before.run
         writer = RunResultsWriter(path, run)
-        same = {name: constant(0, columns.MAX_ROWS) for name in ("operation", "size_class", "worker")}
-        same["completed"] = constant(T + 5, columns.MAX_ROWS)
+        same = {
+            name: make_constant_column(0, columns.MAX_BLOCK_ROWS)
+            for name in ("operation", "size_class", "worker")
+        }
+        same["completed"] = make_constant_column(T + 5, columns.MAX_BLOCK_ROWS)
         for _ in range(20):
-            writer._write_block(ResultBlock(columns.MAX_ROWS, same))
+            writer._write_block(ResultBlock(columns.MAX_BLOCK_ROWS, same))
         writer.end(RunSummary(T + 11, stages=(StageFacts(T, T + 10, None),), sent_until=T + 10))
         assert count > 1_000_000 + 8 * path.stat().st_size
         paths.append(path)
     with (tmp_path / "all.stat.gz").open("wb") as out:
-        SeveralResults(paths).copy_to(out)
-    for results in (SeveralResults(paths), open_results(tmp_path / "all.stat.gz")):
+        MergedResults(paths).copy_to(out)
+    for results in (MergedResults(paths), open_results(tmp_path / "all.stat.gz")):
         assert sum(map(len, results.blocks())) == 2 * count
         assert not results.damaged
 

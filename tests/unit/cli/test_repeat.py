@@ -12,29 +12,33 @@ import pytest
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import repeat
-from ssbench.comparison.figures import RunFigures, Sample
-from ssbench.comparison.group import outliers
+from ssbench.comparison.figures import FigureSample, RunFigures
+from ssbench.comparison.group import find_outlier_runs
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run import RunOutcome
 
 
 def run(name, rate=500.0, p50=0.01, half=0.01, **more):
-    row = {"rate": Sample(rate, half), "p50": Sample(p50), "errors": Sample(more.get("errors", 0.0))}
+    row = {
+        "rate": FigureSample(rate, half),
+        "p50": FigureSample(p50),
+        "errors": FigureSample(more.get("errors", 0.0)),
+    }
     return RunFigures(name, {("READ", None): row, ("ALL", None): row}, {}, more.get("warnings", ()))
 
 
 def test_an_outlier_is_named_and_its_neighbours_are_not():
     runs = [run(f"r{index}", 500 + index) for index in range(7)]
-    assert outliers(runs) == []
-    found = outliers([*runs, run("odd", 400)])
+    assert find_outlier_runs(runs) == []
+    found = find_outlier_runs([*runs, run("odd", 400)])
     assert len(found) == 1
     assert found[0].startswith("odd does not fit: ops/s -20.")
-    assert outliers([run("a", 1), run("b", 2), run("c", 4)]) == []
+    assert find_outlier_runs([run("a", 1), run("b", 2), run("c", 4)]) == []
 
 
 def test_the_summary_of_a_group():
-    write = products.find(Product.REPEATED, "text")
+    write = products.find_writer(Product.REPEATED, "text")
     lines = write([run("a", 490), run("b", 500), run("c", 510, warnings=("c: it was hot",))]).splitlines()
     assert lines[0] == "3 runs: a to c"
     rate = next(line for line in lines if line.startswith("READ")).split()
@@ -47,12 +51,15 @@ def test_the_summary_of_a_group():
 
 
 def test_a_percentile_that_a_run_lacks_is_left_out_of_the_summary():
-    rows = [{"rate": Sample(60.0), "p99": Sample(1.8)}, {"rate": Sample(55.0), "p99": Sample(1.9)}]
+    rows = [
+        {"rate": FigureSample(60.0), "p99": FigureSample(1.8)},
+        {"rate": FigureSample(55.0), "p99": FigureSample(1.9)},
+    ]
     runs = [RunFigures(f"r{index}", {("ALL", None): row}) for index, row in enumerate(rows)]
-    write = products.find(Product.REPEATED, "text")
+    write = products.find_writer(Product.REPEATED, "text")
     assert "p99 ms" in write(runs)
     assert "left out" not in write(runs)
-    text = write([*runs, RunFigures("slow", {("ALL", None): {"rate": Sample(20.0)}})])
+    text = write([*runs, RunFigures("slow", {("ALL", None): {"rate": FigureSample(20.0)}})])
     assert "p99 ms" not in text
     assert "Percentiles for which a run had too few operations (p99: 1,000) are left out" in " ".join(
         text.split()
@@ -86,26 +93,26 @@ def ended(number, **changes):
 
 
 THRICE = repeat.Repetition(3, 0.0, prints=True)
-KEPT = replace(repeat.group(), keep=lambda _statistics, name: run(name))
+KEPT = replace(repeat.make_group_reduction(), keep=lambda _statistics, name: run(name))
 
 
 def test_all_runs_are_summed_up(monkeypatch, capsys):
     once, seen = outcomes(monkeypatch, ended(1), ended(2), ended(3))
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.OK
+    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.OK
     assert seen == [1, 2, 3]
     assert capsys.readouterr().out.startswith("3 runs: r-1 to r-3")
 
 
 def test_a_run_that_ends_early_ends_the_group(monkeypatch, capsys):
     once, seen = outcomes(monkeypatch, ended(1), ended(2, interrupted=True))
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.INTERRUPTED
+    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.INTERRUPTED
     assert len(seen) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
     once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.INTERRUPTED
+    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.INTERRUPTED
     assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")
 
 
@@ -114,7 +121,7 @@ def test_of_several_exit_codes_the_worst_counts(monkeypatch):
     once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     codes = iter([ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED])
     monkeypatch.setattr(repeat.thresholds, "final", lambda _verdict, _outcome: next(codes))
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.THRESHOLD
+    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.THRESHOLD
 
 
 @pytest.mark.parametrize(("output", "code"), [("gone", 1), ("/dev/full", 1)])
@@ -128,17 +135,17 @@ def test_a_summary_that_nobody_takes_leaves_the_exit_code(monkeypatch, output, c
         writing = os.open(output, os.O_WRONLY)
     with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr(sys, "stdout", out)
-        assert repeat.carry_out(once, THRICE, KEPT) == code
+        assert repeat.repeat_run(once, THRICE, KEPT) == code
 
 
 def test_a_summary_that_could_not_be_printed_is_a_failure(monkeypatch):
     once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     with open("/dev/full", "w") as out:  # noqa: PTH123 - as a shell does
         monkeypatch.setattr(sys, "stdout", out)
-        assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.FAILED
+        assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.FAILED
 
 
 def test_standard_output_that_was_closed_is_none(monkeypatch):
     once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     monkeypatch.setattr(sys, "stdout", None)
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.OK
+    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.OK

@@ -56,7 +56,9 @@ def test_a_pipe_is_written_last_because_its_reader_may_be_slow(tmp_path: Path) -
 
 def test_what_is_quick_is_written_before_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    monkeypatch.setattr(output_file, "attempt", lambda path, *_, **__: not written.append(path.name))
+    monkeypatch.setattr(
+        output_file, "try_to_write_output", lambda path, *_, **__: not written.append(path.name)
+    )
     os.mkfifo(tmp_path / "pipe")
     printer = printed(("json", tmp_path / "pipe"), ("html", tmp_path / "page"))
     assert written == ["page"]
@@ -68,7 +70,7 @@ def test_a_page_that_ctrl_c_leaves_out_is_named(tmp_path: Path, caplog: pytest.L
     page = tmp_path / "a page"
     os.mkfifo(page)
     words = ["run-scenario", "-f", "small", "--no-default-report", "--html", str(page)]
-    report = run_report.RunReport(master.parser(words).parse_args(words), judges=False)
+    report = run_report.PrintedRunReport(master.parser(words).parse_args(words), judges=False)
 
     def interrupted() -> None:
         with pytest.raises(KeyboardInterrupt), report.interruptible():

@@ -13,12 +13,12 @@ from ssbench.cli import scenario_file
 def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = None) -> str:
     """Return what is chosen of a command line; ``elsewhere`` is what a file or a variable sets."""
     parser = argparse.ArgumentParser()
-    scenario_file.add_arguments(parser)
+    scenario_file.add_scenario_arguments(parser)
     arguments = parser.parse_args(words)
     arguments.given = {*given}
     if elsewhere is not None and arguments.scenario_file is None:
         arguments.scenario_file = elsewhere
-    return scenario_file.chosen(arguments)
+    return scenario_file.choose_scenario_file(arguments)
 
 
 def test_both_ways() -> None:

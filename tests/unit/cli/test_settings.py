@@ -19,7 +19,7 @@ from ssbench.cli.parser import Parser
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, without settings; the user has none either."""
     for name in list(os.environ):
-        if name.startswith(settings.PREFIX):
+        if name.startswith(settings.VARIABLE_PREFIX):
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "work").mkdir()
@@ -110,10 +110,10 @@ def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> No
     write_own('zmq-key = "fleet.key"')
     found = run_scenario("--workers", "2")
     assert found.zmq_key == Path("fleet.key")
-    assert not zmq_options.any_given(found)
-    assert zmq_options.any_given(run_scenario("--zmq-key", "x"))
+    assert not zmq_options.has_zmq_options(found)
+    assert zmq_options.has_zmq_options(run_scenario("--zmq-key", "x"))
     monkeypatch.setenv("SSBENCH_ZMQ_KEY", "other.key")
-    assert zmq_options.key_file(run_scenario()) == Path("other.key")
+    assert zmq_options.choose_key_file(run_scenario()) == Path("other.key")
 
 
 def test_pyproject_has_a_table_for_it() -> None:
@@ -147,10 +147,10 @@ def test_a_file_that_cannot_be_looked_for(
 def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("workers = 2\nseed = 2")
     write("workers = 9", tmp_path / "other.toml")
-    monkeypatch.setenv(settings.VARIABLE, str(tmp_path / "other.toml"))
+    monkeypatch.setenv(settings.CONFIG_VARIABLE, str(tmp_path / "other.toml"))
     found = run_scenario()
     assert (found.workers, found.seed) == (9, None)
-    monkeypatch.setenv(settings.VARIABLE, "")
+    monkeypatch.setenv(settings.CONFIG_VARIABLE, "")
     assert run_scenario().workers is None
 
 
@@ -201,9 +201,9 @@ def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
     write('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
     with pytest.raises(UsageError, match=r"pyproject.toml: a file in the current folder cannot set resolve;"):
         run_scenario()
-    monkeypatch.setenv(settings.VARIABLE, "pyproject.toml")  # which is to trust it
+    monkeypatch.setenv(settings.CONFIG_VARIABLE, "pyproject.toml")  # which is to trust it
     assert run_scenario().resolve == "a=10.0.0.1"
-    monkeypatch.delenv(settings.VARIABLE)
+    monkeypatch.delenv(settings.CONFIG_VARIABLE)
     (folder / "pyproject.toml").unlink()
     write_own('force = true\nresolve = "a=10.0.0.2"')
     assert (run_scenario().force, run_scenario().resolve) == (True, "a=10.0.0.2")
@@ -232,10 +232,14 @@ OF_THE_USER = {
 
 def test_each_option_is_for_any_file_or_for_the_user_alone() -> None:
     """A new one is the user's alone until it is said that it may be set by a file of others."""
-    every = {name for each in master.parsers().values() for name in settings.settable(each)}
+    every = {
+        name
+        for each in master.make_command_parsers().values()
+        for name in settings.list_settable_options(each)
+    }
     own = {name for names in OF_THE_USER.values() for name in names}
-    assert every - settings._OF_ANY_FILE == own
-    assert every >= settings._OF_ANY_FILE
+    assert every - settings._OPTIONS_OF_ANY_FILE == own
+    assert every >= settings._OPTIONS_OF_ANY_FILE
 
 
 def test_a_run_names_the_file_that_sets_its_options(
@@ -271,7 +275,7 @@ def test_settings_of_a_pipe_or_a_device_are_refused(
 ) -> None:
     os.mkfifo(folder / "pipe")
     for path in ("pipe", "/dev/zero"):
-        monkeypatch.setenv(settings.VARIABLE, path)
+        monkeypatch.setenv(settings.CONFIG_VARIABLE, path)
         assert master.main(["list"]) == 2
         assert capsys.readouterr().err == f"ssbench-master: error: {path}: not a plain file\n"
 
@@ -313,7 +317,7 @@ def test_a_wrong_or_mistyped_variable(
     said = "ssbench-master: error: SSBENCH_NUMBER: 'x' is not a whole number of 1 or more\n"
     assert capsys.readouterr().err == said
     environ = {"SSBENCH_WORKRS": "2", "SSBENCH_SOMETHING_ELSE": "x", "SSBENCH_WORKERS": "2"}
-    assert settings.mistyped(master.parsers, environ) == [
+    assert settings.describe_mistyped(master.make_command_parsers, environ) == [
         "SSBENCH_WORKRS is not known; did you mean SSBENCH_WORKERS?"
     ]
 
@@ -331,9 +335,9 @@ def test_a_file_of_strangers_is_ignored(
     (folder / "ssbench.toml").chmod(0o666)
     assert run_scenario().workers is None
     assert "ssbench.toml is ignored: others own it or may write to it (SSBENCH_CONFIG=FILE" in caplog.text
-    monkeypatch.setenv(settings.VARIABLE, "ssbench.toml")
+    monkeypatch.setenv(settings.CONFIG_VARIABLE, "ssbench.toml")
     assert run_scenario().workers == 2
-    monkeypatch.delenv(settings.VARIABLE)
+    monkeypatch.delenv(settings.CONFIG_VARIABLE)
     (folder / "ssbench.toml").chmod(0o644)
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
@@ -356,7 +360,7 @@ def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
     made = worker.parser()
-    settings.use("worker", made, master.parsers, [])
+    settings.use_settings("worker", made, master.make_command_parsers, [])
     found = made.parse_args(["1"])
     assert (found.zmq_host, found.concurrency, found.retries) == ("master", 9, None)
 
@@ -387,11 +391,11 @@ def test_config_shows_what_is_set_and_where(
 
 
 def test_every_option_but_those_of_authentication_can_be_set() -> None:
-    for name_of_command, parser in master.parsers().items():
+    for name_of_command, parser in master.make_command_parsers().items():
         assert isinstance(parser, Parser)
-        for name, action in settings.settable(parser).items():
+        for name, action in settings.list_settable_options(parser).items():
             assert action.option_strings, (name_of_command, name)
-    names = settings.settable(master.parsers()["run-scenario"])
+    names = settings.list_settable_options(master.make_command_parsers()["run-scenario"])
     assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
     assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
 
@@ -402,7 +406,7 @@ def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
     caplog.set_level("INFO")
     found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    capacity.prepare(found)
+    capacity.check_capacity_options(found)
     assert (str(found.summary_md), found.junit) == ("found.md", None)
     assert "--junit is ignored: --sweep has no such report" in caplog.text
 
@@ -411,24 +415,26 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
     write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
     caplog.set_level("INFO")
     found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    capacity.prepare(found)
+    capacity.check_capacity_options(found)
     assert (found.fail_if, found.report, found.workers) == ([], None, 4)
     for option in ("--fail-if", "--report"):
         said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
         assert said in caplog.text
-    capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4"))
+    capacity.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4"))
     with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
-        capacity.prepare(run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%"))
+        capacity.check_capacity_options(
+            run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%")
+        )
     with pytest.raises(UsageError, match="--workers"):
-        capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
+        capacity.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
 
 
 @pytest.mark.parametrize("words", [[], ["--sweep", "users=1..8"], ["--find", "errors < 1%"]])
 def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
     write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
-    command._check(parse("run-scenario", "-f", "small", "-r", "1", *words))
+    command._check_arguments(parse("run-scenario", "-f", "small", "-r", "1", *words))
     with pytest.raises(UsageError, match="leave out --pause"):
-        command._check(parse("run-scenario", "-f", "small", "-r", "1", "--pause", "1s", *words))
+        command._check_arguments(parse("run-scenario", "-f", "small", "-r", "1", "--pause", "1s", *words))
 
 
 STAGED = """
@@ -464,11 +470,11 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     arguments = parse("run-scenario", *([] if "-f" in words else ["-f", "small"]), *words)
     field = setting.partition(" ")[0].replace("-", "_")
     assert getattr(arguments, field)
-    command._check(arguments)
-    scenario = command._scenario(arguments)
-    if command._repetition(arguments):
-        command._plans(arguments, scenario)
-    command._goal(arguments, scenario)
+    command._check_arguments(arguments)
+    scenario = command._load_scenario(arguments)
+    if command._make_repetition(arguments):
+        command._make_plans(arguments, scenario)
+    command._make_goal(arguments, scenario)
     assert not getattr(arguments, field)
     assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
 
@@ -510,7 +516,7 @@ def test_the_file_of_the_command_line_wins_over_one_that_is_set(
     monkeypatch.setenv("SSBENCH_STATS_FILE", "set.stat.gz")
     for name in ("set", "mine"):
         (folder / f"{name}.stat.gz").touch()
-    assert archives.stat_file(parse("report-scenario")) == Path("set.stat.gz")
-    assert archives.stat_file(parse("report-scenario", "mine.stat.gz")) == Path("mine.stat.gz")
+    assert archives.choose_stat_file(parse("report-scenario")) == Path("set.stat.gz")
+    assert archives.choose_stat_file(parse("report-scenario", "mine.stat.gz")) == Path("mine.stat.gz")
     with pytest.raises(UsageError, match="given twice"):
-        archives.stat_file(parse("report-scenario", "mine.stat.gz", "-s", "set.stat.gz"))
+        archives.choose_stat_file(parse("report-scenario", "mine.stat.gz", "-s", "set.stat.gz"))

@@ -17,13 +17,13 @@ from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import repeat, turns
 from ssbench.cli.master import parser
 from ssbench.cli.repeat import Repetition
-from ssbench.comparison.figures import RunFigures, Sample
-from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
-from ssbench.comparison.verdict import verdict
+from ssbench.comparison.figures import FigureSample, RunFigures
+from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.comparison.verdict import judge_comparison
 from ssbench.run import Bench, RunOptions, RunOutcome
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
-SCENARIO = load("very_small")
+SCENARIO = read_scenario("very_small")
 
 
 def arguments(*more: str) -> argparse.Namespace:
@@ -33,16 +33,16 @@ def arguments(*more: str) -> argparse.Namespace:
 
 def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() -> None:
     first = arguments("--label", "one", "--versus=-f medium -p silver --block-size 4K --label two")
-    other = turns.second(first)
+    other = turns.parse_second_side(first)
     changed = {name for name in vars(first) if getattr(first, name) != getattr(other, name)} - {"given"}
     assert changed == {"scenario_file", "policy", "block_size", "label"}
     assert (other.user_count, other.label, other.block_size) == (7, "two", 4096)
     assert first.label == "one"
-    assert not turns.second(arguments("--verify", "--versus=--no-verify")).verify
-    counted = turns.second(arguments("-r", "60", "--versus=-o 5"))
+    assert not turns.parse_second_side(arguments("--verify", "--versus=--no-verify")).verify
+    counted = turns.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
     assert (counted.run_seconds, counted.op_count) == (None, 5)
     same = arguments("--versus=")
-    assert vars(turns.second(same)) == vars(same)
+    assert vars(turns.parse_second_side(same)) == vars(same)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,24 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
 )
 def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
     with pytest.raises(UsageError, match=f"^--versus: .*{why}"):
-        turns.second(arguments(f"--versus={options}"))
+        turns.parse_second_side(arguments(f"--versus={options}"))
 
 
 @pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics-port", "9102")])
 def test_what_does_not_go_with_it(other: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"--versus.*leave out|leave out --versus"):
-        turns.second(arguments("--versus=", *other))
+        turns.parse_second_side(arguments("--versus=", *other))
 
 
 def test_neither_way_is_always_the_first_of_a_pair() -> None:
-    assert [turns.place(number) for number in range(1, 7)] == [(0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)]
+    assert [turns.find_side_and_pair(number) for number in range(1, 7)] == [
+        (0, 1),
+        (1, 1),
+        (1, 2),
+        (0, 2),
+        (0, 3),
+        (1, 3),
+    ]
 
 
 def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, caplog: Any) -> None:
@@ -82,24 +89,24 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
 
     def figures(_statistics: object, name: str) -> RunFigures:
         p50 = 1.05 ** len(done) * (1.03 if ".b-" in name else 1.0) * (1 + len(done) % 3 / 1000)
-        row = {("ALL", None): {"p50": Sample(p50)}}
+        row = {("ALL", None): {"p50": FigureSample(p50)}}
         return RunFigures(name, row, {}, started=float(len(done)))
 
     monkeypatch.setattr(repeat, "open_results", lambda path: path)
     monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
     monkeypatch.setattr(repeat, "verdict_of", lambda _statistics: good)
-    monkeypatch.setattr(turns, "figures_of", figures)
+    monkeypatch.setattr(turns, "make_run_figures", figures)
     options = RunOptions(stats_file=tmp_path / "s.stat.gz")
     plans = [
-        turns.Plan(argparse.Namespace(), SCENARIO, each) for each in (options, replace(options, label="x"))
+        turns.RunPlan(argparse.Namespace(), SCENARIO, each) for each in (options, replace(options, label="x"))
     ]
 
-    def once(series: Any, plan: turns.Plan, what: str, number: int) -> RunOutcome:
+    def once(series: Any, plan: turns.RunPlan, what: str, number: int) -> RunOutcome:
         return cast(RunOutcome, series.run(plan.scenario, what, seed_offset=number - 1))
 
     caplog.set_level("INFO")
-    code = turns.carry_out(plans, Repetition(4, 0.0, prints=True), cast(Bench, Recorder()), once)
+    code = turns.run_in_turn(plans, Repetition(4, 0.0, prints=True), cast(Bench, Recorder()), once)
     assert code is ExitCode.OK
     names = [each.stats_file.name.split(".")[1] for each in done if each.stats_file]
     assert names == ["a-1", "b-1", "b-2", "a-2", "a-3", "b-3", "b-4", "a-4"]
@@ -130,7 +137,7 @@ def test_runs_with_two_sides_count_once_each() -> None:
     assert found.runs == (5, 5)
     assert found.warnings == ("it was hot",)
     assert found.drifts == {"p50": pytest.approx(1.05**4 - 1, rel=0.1)}
-    assert verdict(found).headline.startswith("slower: ALL p50 (+10.0 %)")
+    assert judge_comparison(found).headline.startswith("slower: ALL p50 (+10.0 %)")
     few = compare_sided([sided(0, 1.1), sided(1, 1.1)])
     assert not few.repeated
     assert "fewer than 4 runs: no verdict" in few.judgment
@@ -140,7 +147,7 @@ def test_runs_with_other_sides_are_not_compared() -> None:
     with pytest.raises(ValueError, match="other sides"):
         compare_sided([sided(0, 1.0), sided(1, 1.0, ("x", "y"))])
     with pytest.raises(ValueError, match="no two sides"):
-        sided_run(reads(np.random.default_rng(1), 12), "r")
-    kept = sided_run(reads(np.random.default_rng(1), 12, 1.5, sides=("a", "b")), "r")
+        make_sided_run(reads(np.random.default_rng(1), 12), "r")
+    kept = make_sided_run(reads(np.random.default_rng(1), 12, 1.5, sides=("a", "b")), "r")
     before, after = kept.values[("READ", None), "p50"]
     assert after / before == pytest.approx(1.5, rel=0.2)

@@ -30,18 +30,20 @@ def test_what_the_command_line_has_is_refused(value: object) -> None:
     """A number that is 0 was given too."""
     given = arguments(fail_if=value)
     with pytest.raises(UsageError, match=r"^a table is no comparison: leave out --fail-if$"):
-        unfit.refuse(given, "a table is no comparison", "--fail-if")
+        unfit.refuse_options(given, "a table is no comparison", "--fail-if")
     assert given.fail_if == value
 
 
 @pytest.mark.parametrize("value", [None, False, []])
 def test_what_was_not_given_is_not_refused(value: object) -> None:
-    unfit.refuse(arguments(html=value, fail_if=value), "why", "--html", "--fail-if")
+    unfit.refuse_options(arguments(html=value, fail_if=value), "why", "--html", "--fail-if")
 
 
 def test_the_first_that_was_given_is_named() -> None:
     with pytest.raises(UsageError, match=r"leave out --fail-if$"):
-        unfit.refuse(arguments(html=None, fail_if=["x"], web=1), "why", "--html", "--fail-if", "--web")
+        unfit.refuse_options(
+            arguments(html=None, fail_if=["x"], web=1), "why", "--html", "--fail-if", "--web"
+        )
 
 
 def test_what_is_set_elsewhere_is_ignored_and_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -49,7 +51,7 @@ def test_what_is_set_elsewhere_is_ignored_and_told(caplog: pytest.LogCaptureFixt
     given = arguments(
         {"html": (None, FILE), "fail_if": ([], "SSBENCH_FAIL_IF")}, html=Path("x"), fail_if=["y"]
     )
-    unfit.refuse(given, "a table is no comparison", "--html", "--fail-if")
+    unfit.refuse_options(given, "a table is no comparison", "--html", "--fail-if")
     assert (given.html, given.fail_if) == (None, [])
     assert caplog.messages == [
         f"{FILE}: --html is ignored: a table is no comparison",
@@ -60,7 +62,7 @@ def test_what_is_set_elsewhere_is_ignored_and_told(caplog: pytest.LogCaptureFixt
 def test_what_a_file_sets_to_its_default_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     given = arguments({"web_open": (False, FILE)}, web_open=False)
-    unfit.forgo(given, "why", "--web-open")
+    unfit.ignore_options(given, "why", "--web-open")
     assert not given.web_open
     assert not caplog.messages
 
@@ -68,7 +70,7 @@ def test_what_a_file_sets_to_its_default_is_no_news(caplog: pytest.LogCaptureFix
 def test_what_the_command_line_sets_is_not_ignored(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     given = arguments({"rate": (None, FILE)}, format="text")
-    unfit.forgo(given, "why", "--format")
+    unfit.ignore_options(given, "why", "--format")
     assert given.format == "text"
     assert not caplog.messages
 
@@ -89,7 +91,7 @@ def test_what_the_command_line_sets_is_not_ignored(caplog: pytest.LogCaptureFixt
 )
 def test_an_error_tells_where_its_option_is_set(message: str, named: str | None) -> None:
     given = arguments({"run_seconds": (None, FILE), "rate": (None, "SSBENCH_RATE")})
-    text = unfit.sources(given, message)
+    text = unfit.describe_option_sources(given, message)
     if named is None:
         assert not text
     else:
@@ -99,10 +101,10 @@ def test_an_error_tells_where_its_option_is_set(message: str, named: str | None)
 
 def test_an_error_may_be_of_two_options() -> None:
     given = arguments({"ab": (None, FILE), "web": (None, "SSBENCH_WEB")})
-    text = unfit.sources(given, "--web does not fit --ab")
+    text = unfit.describe_option_sources(given, "--web does not fit --ab")
     assert f"--ab is set by {FILE}; --web is set by SSBENCH_WEB; " in text
 
 
 def test_where_nothing_is_set_elsewhere_there_is_nothing_to_say() -> None:
-    assert not unfit.sources(arguments(), "--web is wrong")
-    unfit.forgo(arguments(web=1), "why", "--web")
+    assert not unfit.describe_option_sources(arguments(), "--web is wrong")
+    unfit.ignore_options(arguments(web=1), "why", "--web")

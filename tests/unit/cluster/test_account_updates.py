@@ -13,9 +13,9 @@ from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import account_updates, texts
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.join import Join
-from ssbench.cluster.joined import Device, Joined
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.joined import Device, JoinedRun
 from ssbench.results.description import RunDescription
 from ssbench.scenario.names import run_mark
 
@@ -24,7 +24,7 @@ HEALTHY = simulate(1, Cause(), Shape(devices=4, nodes=3, requests=200))
 RUNS = 20
 
 
-def told(seed: int, slow: dict[int, float], containers: int = 40) -> Joined:
+def told(seed: int, slow: dict[int, float], containers: int = 40) -> JoinedRun:
     """Each container's replicas tell one of three account servers each."""
     random = np.random.default_rng(seed)
     devices = [*HEALTHY.devices, *(Device(f"n{number}", "account", f"a{number}") for number in range(3))]
@@ -35,14 +35,14 @@ def told(seed: int, slow: dict[int, float], containers: int = 40) -> Joined:
     return replace(HEALTHY, devices=devices, account_updates=(len(HEALTHY.devices) + server, seconds))
 
 
-def named(joined: Joined) -> list[str]:
-    return [each.name for each in account_updates.slow(joined, 0.03)]
+def named(joined: JoinedRun) -> list[str]:
+    return [each.name for each in account_updates.find_slow_account_servers(joined, 0.03)]
 
 
 def test_a_slow_account_server_is_named() -> None:
     found = [named(told(seed, {1: 0.01})) for seed in range(RUNS)]
     assert found == [["account server's a1 on n1"]] * RUNS
-    first = texts.answer(attribute(told(1, {1: 0.01})))[0]
+    first = texts.describe_attribution(make_attribution(told(1, {1: 0.01})))[0]
     assert first.startswith("account server's a1 on n1 is slow: the updates of new containers take ")
     assert " ms longer by its own log, in " in first
     assert " of them. +" in first
@@ -50,7 +50,7 @@ def test_a_slow_account_server_is_named() -> None:
 
 
 def test_it_is_a_finding_like_others() -> None:
-    (found,) = attribute(told(1, {1: 0.01})).findings
+    (found,) = make_attribution(told(1, {1: 0.01})).findings
     assert (found.kind, found.name, found.part) == ("slow", "account server's a1 on n1", "account updates")
 
 
@@ -75,7 +75,7 @@ def test_genuine_lines_of_account_updates(tmp_path: Path, *, twice: bool) -> Non
     path = tmp_path / "log"
     path.write_text(lines.replace(trans_id, f"{trans_id}{mark}"))
     of_run = f"tx0123456789abcdef01234-006b021d3a{mark}"
-    join = Join(Memory(block([row()], [of_run]), run=RunDescription(SCENARIO, run_id=0x1234)))
+    join = LogJoin(Memory(block([row()], [of_run]), run=RunDescription(SCENARIO, run_id=0x1234)))
     join.read([LogFile(path, "a"), LogFile(path, "b")] if twice else [LogFile(path, "a")])
     joined = join.joined()
     device, seconds = joined.account_updates

@@ -14,14 +14,20 @@ from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import ids, texts
-from ssbench.cluster.background import Background, Pass, window
+from ssbench.cluster.background import Background, DaemonPass, background_window
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.join import Join
-from ssbench.cluster.joined import Joined
-from ssbench.cluster.others import ALL, EVERY, Counting, Requests, together
-from ssbench.cluster.records import Finding, RunFacts, Work
-from ssbench.cluster.sentences import sentence
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.joined import JoinedRun
+from ssbench.cluster.others import (
+    COUNTED_ONE_IN,
+    MAX_COUNTED_REQUESTS,
+    OtherRequestCounter,
+    OtherRequests,
+    merge_other_requests,
+)
+from ssbench.cluster.records import AttributionFacts, LogFinding, Work
+from ssbench.cluster.sentences import describe_finding
 from ssbench.results.description import RunDescription
 from ssbench.results.observation import Observation, Server, State
 from ssbench.scenario.names import run_mark
@@ -34,12 +40,12 @@ SLOW = Cause(devices=(1,), seconds=0.06)
 SLOW_FOR_A_TIME = replace(SLOW, part=(0.3, 0.6))
 
 
-def with_background(background: Background, cause: Cause = SLOW) -> Joined:
+def with_background(background: Background, cause: Cause = SLOW) -> JoinedRun:
     return replace(simulate(1, cause, SHAPE), background=background)
 
 
-def suspect(joined: Joined) -> Finding:
-    (found,) = (each for each in attribute(joined).findings if each.kind == "slow")
+def suspect(joined: JoinedRun) -> LogFinding:
+    (found,) = (each for each in make_attribution(joined).findings if each.kind == "slow")
     assert found.name == "d1 on n1"
     return found
 
@@ -48,15 +54,15 @@ def suspect(joined: Joined) -> Finding:
 Counts = Mapping[tuple[str, str, str, str, int], int]
 
 
-def requests(counts: Counts) -> Requests:
-    counting = Counting()
+def requests(counts: Counts) -> OtherRequests:
+    counting = OtherRequestCounter()
     for (node, server, device, asker, second), count in counts.items():
         for _ in range(count):
             counting.add((node, server.encode(), device.encode(), asker.encode()), second)
     return counting.requests(lambda word: word if isinstance(word, str) else word.decode())
 
 
-def counts(found: Requests) -> Counts:
+def counts(found: OtherRequests) -> Counts:
     return {
         (*who, second): number
         for who, seconds, numbers in found.series()
@@ -71,7 +77,7 @@ def asked(
     ahead: int = 0,
     asker: str = "proxy-server",
     since: int = -10,
-) -> Requests:
+) -> OtherRequests:
     """So many requests of others in each second before the run, and in each of it."""
     return requests(
         {
@@ -83,7 +89,7 @@ def asked(
 
 def test_requests_of_other_clients_stand_beside_who_is_slow() -> None:
     others = (asked(name, node, (2, 3)) for name, node in (("d0", "n0"), ("d2", "n2"), ("d3", "n0")))
-    joined = with_background(Background(together([asked("d1", "n1", (2, 40)), *others])))
+    joined = with_background(Background(merge_other_requests([asked("d1", "n1", (2, 40)), *others])))
     assert suspect(joined).work == [
         Work(
             "other clients",
@@ -96,7 +102,9 @@ def test_requests_of_other_clients_stand_beside_who_is_slow() -> None:
     ]
     assert (
         "In the same seconds: other clients 40 requests/s (before the run 2.00, other devices 3.01)"
-        in re.sub(r"4[01]\.\d requests", "40 requests", texts.answer(attribute(joined))[0])
+        in re.sub(
+            r"4[01]\.\d requests", "40 requests", texts.describe_attribution(make_attribution(joined))[0]
+        )
     )
 
 
@@ -114,7 +122,9 @@ def test_a_clock_that_is_ahead_changes_nothing() -> None:
 
 
 def test_deletes_of_the_expirer_are_not_those_of_other_clients() -> None:
-    both = together([asked("d1", "n1", (2, 10)), asked("d1", "n1", (0, 30), asker="object-expirer", since=0)])
+    both = merge_other_requests(
+        [asked("d1", "n1", (2, 10)), asked("d1", "n1", (0, 30), asker="object-expirer", since=0)]
+    )
     found = suspect(with_background(Background(both)))
     assert {each.who: each.during for each in found.work} == pytest.approx(
         {"other clients": 10, "object-expirer": 30}, rel=0.1
@@ -123,7 +133,7 @@ def test_deletes_of_the_expirer_are_not_those_of_other_clients() -> None:
     assert {each.who: each.before for each in found.work} == pytest.approx(
         {"other clients": 2, "object-expirer": 0}, rel=0.1
     )
-    assert re.search(r" object-expirer (29|3\d)(\.\d)? requests/s", sentence(found))
+    assert re.search(r" object-expirer (29|3\d)(\.\d)? requests/s", describe_finding(found))
 
 
 #: Of twelve devices on a fresh ring three are in the same requests, so that it cannot be told which is slow.
@@ -131,21 +141,23 @@ ONE_OF = Cause(devices=(1,), where="before", only="writes")
 FRESH = Shape(devices=12, nodes=4, requests=1200, ring="fresh", rate=120.0)
 
 
-def one_of(background: Background, facts: RunFacts | None = None) -> Finding:
-    (found,) = attribute(replace(simulate(1, ONE_OF, FRESH), background=background), facts).findings
+def one_of(background: Background, facts: AttributionFacts | None = None) -> LogFinding:
+    (found,) = make_attribution(replace(simulate(1, ONE_OF, FRESH), background=background), facts).findings
     assert (found.kind, found.name, found.same) == ("one of", "d11 on n3", ["d1 on n1", "d2 on n2"])
     return found
 
 
 def test_what_was_at_work_stands_beside_each_of_those_that_are_not_told_apart() -> None:
     healthy = (asked(f"d{place}", f"n{place % 4}", (2, 3)) for place in range(12) if place not in (1, 2, 11))
-    found = one_of(Background(together([asked("d1", "n1", (2, 40)), asked("d2", "n2", (2, 5)), *healthy])))
+    found = one_of(
+        Background(merge_other_requests([asked("d1", "n1", (2, 40)), asked("d2", "n2", (2, 5)), *healthy]))
+    )
     rates = {each.whose: (each.during, each.before, each.others) for each in found.work}
     assert {each.who for each in found.work} == {"other clients"}
     assert rates["d1 on n1"] == pytest.approx((40, 2, 3), rel=0.1)
     assert rates["d2 on n2"] == pytest.approx((5, 2, 3), rel=0.1)
     assert rates["d11 on n3"] == pytest.approx((0, 0, 3), rel=0.1)
-    said = sentence(found).partition("In the same seconds: ")[2]
+    said = describe_finding(found).partition("In the same seconds: ")[2]
     assert said.startswith(
         "other clients on d11 on n3 0.00 requests/s (before the run 0.00, other devices 3.0"
     )
@@ -158,8 +170,8 @@ def test_what_was_at_work_stands_beside_each_of_those_that_are_not_told_apart() 
 def test_daemons_beside_those_that_are_not_told_apart() -> None:
     programs = {f"n{number}": {"object-auditor"} for number in range(4)}
     passes = [
-        Pass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0),
-        Pass("n1", "object-auditor ALL", "", BEGAN, BEGAN + 10.0),
+        DaemonPass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0),
+        DaemonPass("n1", "object-auditor ALL", "", BEGAN, BEGAN + 10.0),
     ]
     found = one_of(Background(passes=passes, programs=programs))
     assert {each.whose: round(each.during, 1) for each in found.work} == {
@@ -167,7 +179,7 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
         "d1 on n1": 1.0,
         "d2 on n2": 0.0,
     }
-    said = sentence(found)
+    said = describe_finding(found)
     assert (
         "object-auditor ALL at work on the node of d1 on n1 100.0 % of the time (before the run 0.00 %"
         in said
@@ -177,9 +189,11 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
     assert "d2 on n2" not in {each.whose for each in found.work}
     assert found.daemons == []
     nothing = one_of(Background(programs=programs))
-    assert "No line of object-auditor on their nodes tells of work in the same seconds." in sentence(nothing)
+    assert "No line of object-auditor on their nodes tells of work in the same seconds." in describe_finding(
+        nothing
+    )
     partly = one_of(Background(programs={**programs, "n3": {"object-updater"}}))
-    assert "No lines of one background daemon name all of their nodes." in sentence(partly)
+    assert "No lines of one background daemon name all of their nodes." in describe_finding(partly)
     assert one_of(Background(programs=programs, uncertain={"n2"})).daemons is None
 
 
@@ -189,22 +203,22 @@ def test_what_recon_saw_of_those_that_are_not_told_apart_names_their_nodes() -> 
         for number, load in enumerate((0.5, 21.4, 1.0, 9.0))
     )
     hosts = {f"10.0.0.{number + 1}": f"n{number}" for number in range(4)}
-    found = one_of(Background(), RunFacts(hosts, Observation(servers=tuple(servers))))
+    found = one_of(Background(), AttributionFacts(hosts, Observation(servers=tuple(servers))))
     assert found.beside == ["load 9 on n3", "load 21 on n1"]
-    assert "Recon saw on their nodes: load 9 on n3, load 21 on n1." in sentence(found)
+    assert "Recon saw on their nodes: load 9 on n3, load 21 on n1." in describe_finding(found)
 
 
 def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
     programs = {node: {"object-auditor"} for node in ("n0", "n1", "n2")}
     passes = [
-        Pass("n1", "object-auditor ALL", "", BEGAN + 3.0, BEGAN + 6.0),
-        Pass("n1", "object-auditor ALL", "", BEGAN + 4.0, BEGAN + 5.0),  # told twice, counted once
-        Pass("n2", "object-auditor ALL", "", BEGAN - 9.0, BEGAN - 1.0),
+        DaemonPass("n1", "object-auditor ALL", "", BEGAN + 3.0, BEGAN + 6.0),
+        DaemonPass("n1", "object-auditor ALL", "", BEGAN + 4.0, BEGAN + 5.0),  # told twice, counted once
+        DaemonPass("n2", "object-auditor ALL", "", BEGAN - 9.0, BEGAN - 1.0),
     ]
     # Before its first pass it may have been at work too: the logs may begin there.
     (work,) = suspect(with_background(Background(passes=passes, programs=programs), SLOW_FOR_A_TIME)).work
     assert work.before is None
-    passes.append(Pass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0))
+    passes.append(DaemonPass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0))
     found = suspect(with_background(Background(passes=passes, programs=programs), SLOW_FOR_A_TIME))
     assert found.course
     assert found.course.begins == pytest.approx(3, abs=0.5)
@@ -237,7 +251,7 @@ def test_nothing_is_claimed_of_daemons_without_their_logs(
     programs: dict[str, set[str]], said: str | None
 ) -> None:
     joined = with_background(Background(programs=programs))
-    (first, *_) = texts.answer(attribute(joined))
+    (first, *_) = texts.describe_attribution(make_attribution(joined))
     assert ("background daemon" in first or "tells of work" in first) == (said is not None)
     assert said is None or said in first
 
@@ -252,7 +266,7 @@ def test_nothing_is_claimed_where_the_time_of_lines_or_of_the_run_is_not_known()
 
 def test_a_proxy_on_a_node_is_not_that_node() -> None:
     joined = with_background(Background(asked("d1", "n1", (2, 40))), Cause(proxy=1, seconds=0.03))
-    found = attribute(replace(joined, proxies=["n0", "n1"])).findings
+    found = make_attribution(replace(joined, proxies=["n0", "n1"])).findings
     assert [(each.level, each.work) for each in found if each.kind == "slow"] == [("proxy", [])]
 
 
@@ -289,7 +303,7 @@ def join(path: Path, text: str, mark: str = MARK) -> Background:
     results = Memory(
         block([row(completed=1795300894.0)], [trans_id]), run=RunDescription(SCENARIO, run_id=0x1234)
     )
-    join = Join(results)
+    join = LogJoin(results)
     join.read([LogFile(path, "file")])
     return join.joined().background
 
@@ -308,9 +322,9 @@ def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) ->
     assert found.programs == {"stor1": {"object-updater", "object-replicator", "object-auditor"}}
     assert sorted(found.passes) == [
         # The auditor's has no end: it lasts as long as the log does.
-        Pass("stor1", "object-auditor ALL", "", utc + 7, utc + 10807),
-        Pass("stor1", "object-replicator", "", utc + 2, utc + 10807),
-        Pass("stor1", "object-updater", "d1", utc + 0.5, utc + 2),
+        DaemonPass("stor1", "object-auditor ALL", "", utc + 7, utc + 10807),
+        DaemonPass("stor1", "object-replicator", "", utc + 2, utc + 10807),
+        DaemonPass("stor1", "object-updater", "d1", utc + 0.5, utc + 2),
     ]
 
 
@@ -394,21 +408,21 @@ def test_programs_are_told_from_clients_by_their_requests(tmp_path: Path) -> Non
 
 
 def test_of_very_many_requests_some_are_counted_for_all() -> None:
-    counting = Counting()
+    counting = OtherRequestCounter()
     random = np.random.default_rng(1)
     who = ("n1", b"object", b"d1", b"proxy-server")
-    for number in range(ALL + 1):
+    for number in range(MAX_COUNTED_REQUESTS + 1):
         counting.add(who, BEGAN + number % 4)
     texts = [f"tx{random.bytes(11).hex()[:21]}-006b021e1e" for _ in range(8000)]
-    trans_ids, _ = ids.of_column(texts)
+    trans_ids, _ = ids.ids_of_column(texts)
     chosen = counting.chosen(trans_ids)
-    assert chosen.sum() == pytest.approx(8000 / EVERY, rel=0.15)
+    assert chosen.sum() == pytest.approx(8000 / COUNTED_ONE_IN, rel=0.15)
     for _ in range(chosen.sum()):
         counting.add(who, BEGAN + 5)
     found = counts(counting.requests(lambda word: word if isinstance(word, str) else word.decode()))
     key = ("n1", "object", "d1", "proxy-server")
-    assert found[*key, BEGAN] == pytest.approx(ALL / 4, abs=1)
-    assert found[*key, BEGAN + 5] == EVERY * chosen.sum()
+    assert found[*key, BEGAN] == pytest.approx(MAX_COUNTED_REQUESTS / 4, abs=1)
+    assert found[*key, BEGAN + 5] == COUNTED_ONE_IN * chosen.sum()
     # The year of a line may be any.
     counting.add(who, -5)
     assert counting.chosen(trans_ids).tolist() == chosen.tolist()
@@ -416,4 +430,4 @@ def test_of_very_many_requests_some_are_counted_for_all() -> None:
 
 @pytest.mark.parametrize(("seconds", "before"), [(5, 30), (30, 30), (100, 100), (600, 600), (7200, 600)])
 def test_as_much_before_a_run_is_looked_at_as_it_took_within_limits(seconds: int, before: int) -> None:
-    assert window(BEGAN, BEGAN + seconds) == (BEGAN - before, BEGAN + seconds + 1)
+    assert background_window(BEGAN, BEGAN + seconds) == (BEGAN - before, BEGAN + seconds + 1)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.both import both
-from ssbench.cluster.joined import NO_INDEX, Joined
+from ssbench.cluster.both import concatenate_runs
+from ssbench.cluster.joined import NO_INDEX, JoinedRun
 
 SMALL = Shape(devices=4, nodes=3, requests=60)
 
 
-def said(joined: Joined) -> list[tuple[object, ...]]:
+def said(joined: JoinedRun) -> list[tuple[object, ...]]:
     """Return each line with the names of all that it refers to, in order."""
     lines = joined.lines
     return [
@@ -30,7 +30,7 @@ def said(joined: Joined) -> list[tuple[object, ...]]:
     ]
 
 
-def proxies(joined: Joined) -> list[str | None]:
+def proxies(joined: JoinedRun) -> list[str | None]:
     return [None if place == NO_INDEX else joined.proxies[place] for place in joined.proxy.tolist()]
 
 
@@ -40,7 +40,7 @@ def test_every_line_refers_to_what_it_referred_to() -> None:
     after.devices.reverse()
     after.proxies[:] = [f"other {name}" for name in after.proxies]
     after.proxy[5] = NO_INDEX
-    merged = both(before, after)
+    merged = concatenate_runs(before, after)
     assert said(merged) == said(before) + said(after)
     assert proxies(merged) == proxies(before) + proxies(after)
     assert None in proxies(merged)
@@ -51,7 +51,7 @@ def test_every_line_refers_to_what_it_referred_to() -> None:
 
 
 def test_what_is_counted_adds_up() -> None:
-    merged = both(
+    merged = concatenate_runs(
         *(
             replace(
                 simulate(count, Cause(), SMALL),
@@ -70,7 +70,7 @@ def test_what_is_counted_adds_up() -> None:
 
 def test_objects_of_two_runs_are_others_though_their_numbers_are_the_same() -> None:
     run = simulate(1, Cause(), SMALL)
-    merged = both(run, run)
+    merged = concatenate_runs(run, run)
     assert len(set(merged.operations.subject.tolist())) == 2 * len(run.operations.code)
     assert merged.devices == run.devices
     assert np.array_equal(merged.lines.device, np.tile(run.lines.device, 2))

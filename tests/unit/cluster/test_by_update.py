@@ -14,10 +14,10 @@ from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import by_update, troubles
-from ssbench.cluster.addresses import Addresses
+from ssbench.cluster.addresses import NodeAddresses
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.join import Join
-from ssbench.cluster.joined import OBJECT, Device, Joined, Lines
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.joined import OBJECT, Device, JoinedLines, JoinedRun
 from ssbench.cluster.kinds import READS
 from ssbench.results.description import RunDescription
 
@@ -26,7 +26,7 @@ ADDRESSES = {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
 OF_RUN = "tx0123456789abcdef01234-006b021e1d"
 
 
-def cluster(kind: str, names: str = "alike") -> Joined:
+def cluster(kind: str, names: str = "alike") -> JoinedRun:
     """Twelve devices on n0 to n3, called sda to sdc on each, and who told container servers of writes."""
     joined = simulate(1, Cause(), Shape(devices=12, nodes=NODES, requests=800, ring=kind))
     devices = [
@@ -41,16 +41,16 @@ def cluster(kind: str, names: str = "alike") -> Joined:
     for at in np.flatnonzero(told).tolist():
         device = devices[int(lines.device[at])]
         known = senders.setdefault((f"10.0.0.{int(device.node[1:]) + 1}", device.name), [])
-        if len(known) < by_update.MOST:
+        if len(known) < by_update.MAX_SENDER_OPERATIONS:
             known.append(int(lines.operation[at]))
     return replace(joined, devices=devices, senders=senders)
 
 
-def without(joined: Joined, node: str, share: float = 1.0) -> Joined:
+def without(joined: JoinedRun, node: str, share: float = 1.0) -> JoinedRun:
     """Leave out lines of a node, all or a share of them."""
     lost = np.array([each.node == node for each in joined.devices])[joined.lines.device]
     kept = ~(lost & (np.random.default_rng(1).random(len(lost)) < share))
-    lines = Lines(**{name: getattr(joined.lines, name)[kept] for name in Lines.__slots__})
+    lines = JoinedLines(**{name: getattr(joined.lines, name)[kept] for name in JoinedLines.__slots__})
     left = [place for place, each in enumerate(joined.devices) if each.node != node or share < 1]
     place_of = np.zeros(len(joined.devices), np.int64)
     place_of[left] = np.arange(len(left))
@@ -61,11 +61,11 @@ def without(joined: Joined, node: str, share: float = 1.0) -> Joined:
 @pytest.mark.parametrize("names", ["alike", "different"])
 def test_addresses_are_known_where_a_ring_does_not_keep_devices_together(names: str) -> None:
     joined = cluster("grown", names)
-    assert by_update.find(joined) == (ADDRESSES, [])
+    assert by_update.match_update_addresses(joined) == (ADDRESSES, [])
     name = "sda" if names == "alike" else "d1"
-    assert Addresses(joined, {}).name("10.0.0.2:6200", name, "object") == f"{name} on n1"
+    assert NodeAddresses(joined, {}).name("10.0.0.2:6200", name, "object") == f"{name} on n1"
     # What the user says wins.
-    assert Addresses(joined, {"10.0.0.2": "n3"}).name("10.0.0.2:6200", name, "object") == f"{name} on n3"
+    assert NodeAddresses(joined, {"10.0.0.2": "n3"}).name("10.0.0.2:6200", name, "object") == f"{name} on n3"
 
 
 @pytest.mark.parametrize("kind", ["fresh", "grown"])
@@ -76,16 +76,16 @@ def test_nobody_is_called_by_a_wrong_name_and_a_missing_log_is_that_of_its_node(
 ) -> None:
     address = next(each for each, node in ADDRESSES.items() if node == lost)
     whole = cluster(kind, names)
-    assert by_update.find(whole).unlogged == []
-    assert by_update.find(whole).hosts.items() <= ADDRESSES.items()
-    found = by_update.find(without(whole, lost))
+    assert by_update.match_update_addresses(whole).unlogged == []
+    assert by_update.match_update_addresses(whole).hosts.items() <= ADDRESSES.items()
+    found = by_update.match_update_addresses(without(whole, lost))
     assert found.hosts.items() <= ADDRESSES.items()
     assert found.unlogged in ([], [address])
     if kind == "grown" or names == "different":
         assert found.unlogged == [address]
-        assert Addresses(without(whole, lost), {}).unlogged == [address]
+        assert NodeAddresses(without(whole, lost), {}).unlogged == [address]
     # With half of its lines it is not without a log.
-    assert by_update.find(without(whole, lost, 0.5)).unlogged == []
+    assert by_update.match_update_addresses(without(whole, lost, 0.5)).unlogged == []
 
 
 #: As Swift 2.38 writes it: the referer has the address of the proxy, as the client called it.
@@ -96,10 +96,10 @@ UPDATE = (
 )
 
 
-def joined_lines(path: Path, text: str) -> Joined:
+def joined_lines(path: Path, text: str) -> JoinedRun:
     path.write_text(text)
     run = RunDescription(SCENARIO, run_id=0x1234)
-    join = Join(Memory(block([row()], [OF_RUN]), run=run))
+    join = LogJoin(Memory(block([row()], [OF_RUN]), run=run))
     join.read([LogFile(path, "n1"), LogFile(path, "n2")])
     return join.joined()
 
@@ -125,20 +125,22 @@ def test_genuine_updates_name_no_proxy_as_a_storage_node(tmp_path: Path) -> None
 def test_an_address_of_several_nodes_tells_nothing() -> None:
     joined = cluster("grown", "different")
     senders = {("10.0.0.9", device): places for (_, device), places in joined.senders.items()}
-    assert by_update.find(replace(joined, senders=senders)) == ({}, [])
+    assert by_update.match_update_addresses(replace(joined, senders=senders)) == ({}, [])
     # Nor does it say that the log of one of them is missing.
-    assert by_update.find(replace(without(joined, "n1"), senders=senders)) == ({}, [])
+    assert by_update.match_update_addresses(replace(without(joined, "n1"), senders=senders)) == ({}, [])
 
 
 @pytest.mark.parametrize("how", ["user", "ring"])
 def test_a_server_without_a_log_is_named_once(how: str) -> None:
     joined = without(cluster("grown"), "n1")
-    assert troubles.unlogged(joined, Addresses(joined, {}), []) == ["10.0.0.2"]
+    assert troubles.find_unlogged_servers(joined, NodeAddresses(joined, {}), []) == ["10.0.0.2"]
     if how == "ring":
         by_ring = ["10.0.0.2:6200"]
-        assert troubles.unlogged(joined, Addresses(joined, {}), by_ring) == by_ring
+        assert troubles.find_unlogged_servers(joined, NodeAddresses(joined, {}), by_ring) == by_ring
     else:  # it says that a node of the logs has this address
-        assert troubles.unlogged(joined, Addresses(joined, {"10.0.0.2:6200": "n3"}), []) == []
+        assert (
+            troubles.find_unlogged_servers(joined, NodeAddresses(joined, {"10.0.0.2:6200": "n3"}), []) == []
+        )
 
 
 @pytest.mark.parametrize(
@@ -152,4 +154,4 @@ def test_a_server_without_a_log_is_named_once(how: str) -> None:
     ],
 )
 def test_referers(referer: bytes, device: bytes | None) -> None:
-    assert by_update.device_of(referer) == device
+    assert by_update.device_of_referer(referer) == device

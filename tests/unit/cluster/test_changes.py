@@ -15,8 +15,15 @@ from genuine_logs import DATA, write_stat_file
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.cli.master import main
-from ssbench.cluster.changes import LONGER, NOTHING, SHORTER, Changes, _difference, compare
-from ssbench.cluster.changes_report import answer
+from ssbench.cluster.changes import (
+    LONGER,
+    NO_CHANGE_SHOWN,
+    SHORTER,
+    Changes,
+    _measure_difference,
+    compare_joined_runs,
+)
+from ssbench.cluster.changes_report import describe_changes
 from ssbench.cluster.joined import Device
 
 FILES = ("before", "after")
@@ -27,7 +34,7 @@ def shown(changes: Changes) -> list[tuple[str, str, str]]:
     return [
         (change.name.split()[0] if change.level == "device" else change.name, change.part, change.verdict)
         for change in changes.changes
-        if change.verdict != NOTHING and change.level != "operation"
+        if change.verdict != NO_CHANGE_SHOWN and change.level != "operation"
     ]
 
 
@@ -50,7 +57,8 @@ def test_what_was_repaired_is_named_and_nobody_else(cause: Cause, expected: tupl
     assert change.judged.low < change.judged.seconds < change.judged.high < 0
     assert change.judged.seconds == pytest.approx(-0.01, abs=0.0015)
     assert any(
-        expected[0] in sentence and " less beside its peers" in sentence for sentence in answer(changes)
+        expected[0] in sentence and " less beside its peers" in sentence
+        for sentence in describe_changes(changes)
     )
     # The same run the other way round became slower.
     slower = shown(changes_of(Cause(), cause))
@@ -70,15 +78,19 @@ def test_what_all_devices_have_in_common_is_of_the_cluster_not_of_one() -> None:
     assert shown(changes) == []
     read = next(each for each in changes.changes if (each.name, each.part) == ("read", "server"))
     assert read.verdict == SHORTER
-    assert any(sentence.startswith("read: ") and " less (" in sentence for sentence in answer(changes))
-    assert "No device, node or proxy is shown to have changed more than its peers." in answer(changes)
+    assert any(
+        sentence.startswith("read: ") and " less (" in sentence for sentence in describe_changes(changes)
+    )
+    assert "No device, node or proxy is shown to have changed more than its peers." in describe_changes(
+        changes
+    )
 
 
 def test_equal_runs_show_no_difference() -> None:
     shape = Shape(devices=4, nodes=3, requests=600, sigma=0.5)
     found = [changes_of(Cause(), Cause(), shape, 10 + seed) for seed in range(12)]
     # p < 0.01 for all comparisons of a pair together.
-    assert sum(any(each.verdict != NOTHING for each in changes.changes) for changes in found) <= 1
+    assert sum(any(each.verdict != NO_CHANGE_SHOWN for each in changes.changes) for changes in found) <= 1
     assert all(changes.comparisons > 25 for changes in found)
     intervals = [each.judged for changes in found for each in changes.changes]
     inside = np.mean([each.low <= 0 <= each.high for each in intervals])
@@ -88,16 +100,16 @@ def test_equal_runs_show_no_difference() -> None:
 def test_a_device_with_a_new_name_is_not_compared() -> None:
     before, after = (simulate(seed, Cause(), Shape(devices=4, nodes=3, requests=600)) for seed in (1, 2))
     renamed = [Device(each.node, each.server, "d9") if each.name == "d1" else each for each in after.devices]
-    changes = compare(before, replace(after, devices=renamed), FILES)
+    changes = compare_joined_runs(before, replace(after, devices=renamed), FILES)
     assert (changes.gone, changes.new) == (["d1 on n1"], ["d9 on n1"])
     assert not any(each.name in ("d1 on n1", "d9 on n1") for each in changes.changes)
-    assert any(sentence.startswith("Only before: d1 on n1.") for sentence in answer(changes))
+    assert any(sentence.startswith("Only before: d1 on n1.") for sentence in describe_changes(changes))
 
 
 def test_steps_of_the_log_are_no_change() -> None:
     before, after = (simulate(seed, Cause(), Shape(devices=4, nodes=3, requests=600)) for seed in (1, 2))
     same, more = (np.full(len(run.lines), seconds) for run, seconds in ((before, 0.0006), (after, 0.0007)))
-    changes = compare(
+    changes = compare_joined_runs(
         replace(before, lines=replace(before.lines, seconds=same)),
         replace(after, lines=replace(after.lines, seconds=more)),
         FILES,
@@ -131,12 +143,12 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_probability_is_of_either_direction() -> None:
-    found = _difference([0.0, 2.0], [3.0, 5.0])
+    found = _measure_difference([0.0, 2.0], [3.0, 5.0])
     # t = 3 / sqrt(2), of two degrees of freedom: 1 - t / sqrt(2 + t^2) on both sides together.
     assert found.probability == pytest.approx(1 - math.sqrt(4.5 / 6.5))
     assert found.seconds == 3.0
     assert found.low < 0 < found.high
-    assert _difference([3.0, 5.0], [0.0, 2.0]).probability == found.probability
+    assert _measure_difference([3.0, 5.0], [0.0, 2.0]).probability == found.probability
 
 
 def test_a_node_of_which_one_device_is_compared_is_not_compared_besides() -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
-from ssbench.cluster.compressed import source
+from ssbench.cluster.compressed import open_log_source
 
 Compress = Callable[[bytes], bytes]
 
@@ -47,7 +47,7 @@ def compressed(compress: Compress) -> bytes:
 
 def read(path: Path) -> tuple[bytes, str | None]:
     """Return all that can be read of a file, and what is said of its damage."""
-    opened = source(path)
+    opened = open_log_source(path)
     try:
         return b"".join(iter(lambda: opened.read_some(1000), b"")), opened.damage
     finally:
@@ -107,19 +107,19 @@ def test_another_compression_is_named_with_what_unpacks_it(
     path = tmp_path / "log"
     path.write_bytes(beginning + bytes(100))
     with pytest.raises(StatFileError, match=f"log: compressed by {unpack}"):
-        source(path)
+        open_log_source(path)
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(StatFileError):
-            source(path)
+            open_log_source(path)
 
 
 def test_a_file_that_cannot_be_read_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     path.write_bytes(bz2.compress(LINES))
-    opened = source(path)
+    opened = open_log_source(path)
 
     class Broken:
         def read(self, _size: int) -> bytes:

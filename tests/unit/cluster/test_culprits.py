@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssbench.cluster import culprits
-from ssbench.cluster.culprits import Family, Level, Suspect, judge
+from ssbench.cluster.culprits import CandidateLevel, Family, Suspect, find_suspects
 from ssbench.cluster.ranks import Pairs, Units
 
 COUNT = 600
@@ -24,7 +24,9 @@ def family(part_in: Sequence[np.ndarray], slow: np.ndarray, *, own: bool = False
     units = Units(seconds, np.zeros(COUNT, np.int32), np.zeros(1, np.int32))
     who = Pairs(unit, candidate.astype(np.int32), len(part_in))
     part = "own" if own else "total"
-    return Family(part, units, np.arange(COUNT), [Level("device", who)], ("writes",), own=own, request=0.1)
+    return Family(
+        part, units, np.arange(COUNT), [CandidateLevel("device", who)], ("writes",), own=own, request=0.1
+    )
 
 
 def in_sets(*numbers: int) -> list[np.ndarray]:
@@ -32,19 +34,19 @@ def in_sets(*numbers: int) -> list[np.ndarray]:
     return [each == SETS for each in numbers]
 
 
-def tie(known: Mapping[int, float]) -> culprits.Tie:
+def tie(known: Mapping[int, float]) -> culprits.LastReplicaDeviates:
     return lambda among: {place: known[place] for place in among if place in known}
 
 
 def test_a_device_of_its_own_is_named_alone() -> None:
-    (found,) = judge([family(in_sets(0, 1, 2, 3), SETS == 2)], tie({})).suspects
+    (found,) = find_suspects([family(in_sets(0, 1, 2, 3), SETS == 2)], tie({})).suspects
     assert (found.candidate, found.rivals, found.ties) == (2, (), ())
     assert found.difference.median == pytest.approx(SLOWER, rel=0.2)
     assert (found.with_, found.without) == (COUNT // 4, 3 * COUNT // 4)
 
 
 def test_nothing_decides_between_devices_of_one_set() -> None:
-    (found,) = judge([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({})).suspects
+    (found,) = find_suspects([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({})).suspects
     assert {found.candidate, *found.rivals} == {1, 2, 3}
     assert len(found.rivals) == 2
     assert found.ties == ()
@@ -53,7 +55,7 @@ def test_nothing_decides_between_devices_of_one_set() -> None:
 @pytest.mark.parametrize("slow", [1, 2, 3])
 def test_the_replica_that_ends_last_decides_between_devices_of_one_set(slow: int) -> None:
     total = family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)
-    (found,) = judge([total], tie({slow: 4.0, 0: 9.0})).suspects
+    (found,) = find_suspects([total], tie({slow: 4.0, 0: 9.0})).suspects
     assert found.candidate == slow
     assert sorted(found.ties) == sorted({1, 2, 3} - {slow})
     assert found.rivals == ()
@@ -62,7 +64,7 @@ def test_the_replica_that_ends_last_decides_between_devices_of_one_set(slow: int
 @pytest.mark.parametrize(("z", "decides"), [(2.6, False), (2.8, True)])
 def test_it_decides_at_the_level_of_one_among_so_many(z: float, decides: bool) -> None:
     """The probability of chance is taken three times, as there are three devices: 0.014 and 0.008."""
-    (found,) = judge([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({2: z})).suspects
+    (found,) = find_suspects([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({2: z})).suspects
     assert (found.ties != ()) is decides
     assert (found.rivals == ()) is decides
 
@@ -72,8 +74,8 @@ def test_of_those_that_explain_another_the_strongest_is_named() -> None:
     slow = SETS == 1
     some, most = slow & (np.arange(COUNT) % 8 == 1), slow & (np.arange(COUNT) % 100 != 1)
     total = family([some, most, slow], slow)
-    (tests,) = culprits.judge([total], tie({})).tests
+    (tests,) = culprits.find_suspects([total], tie({})).tests
     weak = Suspect(total, total.levels[0], 0, 0, 5.0, 0.0, total.difference(total.levels[0], 0, 0), 1, 1)
-    found = culprits._among_rivals([total], [tests], weak, tie({}))
+    found = culprits._decide_among_rivals([total], [tests], weak, tie({}))
     assert found.candidate == 2
     assert found.difference == total.difference(total.levels[0], 2, 0)

@@ -8,14 +8,14 @@ import pytest
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import texts
-from ssbench.cluster.findings import attribute
-from ssbench.document.units import duration
+from ssbench.cluster.findings import make_attribution
+from ssbench.document.units import format_latency
 
 SMALL = Shape(devices=4, nodes=3, requests=600, writes=0.0)
 
 
 def least(shape: Shape) -> float | None:
-    return attribute(simulate(1, Cause(), shape)).detectable
+    return make_attribution(simulate(1, Cause(), shape)).detectable
 
 
 def test_reads_alone_tell_what_would_have_been_found() -> None:
@@ -36,25 +36,30 @@ WRITES = Shape(devices=12, nodes=4, requests=800, ring="fresh", replicas=6, data
 
 @pytest.mark.parametrize("shape", [WRITES, Shape(devices=4, nodes=3, requests=600)])
 def test_what_would_have_been_found_at_the_end_of_writes_is_found(shape: Shape) -> None:
-    healthy = attribute(simulate(1, Cause(), shape))
+    healthy = make_attribution(simulate(1, Cause(), shape))
     least = healthy.detectable_at_end
     assert least is not None
     assert least < 0.03
-    assert f"{duration(least)} (end of writes)" in texts.answer(healthy)[0]
+    assert f"{format_latency(least)} (end of writes)" in texts.describe_attribution(healthy)[0]
     found = 0
     for seed in range(10):
-        slow = attribute(simulate(100 + seed, Cause(devices=(1,), seconds=least, where="commit"), shape))
+        slow = make_attribution(
+            simulate(100 + seed, Cause(devices=(1,), seconds=least, where="commit"), shape)
+        )
         found += [each.name for each in slow.findings if each.kind == "slow"] == ["d1 on n1"]
     assert found >= 8
 
 
 def test_of_few_writes_it_is_said_that_they_tell_nothing() -> None:
-    reads = attribute(simulate(1, Cause(), SMALL))
+    reads = make_attribution(simulate(1, Cause(), SMALL))
     assert reads.detectable_at_end is None
-    assert "end of writes" not in texts.answer(reads)[0]
-    few = attribute(simulate(1, Cause(), replace(SMALL, writes=0.01)))
+    assert "end of writes" not in texts.describe_attribution(reads)[0]
+    few = make_attribution(simulate(1, Cause(), replace(SMALL, writes=0.01)))
     assert few.detectable_at_end is None
-    assert " What is slow only at the end of writes would not be found, of so few." in texts.answer(few)[0]
+    assert (
+        " What is slow only at the end of writes would not be found, of so few."
+        in texts.describe_attribution(few)[0]
+    )
 
 
 @pytest.mark.parametrize("requests", [10, 40])

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ssbench.cluster.envelopes import Opened, opened
+from ssbench.cluster.envelopes import EnclosedMessage, find_json_messages
 
 NEEDLE = re.compile(rb"tx\d")
 
 
-def found(record: Any, before: str = "") -> list[Opened]:
-    return opened(before.encode() + json.dumps(record).encode(), NEEDLE)
+def found(record: Any, before: str = "") -> list[EnclosedMessage]:
+    return find_json_messages(before.encode() + json.dumps(record).encode(), NEEDLE)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def found(record: Any, before: str = "") -> list[Opened]:
     ],
 )
 def test_the_message_is_the_text_that_names_the_transaction(record: Any, message: str) -> None:
-    assert found(record) == [Opened(message.encode(), b"")]
+    assert found(record) == [EnclosedMessage(message.encode(), b"")]
     assert found(record, "Nov 21 22:44:33 h collector: ") == found(record)
 
 
@@ -36,10 +36,10 @@ def test_of_records_within_records_the_innermost_comes_first_and_has_a_host() ->
     inner = json.dumps({"message": "GET tx1", "hostname": "inner"})
     bare = json.dumps({"message": "GET tx1"})
     assert found({"log": inner, "host": "outer"}) == [
-        Opened(b"GET tx1", b"inner"),
-        Opened(inner.encode(), b"outer"),
+        EnclosedMessage(b"GET tx1", b"inner"),
+        EnclosedMessage(inner.encode(), b"outer"),
     ]
-    assert found({"log": bare, "host": "outer"})[0] == Opened(b"GET tx1", b"outer")
+    assert found({"log": bare, "host": "outer"})[0] == EnclosedMessage(b"GET tx1", b"outer")
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_of_records_within_records_the_innermost_comes_first_and_has_a_host() ->
     ],
 )
 def test_hosts_have_many_names(record: dict[str, Any], host: str) -> None:
-    assert found(record | {"message": "GET tx1"}) == [Opened(b"GET tx1", host.encode())]
+    assert found(record | {"message": "GET tx1"}) == [EnclosedMessage(b"GET tx1", host.encode())]
 
 
 @pytest.mark.parametrize(
     "line", [b"", b"tx1", b'{"message": "tx1"', b'{"message": "none"}', b"{tx1}", b'{"tx1"}']
 )
 def test_other_lines_hold_nothing(line: bytes) -> None:
-    assert opened(line, NEEDLE) == []
+    assert find_json_messages(line, NEEDLE) == []

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster.files import _names, find
+from ssbench.cluster.files import _name_log_files, find_log_files
 
 
 def names(*paths: str) -> list[str]:
-    return [*_names([Path(each) for each in paths]).values()]
+    return [*_name_log_files([Path(each) for each in paths]).values()]
 
 
 def test_files_have_as_many_folders_in_their_names_as_tell_them_apart() -> None:
@@ -30,10 +30,10 @@ def test_a_node_may_be_named_and_a_folder_is_all_files_in_it(tmp_path: Path) -> 
     (tmp_path / "deep").mkdir()
     for name in ("one.log", "deep/two.log"):
         (tmp_path / name).write_text("")
-    found = find([str(tmp_path), f"n1={tmp_path / 'one.log'}"])
+    found = find_log_files([str(tmp_path), f"n1={tmp_path / 'one.log'}"])
     assert {(each.path.name, each.node, each.named) for each in found} == {
         ("one.log", "n1", True),
         ("two.log", "two", False),
     }
     with pytest.raises(UsageError, match="no such log file"):
-        find([str(tmp_path / "three.log")])
+        find_log_files([str(tmp_path / "three.log")])

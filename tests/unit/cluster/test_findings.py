@@ -6,24 +6,24 @@ import numpy as np
 from genuine_runs import genuine
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.findings import attribute
+from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined import OBJECT
 
 
 def test_a_process_is_named_where_all_its_devices_are_slow() -> None:
-    found = attribute(genuine("block1")).findings
+    found = make_attribution(genuine("block1")).findings
     slow = [each.name for each in found if each.kind == "slow"]
     (together,) = (each for each in found if each.kind == "together")
     assert (together.level, together.name) == ("process", "object server 1 on o1")
     assert together.members == sorted(slow) == ["d1 on o1", "d4 on o1"]
-    assert [each for each in attribute(genuine("fsync3")).findings if each.kind == "together"] == []
+    assert [each for each in make_attribution(genuine("fsync3")).findings if each.kind == "together"] == []
 
 
 def test_a_device_whose_replicas_end_last_has_the_share_of_its_writes() -> None:
     cause = Cause(devices=(2,), where="commit", seconds=0.006)
     joined = simulate(1, cause, Shape(devices=4, nodes=3, requests=400, deletes=0.0))
     lines = joined.lines
-    (found,) = attribute(joined).findings
+    (found,) = make_attribution(joined).findings
     assert (found.kind, found.level, found.name, found.part, found.group) == (
         "slow",
         "device",

@@ -11,13 +11,13 @@ import pytest
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_report, texts
-from ssbench.cluster.addresses import Addresses, parse_hosts
-from ssbench.cluster.findings import attribute
+from ssbench.cluster.addresses import NodeAddresses, parse_node_addresses
+from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined import Device
-from ssbench.cluster.records import RunFacts
+from ssbench.cluster.records import AttributionFacts
 from ssbench.document.elements import Document, View
 from ssbench.document.renderers import html
-from ssbench.results.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
+from ssbench.results.observation import Disk, Metric, MetricInterval, Observation, Server, State, Statsd
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 ERRORS = Counter(
@@ -29,8 +29,8 @@ ERRORS = Counter(
 
 
 def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
-    found = attribute(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
-    first, *others = texts.answer(found)
+    found = make_attribution(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
+    first, *others = texts.describe_attribution(found)
     assert first == (
         "d1 on n1: timeout 3 times, error limited once by the proxies' logs. Next: the log of its server,"
         " ss -lt for a queue of connections, iostat -x on its node"
@@ -50,14 +50,14 @@ def test_errors_of_all_devices_of_a_server_are_one_finding() -> None:
             ("connection", "object", "10.0.0.9:6200", "x1"): 1,
         }
     )
-    first, second = texts.answer(attribute(replace(joined, errors=errors)))
+    first, second = texts.describe_attribution(make_attribution(replace(joined, errors=errors)))
     assert first.startswith(
         "container server on n1 (c1, c8 and c9): no connection 9 times, error limited once by "
     )
     assert second.startswith("object server 10.0.0.9:6200/x1: no connection once by ")
     # Where one of them is full, each is one by itself.
     errors["507", "container", "10.0.0.2:6201", "c8"] = 5
-    names = {each.name for each in attribute(replace(joined, errors=errors)).findings}
+    names = {each.name for each in make_attribution(replace(joined, errors=errors)).findings}
     assert names >= {"container server's c1 on n1", "container server 10.0.0.2:6201/c8"}
 
 
@@ -69,11 +69,15 @@ def test_a_time_in_which_nothing_ended_is_no_all_clear() -> None:
     ended[200:] += 6.0
     latency[200:202] += 6.0
     stopped = replace(joined, operations=replace(operations, ended=ended, latency=latency))
-    (first, *_) = texts.answer(attribute(stopped))
+    (first, *_) = texts.describe_attribution(make_attribution(stopped))
     assert re.match(r"No operation ended for 6 s, from (3\.9|4) s to (9\.9|10) s of 14 s, though", first)
-    page = html.render(Document("", [attribution_report.section(attribute(stopped))]), View())
+    page = html.render(
+        Document("", [attribution_report.make_attribution_section(make_attribution(stopped))]), View()
+    )
     assert "<strong>No operation ended for a time</strong>" in page
-    assert texts.answer(attribute(joined))[0].startswith("No server is slower than its peers")
+    assert texts.describe_attribution(make_attribution(joined))[0].startswith(
+        "No server is slower than its peers"
+    )
 
 
 def test_when_errors_and_handoffs_were() -> None:
@@ -82,7 +86,7 @@ def test_when_errors_and_handoffs_were() -> None:
     handoffs = np.zeros(400, np.int64)
     handoffs[[100, 102, 150]] = 1
     joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
-    first, second = texts.answer(attribute(joined))
+    first, second = texts.describe_attribution(make_attribution(joined))
     assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
     assert second.startswith(
         "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
@@ -94,11 +98,11 @@ def test_a_device_that_answers_507_is_named_once() -> None:
     joined = simulate(1, Cause(), SMALL)
     status = joined.lines.status.copy()
     status[(joined.lines.device == 1).nonzero()[0][:7]] = 507
-    found = attribute(
+    found = make_attribution(
         replace(joined, lines=replace(joined.lines, status=status), errors=ERRORS),
-        RunFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
+        AttributionFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
     )
-    first = texts.answer(found)[0]
+    first = texts.describe_attribution(found)[0]
     assert re.match(
         r"d1 on n1 answered 507 to 7 requests \(\d\.\d\d % of all\), from [\d.]+ s to [\d.]+ s of 8 s: not"
         " mounted, full or broken; handoffs took",
@@ -115,17 +119,24 @@ def _observed(state: State) -> Observation:
 
 def test_what_recon_saw_stands_beside_a_suspect() -> None:
     state = State(load=21.4, async_pending=12, disks=(Disk("d1", size=100, used=95),))
-    found = attribute(simulate(1, Cause(devices=(1,)), SMALL), RunFacts(cluster=_observed(state)))
+    found = make_attribution(
+        simulate(1, Cause(devices=(1,)), SMALL), AttributionFacts(cluster=_observed(state))
+    )
     assert found.findings[0].beside == ["load 21", "d1 95.0 % full", "12 async pendings"]
     assert (
-        "Recon saw on its node: load 21, d1 95.0 % full, 12 async pendings. Next: " in texts.answer(found)[0]
+        "Recon saw on its node: load 21, d1 95.0 % full, 12 async pendings. Next: "
+        in texts.describe_attribution(found)[0]
     )
 
 
 def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
     joined = simulate(1, Cause(devices=(1,)), SMALL)
     metrics = tuple(
-        Metric(f"{prefix}.object-server.PUT.{device}.timing", True, (Interval(0.0, total, 10.0, {1: 10.0}),))
+        Metric(
+            f"{prefix}.object-server.PUT.{device}.timing",
+            True,
+            (MetricInterval(0.0, total, 10.0, {1: 10.0}),),
+        )
         for prefix, device, total in (
             ("n0", "d0", 1.0),
             ("10_0_0_2", "d1", 50.0),  # by the device's name
@@ -134,16 +145,17 @@ def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
         )
     )
     observed = Observation(statsd=Statsd(lines=3, metrics=metrics))
-    found = attribute(joined, RunFacts(cluster=observed))
+    found = make_attribution(joined, AttributionFacts(cluster=observed))
     assert found.findings[0].statsd == "its PUTs take 5.00 ms/kB (other devices 0.200, median)"
     assert (
-        " By statsd its PUTs take 5.00 ms/kB (other devices 0.200, median). Next: " in texts.answer(found)[0]
+        " By statsd its PUTs take 5.00 ms/kB (other devices 0.200, median). Next: "
+        in texts.describe_attribution(found)[0]
     )
     # Names of nodes with their domain, or with what statsd allows in a name.
     named = replace(
         joined, devices=[Device(f"{each.node}.a.org", each.server, "sda") for each in joined.devices]
     )
-    known = Addresses(named, {"10.0.0.1": "n0.a.org"})
+    known = NodeAddresses(named, {"10.0.0.1": "n0.a.org"})
     assert known.of_prefix("n0", "sda") == known.of_prefix("n0_a_org", "sda") == "sda on n0.a.org"
     assert known.of_prefix("10.0.0.1", "sda") == "sda on n0.a.org"
     assert known.of_prefix("n7", "sda") is None
@@ -153,20 +165,20 @@ def test_where_names_of_devices_repeat_only_addresses_tell() -> None:
     joined = simulate(1, Cause(), SMALL)
     repeated = [Device(each.node, each.server, "sda") for each in joined.devices]
     joined = replace(joined, devices=repeated)
-    assert Addresses(joined, {}).name("10.0.0.2:6200", "sda", "object") is None
-    hosts = parse_hosts(["n1=10.0.0.2", "n2=10.0.0.3:6200,10.0.0.3:6201"])
-    known = Addresses(joined, hosts)
+    assert NodeAddresses(joined, {}).name("10.0.0.2:6200", "sda", "object") is None
+    hosts = parse_node_addresses(["n1=10.0.0.2", "n2=10.0.0.3:6200,10.0.0.3:6201"])
+    known = NodeAddresses(joined, hosts)
     assert known.name("10.0.0.2:6200", "sda", "object") == "sda on n1"
     assert known.name("10.0.0.3:6201", "sda", "container") == "container server's sda on n2"
     assert known.name("10.0.0.3:6209", "sda", "object") is None
     # IPv6, and a node that is called by its address.
-    assert Addresses(joined, {"fe80::1": "n0"}).name("[fe80::1]:6200", "sda", "") == "sda on n0"
+    assert NodeAddresses(joined, {"fe80::1": "n0"}).name("[fe80::1]:6200", "sda", "") == "sda on n0"
 
 
 @pytest.mark.parametrize("word", ["n1", "=10.0.0.1", "n1=", "n1=a,,b"])
 def test_wrong_hosts(word: str) -> None:
     with pytest.raises(ValueError, match="expected NODE=ADDRESS"):
-        parse_hosts([word])
+        parse_node_addresses([word])
 
 
 def test_servers_without_a_log_are_named() -> None:
@@ -175,7 +187,7 @@ def test_servers_without_a_log_are_named() -> None:
     observed = Observation(
         servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("d8"),))),)
     )
-    found = attribute(replace(joined, errors=errors), RunFacts(cluster=observed))
+    found = make_attribution(replace(joined, errors=errors), AttributionFacts(cluster=observed))
     assert found.unlogged == ["10.0.0.8:6200", "10.0.0.9:6200"]
     # Where each node has a device of this name, it may be one that has a log.
     alike = replace(joined, devices=[Device(each.node, each.server, "sda") for each in joined.devices])
@@ -183,16 +195,16 @@ def test_servers_without_a_log_are_named() -> None:
     disks = Observation(
         servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("sda"),))),)
     )
-    assert attribute(replace(alike, errors=of_one), RunFacts(cluster=disks)).unlogged == []
+    assert make_attribution(replace(alike, errors=of_one), AttributionFacts(cluster=disks)).unlogged == []
     # The ring knows them too; not those that the user names.
-    facts = RunFacts({"10.0.0.2": "n1"}, unlogged=("10.0.0.2:6200", "10.0.0.7:6200"))
-    assert attribute(alike, facts).unlogged == ["10.0.0.7:6200"]
+    facts = AttributionFacts({"10.0.0.2": "n1"}, unlogged=("10.0.0.2:6200", "10.0.0.7:6200"))
+    assert make_attribution(alike, facts).unlogged == ["10.0.0.7:6200"]
 
 
 def test_an_overloaded_generator_is_said_first() -> None:
     words = "The load generator was the limit: worker 0 on vm was 12.80 ms late"
-    facts = RunFacts(overload=(words,))
-    first, second = texts.answer(attribute(simulate(1, Cause(), SMALL), facts))
+    facts = AttributionFacts(overload=(words,))
+    first, second = texts.describe_attribution(make_attribution(simulate(1, Cause(), SMALL), facts))
     assert first.startswith(words)
     assert first.endswith("all below is doubtful.")
     assert second == "Inconclusive: no outlier was found, but the load generator was overloaded."

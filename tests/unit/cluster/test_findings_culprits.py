@@ -10,12 +10,12 @@ from genuine_runs import genuine
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_report, kinds, ranks, texts
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.joined import OBJECT, OTHER, UPDATE, Device, FileCount, Joined, Lines
-from ssbench.cluster.json_record import Attributed
-from ssbench.cluster.ranks import Places
-from ssbench.cluster.records import Attribution, RunFacts
-from ssbench.cluster.sentences import sentence
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.joined import OBJECT, OTHER, UPDATE, Device, FileCount, JoinedLines, JoinedRun
+from ssbench.cluster.json_record import AttributedRun
+from ssbench.cluster.ranks import IntegerArray
+from ssbench.cluster.records import Attribution, AttributionFacts
+from ssbench.cluster.sentences import describe_finding
 from ssbench.document.elements import Document, View
 from ssbench.document.renderers import html
 from ssbench.reports import products
@@ -55,12 +55,12 @@ def all_suspects(found: Attribution) -> set[str]:
     ],
 )
 def test_genuine_runs(run: str, names: list[str]) -> None:
-    found = attribute(genuine(run))
+    found = make_attribution(genuine(run))
     assert suspects(found) == names
 
 
 def test_words_of_genuine_runs() -> None:
-    base, containers, few = texts.answer(attribute(genuine("base")))
+    base, containers, few = texts.describe_attribution(make_attribution(genuine("base")))
     assert re.fullmatch(
         r"No server is slower than its peers, of those that can be compared, by more than [\d.]+ ms \(reads"
         r" and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): so much is found in 9 of 10"
@@ -71,22 +71,22 @@ def test_words_of_genuine_runs() -> None:
     )
     assert containers.startswith("No line of a container server tells of an object: ")
     assert few.startswith("A device takes part in 7")
-    (open3,) = texts.answer(attribute(genuine("open3")))
+    (open3,) = texts.describe_attribution(make_attribution(genuine("open3")))
     assert open3.startswith(
         "d3 on o3 is slow: its reads take 30.5 ms longer by its own log, in 52.3 % of all requests."
         " Throughout the run (10.5 s); +169.6 % of a request; 95%: "
     )
     assert "; p < 0.001. Clients: reads +30.2 ms, writes +28.4 ms. Next: " in open3
-    (filter3,) = texts.answer(attribute(genuine("filter3")))
+    (filter3,) = texts.describe_attribution(make_attribution(genuine("filter3")))
     assert "Its own log does not show it" in filter3
-    block = texts.answer(attribute(genuine("block1")))
+    block = texts.describe_attribution(make_attribution(genuine("block1")))
     together = "d1 on o1 and d4 on o1 are all the devices of process object server 1 on o1. Next: load, CPU"
     assert block[2].startswith(together)
 
 
 @pytest.mark.parametrize("run", ["base", "open3", "block1"])
 def test_of_two_proxies_one_at_most_is_slower(run: str) -> None:
-    proxies = attribute(genuine(run)).proxies
+    proxies = make_attribution(genuine(run)).proxies
     assert len(proxies) == 2
     assert sum(row.longer is not None for row in proxies) <= 1
     assert all(row.longer is None or row.longer.median > 0 for row in proxies)
@@ -112,7 +112,7 @@ FRESH = Shape(devices=12, nodes=4, requests=1200, ring="fresh")
 )
 def test_who_is_slow_is_named_in_10_of_10_small_runs(cause: Cause, names: list[str]) -> None:
     for seed in range(10):
-        assert named(attribute(simulate(seed, cause, SMALL))) == names
+        assert named(make_attribution(simulate(seed, cause, SMALL))) == names
 
 
 @pytest.mark.parametrize(
@@ -142,29 +142,31 @@ def test_who_is_slow_is_named_in_10_of_10_small_runs(cause: Cause, names: list[s
 def test_who_is_slow_is_named_and_nobody_else(
     seed: int, cause: Cause, shape: Shape, names: list[str]
 ) -> None:
-    assert named(attribute(simulate(seed, cause, shape))) == names
+    assert named(make_attribution(simulate(seed, cause, shape))) == names
 
 
 @pytest.mark.parametrize("shape", [SMALL, FRESH], ids=["4 devices", "12 devices, fresh"])
 def test_what_would_have_been_found_is_found(shape: Shape) -> None:
-    least = attribute(simulate(3, Cause(), shape)).detectable
+    least = make_attribution(simulate(3, Cause(), shape)).detectable
     assert least is not None
     cause = Cause(devices=(1,), seconds=least)
-    assert sum(named(attribute(simulate(seed, cause, shape))) == ["d1"] for seed in range(10)) >= 8
+    assert sum(named(make_attribution(simulate(seed, cause, shape))) == ["d1"] for seed in range(10)) >= 8
 
 
 def test_too_few_requests_are_no_all_clear() -> None:
-    found = attribute(simulate(1, Cause(), replace(SMALL, requests=50)))
-    assert texts.answer(found)[0].startswith("Inconclusive: no outlier was found, but these are too few")
+    found = make_attribution(simulate(1, Cause(), replace(SMALL, requests=50)))
+    assert texts.describe_attribution(found)[0].startswith(
+        "Inconclusive: no outlier was found, but these are too few"
+    )
 
 
 def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
     # Before its clock starts no own time shows it, and no write is with one of the three alone.
-    found = attribute(simulate(1, Cause(devices=(1,), where="before", only="writes"), FRESH))
+    found = make_attribution(simulate(1, Cause(devices=(1,), where="before", only="writes"), FRESH))
     (one,) = found.findings
     assert one.kind == "one of"
     assert {each.split()[0] for each in (one.name, *one.same)} == {"d1", "d2", "d11"}
-    (sentence,) = texts.answer(found)
+    (sentence,) = texts.describe_attribution(found)
     assert sentence.startswith("One of d11 on n3, d1 on n1 and d2 on n2 is slow: writes with it take ")
 
 
@@ -172,13 +174,15 @@ def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
 def test_who_is_there_only_while_all_is_slower_is_not_accused(shape: Shape) -> None:
     # A device that joins when the load begins was accused in 19 or 20 of 20 such runs.
     cause = Cause(load=(0.35, 1.6), away=(1, 0.0, 0.35))
-    assert sum(bool(suspects(attribute(simulate(1000 + seed, cause, shape)))) for seed in range(6)) <= 1
+    assert (
+        sum(bool(suspects(make_attribution(simulate(1000 + seed, cause, shape)))) for seed in range(6)) <= 1
+    )
 
 
 def test_who_is_there_in_a_part_of_the_run_and_slow_is_named() -> None:
     cause = Cause(load=(0.35, 1.6), away=(1, 0.0, 0.5), devices=(1,))
     for seed in range(3):
-        assert named(attribute(simulate(seed, cause, SMALL))) == ["d1"]
+        assert named(make_attribution(simulate(seed, cause, SMALL))) == ["d1"]
 
 
 @pytest.mark.parametrize(("devices", "seed"), [(6, 3016), (12, 3002), (12, 3040), (12, 3044)])
@@ -186,47 +190,53 @@ def test_the_largest_of_many_deviates_breaks_no_tie(devices: int, seed: int) -> 
     cause = Cause(devices=(seed % devices,), where="before", only="writes")
     nodes, requests = {6: (3, 400), 12: (4, 600)}[devices]
     shape = Shape(devices=devices, nodes=nodes, requests=requests, ring="fresh")
-    found = attribute(simulate(seed, cause, shape))
+    found = make_attribution(simulate(seed, cause, shape))
     assert [each.kind for each in found.findings] == ["one of"]
 
 
 def test_when_a_device_was_slow() -> None:
     # 400 results in 8 s.
-    found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.5)), SMALL))
+    found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.5)), SMALL))
     assert named(found) == ["d1"]
     course = found.findings[0].course
     assert course is not None
     assert course.begins == pytest.approx(2.0, abs=0.3)
     assert course.ends == pytest.approx(4.0, abs=0.3)
-    assert f". From {course.begins:.1f} s to {course.ends:.1f} s of 8 s;" in texts.answer(found)[0]
+    assert (
+        f". From {course.begins:.1f} s to {course.ends:.1f} s of 8 s;" in texts.describe_attribution(found)[0]
+    )
     known = [each.longer for each in course.slices if each.longer is not None]
     assert max(known) == pytest.approx(0.06, rel=0.2)
-    always = attribute(simulate(1, Cause(devices=(1,)), SMALL)).findings[0].course
+    always = make_attribution(simulate(1, Cause(devices=(1,)), SMALL)).findings[0].course
     assert always is not None
     assert always.begins is None
 
 
 def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
-    found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
-    lines = products.find(Product.ATTRIBUTION, "text")(Attributed(found), View()).splitlines()
+    found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
+    lines = products.find_writer(Product.ATTRIBUTION, "text")(AttributedRun(found), View()).splitlines()
     assert max(map(len, lines)) <= 80
     table = lines[lines.index("Own times against peers', by evidence") :]
     assert re.match(r" +d1 on n1 +\+[\d.]+ +\+[\d.]+ to \+[\d.]+ +█+ *< 0\.001$", table[2])
     (over,) = (line for line in lines if line.startswith("  d1 on n1: "))
     assert re.match(r"  d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
     assert found.standings[0].name == "d1 on n1"
-    page = html.render(Document("", [attribution_report.section(found)]), View())
+    page = html.render(Document("", [attribution_report.make_attribution_section(found)]), View())
     assert page.count("<table") >= 6
 
 
 def test_words_of_a_device_that_is_slow_at_commit() -> None:
     cause = Cause(devices=(2,), where="commit")
-    (sentence,) = texts.answer(attribute(simulate(1, cause, replace(SMALL, deletes=0.0))))
+    (sentence,) = texts.describe_attribution(
+        make_attribution(simulate(1, cause, replace(SMALL, deletes=0.0)))
+    )
     assert sentence.startswith("d2 on n2 is slow: writes with it take ")
     assert " ms beside the others of the same write. Next: iostat" in sentence
     # So little is not seen in the client's time.
     cause = Cause(devices=(2,), where="commit", seconds=0.006)
-    (sentence,) = texts.answer(attribute(simulate(1, cause, replace(SMALL, deletes=0.0))))
+    (sentence,) = texts.describe_attribution(
+        make_attribution(simulate(1, cause, replace(SMALL, deletes=0.0)))
+    )
     assert re.match(
         r"d2 on n2 is slow: writes wait for it: its replica takes [\d.]+ ms longer than the others of the"
         r" same write, by their own logs, in [\d.]+ % of all requests\. Throughout the run \(8 s\);"
@@ -245,7 +255,7 @@ def test_devices_that_wait_for_a_slow_one_are_not_taken_for_slow(slow: tuple[int
     false = [
         seed
         for seed in range(20)
-        if set(named(attribute(simulate(seed, cause, shape)))) - {f"d{place}" for place in slow}
+        if set(named(make_attribution(simulate(seed, cause, shape)))) - {f"d{place}" for place in slow}
     ]
     assert len(false) <= 1
 
@@ -255,7 +265,7 @@ def test_a_read_always_waits_for_its_server() -> None:
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
     slower = (lines.device == 1) & kinds.READS[joined.operations.code[lines.operation]]
-    found = attribute(replace(joined, lines=replace(lines, seconds=lines.seconds + 0.012 * slower)))
+    found = make_attribution(replace(joined, lines=replace(lines, seconds=lines.seconds + 0.012 * slower)))
     assert suspects(found) == ["d1 on n1"]
 
 
@@ -263,19 +273,21 @@ def test_what_proxies_do_not_wait_for_is_shown() -> None:
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
     slower = (lines.of == UPDATE) & (lines.device == 5)
-    found = attribute(replace(joined, lines=replace(lines, seconds=lines.seconds + 1.5 * slower)))
+    found = make_attribution(replace(joined, lines=replace(lines, seconds=lines.seconds + 1.5 * slower)))
     assert [(each.kind, each.name) for each in found.findings] == [("unfelt", "container server's c1 on n1")]
-    assert texts.CLEAR not in texts.answer(found)[0]
+    assert texts.ALL_CLEAR not in texts.describe_attribution(found)[0]
 
 
 @pytest.mark.parametrize(("seconds", "waited"), [(0.7, 0.5), (1.5, 0.5)])
 def test_writes_that_wait_for_a_container_server_say_how_long(seconds: float, waited: float) -> None:
     # Its answers come after the proxies', which wait for post_quorum_timeout.
-    found = attribute(simulate(1, Cause(container=1, seconds=seconds), SMALL))
+    found = make_attribution(simulate(1, Cause(container=1, seconds=seconds), SMALL))
     (first,) = found.findings
     assert (first.kind, first.name) == ("slow", "container server's c1 on n1")
     assert first.waited == pytest.approx(waited, abs=0.05)
-    assert re.match(r"Writes wait 5\d\d\.\d ms for container server's c1 on n1: it takes ", sentence(first))
+    assert re.match(
+        r"Writes wait 5\d\d\.\d ms for container server's c1 on n1: it takes ", describe_finding(first)
+    )
 
 
 def stopped(container: str, writes: int, errors: int) -> Attribution:
@@ -288,28 +300,28 @@ def stopped(container: str, writes: int, errors: int) -> Attribution:
     seconds[waits] += 0.5
     slow = replace(joined, proxy_seconds=seconds, errors=counts, error_places=places)
     slow = replace(slow, not_updated={("10.0.0.2:6201", container): waits})
-    return attribute(slow, RunFacts({"10.0.0.2": "n1"}))
+    return make_attribution(slow, AttributionFacts({"10.0.0.2": "n1"}))
 
 
 def test_a_container_server_that_does_not_answer_is_named() -> None:
     found = stopped("c1", 200, 200)
     (update,) = (each for each in found.findings if each.kind == "update")
     assert (update.name, update.requests) == ("container server's c1 on n1", 200)
-    said = sentence(update)
+    said = describe_finding(update)
     assert re.match(
         r"100\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 200 ",
         said,
     )
-    assert texts.CLEAR not in texts.answer(found)[0]
+    assert texts.ALL_CLEAR not in texts.describe_attribution(found)[0]
     # It need not be told of most writes for those that it is told of to wait.
     (few,) = (each for each in stopped("c1", 200, 20).findings if each.kind == "update")
     assert re.match(
         r"10\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 20 ",
-        sentence(few),
+        describe_finding(few),
     )
 
 
-def told_of_some(counts: int) -> tuple[Joined, Places]:
+def told_of_some(counts: int) -> tuple[JoinedRun, IntegerArray]:
     """Writes of which some wait 0.5 s for c0, which logs no more than usual, and these; errors of so many."""
     joined = simulate(1, Cause(), replace(SMALL, writes=0.8, containers=4))
     lines, operations = joined.lines, joined.operations
@@ -331,7 +343,7 @@ def told_of_some(counts: int) -> tuple[Joined, Places]:
 def test_a_container_server_without_an_answer_is_one_finding_and_the_first() -> None:
     # Stopped and gone on, it logs late what it was asked; clients see that writes with it take longer.
     joined, waits = told_of_some(1000)
-    first, *rest = attribute(joined, RunFacts({"10.0.0.2": "n0"})).findings
+    first, *rest = make_attribution(joined, AttributionFacts({"10.0.0.2": "n0"})).findings
     assert (first.kind, first.name, first.requests) == ("update", "container server's c0 on n0", len(waits))
     assert first.waited == pytest.approx(0.5, abs=0.05)
     assert first.share == pytest.approx(len(waits) / (~kinds.READS[joined.operations.code]).sum())
@@ -340,9 +352,9 @@ def test_a_container_server_without_an_answer_is_one_finding_and_the_first() -> 
 
 def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> None:
     joined, _ = told_of_some(0)
-    (first,) = (each for each in attribute(joined).findings if each.kind == "slow")
+    (first,) = (each for each in make_attribution(joined).findings if each.kind == "slow")
     assert (first.name, first.part) == ("container server's c0 on n0", "total")
-    said = sentence(first)
+    said = describe_finding(first)
     assert "Its own log does not show it: the time passes before its clock starts" in said
     assert said.endswith("Next: network, CPU and workers of the node, ss -lt for a queue of connections.")
 
@@ -350,9 +362,11 @@ def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> Non
 def test_memcached_that_does_not_answer_is_told() -> None:
     joined = simulate(1, Cause(), SMALL)
     errors = Counter({("memcached", "memcached", "10.0.0.9:11211", ""): 700})
-    found = attribute(replace(joined, errors=errors))
+    found = make_attribution(replace(joined, errors=errors))
     (finding,) = found.findings
-    assert sentence(finding).startswith("memcached at 10.0.0.9:11211 did not answer proxies 700 times: ")
+    assert describe_finding(finding).startswith(
+        "memcached at 10.0.0.9:11211 did not answer proxies 700 times: "
+    )
 
 
 @pytest.mark.parametrize("kept", [0, 10])
@@ -364,20 +378,22 @@ def test_a_device_that_served_nothing_is_said_to_take_no_request(kept: int) -> N
     status[its[:2]] = 507
     there = np.ones(len(lines), np.bool_)
     there[its[2 + kept :]] = False
-    columns = {name: getattr(lines, name)[there] for name in Lines.__slots__} | {"status": status[there]}
-    found = attribute(replace(joined, lines=Lines(**columns)))
+    columns = {name: getattr(lines, name)[there] for name in JoinedLines.__slots__} | {
+        "status": status[there]
+    }
+    found = make_attribution(replace(joined, lines=JoinedLines(**columns)))
     (broken,) = (each for each in found.findings if each.kind == "507")
     assert broken.served == kept
-    assert sentence(broken).startswith("d1 on n1 took no request all through the run: ") is not kept
-    assert sentence(broken).startswith("d1 on n1 answered 507 to 2 requests") is bool(kept)
+    assert describe_finding(broken).startswith("d1 on n1 took no request all through the run: ") is not kept
+    assert describe_finding(broken).startswith("d1 on n1 answered 507 to 2 requests") is bool(kept)
 
 
 def test_a_server_that_did_not_answer_is_not_one_without_a_log() -> None:
     joined = simulate(1, Cause(devices=(1,), seconds=0.1), SMALL)
-    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in Lines.__slots__}
+    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
     silent = FileCount("logs/n1.log", "n1", 40, 0, 0, None, None)
-    found = attribute(replace(joined, lines=Lines(**columns), files=[silent]))
-    said = next(sentence(each) for each in found.findings if each.kind == "missing")
+    found = make_attribution(replace(joined, lines=JoinedLines(**columns), files=[silent]))
+    said = next(describe_finding(each) for each in found.findings if each.kind == "missing")
     assert said.startswith("An object server did not answer: the ")
     assert " logs/n1.log: proxies had no answer, or the log given has no line of the run. Next: " in said
 
@@ -399,40 +415,46 @@ def test_an_account_server_is_asked_in_the_share_of_requests_that_ask_it() -> No
         "status": np.full(added, 204),
         "of": np.full(added, OTHER, np.uint8),
     }
-    columns = {name: np.concatenate((getattr(lines, name), more[name])) for name in Lines.__slots__}
+    columns = {name: np.concatenate((getattr(lines, name), more[name])) for name in JoinedLines.__slots__}
     devices = [*joined.devices, *(Device(f"n{each}", "account", f"a{each}") for each in range(3))]
-    found = attribute(replace(joined, devices=devices, lines=Lines(**columns)))
+    found = make_attribution(replace(joined, devices=devices, lines=JoinedLines(**columns)))
     (first,) = found.findings
     assert first.name == "account server's a0 on n0"
     assert first.share == pytest.approx(1 / 6, abs=0.01)
-    assert "; proxies asked it in 16." in sentence(first)
+    assert "; proxies asked it in 16." in describe_finding(first)
 
 
 def test_a_proxy_is_not_hidden_by_hundreds_of_devices() -> None:
     shape = Shape(devices=60, nodes=5, requests=400)
-    found = [named(attribute(simulate(seed, Cause(proxy=1, seconds=0.005), shape))) for seed in range(6)]
+    found = [
+        named(make_attribution(simulate(seed, Cause(proxy=1, seconds=0.005), shape))) for seed in range(6)
+    ]
     assert sum(names == ["p1"] for names in found) >= 5
 
 
 def test_an_all_clear_says_who_is_nearest_to_being_slow_and_what_a_proxy_would_need() -> None:
-    found = attribute(simulate(3, Cause(), SMALL))
+    found = make_attribution(simulate(3, Cause(), SMALL))
     assert found.lead is not None
     assert found.lead.difference.median > 0 or found.lead.difference.mean > 0
     least = found.detectable_of_proxies
     assert least is not None
     causes = (Cause(proxy=1, seconds=least), Cause(container=1, seconds=found.detectable_of_updates or 1.0))
     for cause, name in zip(causes, ("p1", "container"), strict=True):
-        assert sum(name in named(attribute(simulate(10 + seed, cause, SMALL))) for seed in range(5)) >= 4
+        assert (
+            sum(name in named(make_attribution(simulate(10 + seed, cause, SMALL))) for seed in range(5)) >= 4
+        )
 
 
 def test_what_a_servers_own_clock_shows_comes_before_doubts_about_the_generator() -> None:
-    facts = RunFacts(overload=("The load generator was the limit of the tail: it was late",))
-    own, doubt = texts.answer(attribute(simulate(1, Cause(devices=(1,)), SMALL), facts))
+    facts = AttributionFacts(overload=("The load generator was the limit of the tail: it was late",))
+    own, doubt = texts.describe_attribution(make_attribution(simulate(1, Cause(devices=(1,)), SMALL), facts))
     assert own.startswith("d1 on n1 is slow: its reads") or own.startswith("d1 on n1 is slow: its requests")
     assert doubt.startswith(
         "The servers' own clocks show this, so that it holds in spite of what follows. The lo"
     )
-    doubt, total = texts.answer(attribute(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts))
+    doubt, total = texts.describe_attribution(
+        make_attribution(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts)
+    )
     assert doubt.startswith("The load generator was the limit")
     assert total.startswith("d1 on n1 is slow: requests with it")
 
@@ -441,31 +463,33 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     joined = simulate(1, Cause(devices=(1,)), SMALL)
     lines = joined.lines
     there = lines.device != 1
-    columns = {name: getattr(lines, name)[there] for name in Lines.__slots__}
-    found = attribute(replace(joined, lines=Lines(**columns)))
+    columns = {name: getattr(lines, name)[there] for name in JoinedLines.__slots__}
+    found = make_attribution(replace(joined, lines=JoinedLines(**columns)))
     assert named(found) == []
-    answer = texts.answer(found)
+    answer = texts.describe_attribution(found)
     assert answer[0].startswith("A server without a log is slow: the ")
     assert "lack a line of an object server" in answer[-1]
     # Where it was not slow, that is no all-clear either.
     joined = simulate(1, Cause(), SMALL)
-    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in Lines.__slots__}
-    first = texts.answer(attribute(replace(joined, lines=Lines(**columns))))[0]
+    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
+    first = texts.describe_attribution(make_attribution(replace(joined, lines=JoinedLines(**columns))))[0]
     assert first == "Inconclusive: no outlier was found, but logs are missing."
 
 
 def test_words_of_requests_without_the_line_of_a_server() -> None:
     joined = simulate(1, Cause(devices=(1,), seconds=0.1, part=(0.5, 1.0)), SMALL)
-    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in Lines.__slots__}
-    found = attribute(replace(joined, lines=Lines(**columns)), RunFacts(unlogged=("10.0.0.2:6200",)))
-    first, *_, last = texts.answer(found)
+    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
+    found = make_attribution(
+        replace(joined, lines=JoinedLines(**columns)), AttributionFacts(unlogged=("10.0.0.2:6200",))
+    )
+    first, *_, last = texts.describe_attribution(found)
     assert re.search(
         r" longer( \(mean: not all of them\))?\. From [34](\.\d)? s to [78](\.\d)? s of 8 s; .*;"
         r" p < 0\.001\. Next: ",
         first,
     ), first
     assert last.endswith(" No log is of 10.0.0.2:6200.")
-    lines = products.find(Product.ATTRIBUTION, "text")(Attributed(found), View())
+    lines = products.find_writer(Product.ATTRIBUTION, "text")(AttributedRun(found), View())
     assert "servers without a log: " in lines
 
 
@@ -475,11 +499,11 @@ def test_a_late_replica_is_told() -> None:
     writes = ~kinds.READS[joined.operations.code[lines.operation]]
     is_late = (lines.device == 3) & writes & (joined.operations.code[lines.operation] != DELETE.code)
     seconds = np.where(is_late, joined.proxy_seconds[lines.operation] + 0.5, lines.seconds)
-    found = attribute(replace(joined, lines=replace(lines, seconds=seconds)))
+    found = make_attribution(replace(joined, lines=replace(lines, seconds=seconds)))
     (late,) = (each for each in found.findings if each.kind == "late")
     assert (late.name, late.requests) == ("d3 on n0", is_late.sum())
     assert named(found) == []
-    said = sentence(late)
+    said = describe_finding(late)
     assert re.match(
         r"d3 on n0 has late replicas: \d+ writes \([\d.]+ % of all\) answered without it, after [\d.]+ ms"
         r" \(median\), from 0(\.\d)? s to [78](\.\d)? s of 8 s; p < 0\.001\. Next: post_quorum_timeout",
@@ -495,18 +519,18 @@ def test_replicas_that_proxies_gave_up_are_told_where_they_are_more_than_a_few()
         status = lines.status.copy()
         for device in range(3):  # no one of them more often than others
             status[np.flatnonzero(writes & (lines.device == device))[:number]] = 499
-        found = attribute(replace(joined, lines=replace(lines, status=status)))
+        found = make_attribution(replace(joined, lines=replace(lines, status=status)))
         assert [each.kind for each in found.findings] == said
     assert re.match(
         r"d\d on n\d: proxies gave up its replicas of 6 writes \(\d\.\d\d % of all\), from [\d.]+ s to"
         r" [\d.]+ s of 8 s, which its log has as 499\. Next: ",
-        texts.answer(found)[0],
-    ), texts.answer(found)
+        texts.describe_attribution(found)[0],
+    ), texts.describe_attribution(found)
 
 
 def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
     slow = tuple(range(2, 60, 5))
-    found = attribute(simulate(1, Cause(devices=slow, seconds=0.02), Shape()))
+    found = make_attribution(simulate(1, Cause(devices=slow, seconds=0.02), Shape()))
     assert found.findings[0].level in ("node", "process")
     assert set(found.findings[0].members) >= {f"d{place} on n2" for place in slow}
     assert suspects(found)[1:] == []
@@ -517,7 +541,9 @@ def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
 )
 @pytest.mark.parametrize("hot", [0.0, 0.2])
 def test_nobody_is_named_where_nobody_is_slow(shape: Shape, hot: float) -> None:
-    false = [seed for seed in range(10) if all_suspects(attribute(simulate(seed, Cause(hot=hot), shape)))]
+    false = [
+        seed for seed in range(10) if all_suspects(make_attribution(simulate(seed, Cause(hot=hot), shape)))
+    ]
     assert len(false) <= 1
 
 
@@ -532,19 +558,19 @@ def test_listings_need_no_object_server() -> None:
     of[listed[first]], device[listed[first]] = OTHER, 4 + np.arange(60) % 3
     kept = np.ones(len(lines), np.bool_)
     kept[np.setdiff1d(listed, listed[first])] = False
-    columns = {name: getattr(lines, name) for name in Lines.__slots__} | {"of": of, "device": device}
-    changed = Lines(**{name: column[kept] for name, column in columns.items()})
-    found = attribute(replace(joined, operations=replace(joined.operations, code=code), lines=changed))
+    columns = {name: getattr(lines, name) for name in JoinedLines.__slots__} | {"of": of, "device": device}
+    changed = JoinedLines(**{name: column[kept] for name, column in columns.items()})
+    found = make_attribution(replace(joined, operations=replace(joined.operations, code=code), lines=changed))
     assert found.coverage.complete == found.coverage.operations
-    assert texts.answer(found)[0].startswith(f"{texts.CLEAR} by more than ")
+    assert texts.describe_attribution(found)[0].startswith(f"{texts.ALL_CLEAR} by more than ")
 
 
 def test_what_is_in_every_request_is_not_testable() -> None:
     shape = replace(SMALL, containers=1, proxies=1)
-    found = attribute(simulate(1, Cause(container=0, seconds=0.05), shape))
+    found = make_attribution(simulate(1, Cause(container=0, seconds=0.05), shape))
     assert all_suspects(found) == set()
-    first, *others = texts.answer(found)
-    assert first.startswith(f"{texts.CLEAR}, of those that can be compared, ")
+    first, *others = texts.describe_attribution(found)
+    assert first.startswith(f"{texts.ALL_CLEAR}, of those that can be compared, ")
     assert [each.split(": it served")[0] for each in others] == [
         "Not testable: container server's c0 on n0",
         "Not testable: p0",
@@ -559,7 +585,9 @@ def test_the_deviate_is_that_of_the_wilcoxon_test() -> None:
     seconds = random.random(50)
     taken = np.arange(50) < 20
     units = ranks.Units(seconds, np.zeros(50, np.int64), np.zeros(1, np.int64))
-    found = ranks.deviates(units, ranks.pairs(np.flatnonzero(taken), np.zeros(20, np.int64), 1), 1)
+    found = ranks.measure_deviates(
+        units, ranks.make_pairs(np.flatnonzero(taken), np.zeros(20, np.int64), 1), 1
+    )
     wins = (seconds[taken][:, None] > seconds[~taken]).sum()
     assert found.z[0, 0] == pytest.approx((wins - 300) / np.sqrt(20 * 30 * 51 / 12))
 
@@ -573,8 +601,8 @@ def test_no_false_alarms_by_the_test_itself() -> None:
         units = ranks.Units(
             np.round(random.lognormal(size=400) + stratum, 1), stratum, np.zeros(12, np.int64)
         )
-        who = ranks.pairs(random.choice(400, 60, replace=False), np.zeros(60, np.int64), 1)
-        z.append(ranks.deviates(units, who, 1).z[0, 0])
+        who = ranks.make_pairs(random.choice(400, 60, replace=False), np.zeros(60, np.int64), 1)
+        z.append(ranks.measure_deviates(units, who, 1).z[0, 0])
     assert abs(np.mean(z)) < 0.2
     assert 0.88 < np.std(z) < 1.12
 
@@ -587,34 +615,34 @@ def test_what_comes_and_goes_is_no_difference() -> None:
     for _ in range(200):
         taken = random.random(count) < 0.5
         seconds = random.lognormal(size=count) * np.exp(taken * random.normal(size=20)[slices])
-        who = ranks.pairs(np.flatnonzero(taken), np.zeros(taken.sum(), np.int64), 1)
+        who = ranks.make_pairs(np.flatnonzero(taken), np.zeros(taken.sum(), np.int64), 1)
         units = ranks.Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
-        plain.append(ranks.deviates(units, who, 1).z[0, 0])
+        plain.append(ranks.measure_deviates(units, who, 1).z[0, 0])
         units = ranks.Units(units.seconds, units.stratum, units.group, slices)
-        allowed.append(ranks.deviates(units, who, 1).z[0, 0])
+        allowed.append(ranks.measure_deviates(units, who, 1).z[0, 0])
     # 2.33 is exceeded by 1 in 100.
     assert np.mean(np.array(plain) > 2.33) > 0.05
     assert np.mean(np.array(allowed) > 2.33) < 0.03
 
 
 def test_holm() -> None:
-    adjusted = ranks.holm(np.array([0.01, np.nan, 0.04, 0.03]))
+    adjusted = ranks.adjust_by_holm(np.array([0.01, np.nan, 0.04, 0.03]))
     assert adjusted == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
 
 
 def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
-    found = attribute(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
+    found = make_attribution(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
     assert found.part != "total"
     assert found.difference is not None
-    assert "Its own log does not show it" not in sentence(found)
+    assert "Its own log does not show it" not in describe_finding(found)
     felt = replace(found.difference, median=0.1, mean=0.1)
     little = replace(found.difference, median=0.003, mean=0.003)
-    said = sentence(replace(found, difference=little, felt={"reads": felt}))
+    said = describe_finding(replace(found, difference=little, felt={"reads": felt}))
     assert "Its own log does not show it" in said
     assert "Next: network, CPU and workers of the node" in said
     assert "iostat" not in said
     # Of what clients felt nothing may be known, of containers' lists for one.
-    assert "Its own log does not show it" not in sentence(replace(found, felt={}))
+    assert "Its own log does not show it" not in describe_finding(replace(found, felt={}))
 
 
 def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
@@ -622,8 +650,12 @@ def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     shape = Shape(devices=4, nodes=3, requests=150, objects=60, writes=0.45, deletes=0.3, own=0.9, sigma=1.4)
     said = []
     for seed in range(40):
-        found = attribute(simulate(seed, Cause(devices=(0,), seconds=0.1, where="before"), shape))
-        said += [sentence(each) for each in found.findings if each.kind == "slow" and each.level == "device"]
+        found = make_attribution(simulate(seed, Cause(devices=(0,), seconds=0.1, where="before"), shape))
+        said += [
+            describe_finding(each)
+            for each in found.findings
+            if each.kind == "slow" and each.level == "device"
+        ]
     assert len(said) >= 30
     assert sum("Its own log: " in each for each in said) <= 2
     assert sum("too few of its requests" in each for each in said) >= 10

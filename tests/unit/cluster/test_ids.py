@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssbench.cluster import ids
-from ssbench.cluster.ids import Ids
+from ssbench.cluster.ids import TransactionIds
 
 ID = "tx0123456789abcdef01234-006b021d00"
 OLD = "tx" + "0123456789abcdef" * 2  # until Swift 1.8, without a time
@@ -18,8 +18,8 @@ def changed(place: int, character: str) -> str:
 
 @pytest.mark.parametrize("text", [ID, OLD, f"{ID}-ssb-0000002a", changed(22, "f"), changed(33, "f")])
 def test_ids_of_all_versions_are_ids(text: str) -> None:
-    found, at = ids.of_column([None, text])
-    assert (bytes(found[0]).decode(), at.tolist()) == (text[: ids.LENGTH], [1])
+    found, at = ids.ids_of_column([None, text])
+    assert (bytes(found[0]).decode(), at.tolist()) == (text[: ids.ID_LENGTH], [1])
 
 
 @pytest.mark.parametrize(
@@ -33,30 +33,30 @@ def test_ids_of_all_versions_are_ids(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_is_none(text: str) -> None:
-    found, at = ids.of_column([text])
+    found, at = ids.ids_of_column([text])
     assert (len(found), at.tolist()) == (0, [])
 
 
 def test_the_place_of_each_id_is_found_and_of_equal_ones_the_last() -> None:
     texts = [ID, changed(33, "1"), ID]
-    found, at = ids.of_column(texts)
-    known = Ids.of(ids.number(found), at.astype(np.uint32))
-    others, _ = ids.of_column([texts[1], ID, changed(2, "f"), changed(33, "2")])
+    found, at = ids.ids_of_column(texts)
+    known = TransactionIds.of(ids.number_ids(found), at.astype(np.uint32))
+    others, _ = ids.ids_of_column([texts[1], ID, changed(2, "f"), changed(33, "2")])
     assert known.find(others).tolist() == [1, 2, -1, -1]
-    nothing, at = ids.of_column([])
-    assert Ids.of(ids.number(nothing), at.astype(np.uint32)).find(others).tolist() == [-1] * 4
+    nothing, at = ids.ids_of_column([])
+    assert TransactionIds.of(ids.number_ids(nothing), at.astype(np.uint32)).find(others).tolist() == [-1] * 4
 
 
 def test_ids_of_all_results_are_known_beside_those_of_a_sample() -> None:
     texts = [ID, changed(33, "1"), changed(33, "2")]
-    numbers = ids.number(ids.of_column(texts)[0])
-    known = Ids.of(numbers[1:2], np.array([7], np.uint32), numbers.copy())
-    others, _ = ids.of_column([*texts, changed(33, "3")])
-    assert known.find(others).tolist() == [ids.UNUSED, 7, ids.UNUSED, ids.UNKNOWN]
+    numbers = ids.number_ids(ids.ids_of_column(texts)[0])
+    known = TransactionIds.of(numbers[1:2], np.array([7], np.uint32), numbers.copy())
+    others, _ = ids.ids_of_column([*texts, changed(33, "3")])
+    assert known.find(others).tolist() == [ids.UNUSED_ID, 7, ids.UNUSED_ID, ids.UNKNOWN_ID]
 
 
 def test_moments_are_those_of_ids_that_have_one() -> None:
-    found, _ = ids.of_column([ID, changed(33, "9"), OLD])
-    assert ids.moments(found) == (0x6B021D00, 0x6B021D09)
-    found, _ = ids.of_column([OLD])
-    assert ids.moments(found) is None
+    found, _ = ids.ids_of_column([ID, changed(33, "9"), OLD])
+    assert ids.time_range_of_ids(found) == (0x6B021D00, 0x6B021D09)
+    found, _ = ids.ids_of_column([OLD])
+    assert ids.time_range_of_ids(found) is None

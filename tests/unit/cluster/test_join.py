@@ -11,12 +11,12 @@ from genuine_logs import DATA
 from result_rows import block, many
 
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.join import Join
-from ssbench.cluster.slowest import MOST
-from ssbench.cluster.texts import coverage_notes
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.slowest import MAX_SLOWEST_OPERATIONS
+from ssbench.cluster.texts import list_coverage_notes
 from ssbench.results.block import ResultBlock, TextColumn
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 
 ID = "tx{:021x}-006b021d00"
 
@@ -29,40 +29,45 @@ def test_operations_on_one_object_have_one_subject_in_all_blocks() -> None:
         texts = {"container": TextColumn.of(containers), "object": TextColumn.of(objects)}
         return ResultBlock(len(objects), {**columns, **texts})
 
-    joined = Join(Memory(named(["c", "c", "d"], ["a", "b", "a"]), named(["c"], ["b"]))).joined()
+    joined = LogJoin(Memory(named(["c", "c", "d"], ["a", "b", "a"]), named(["c"], ["b"]))).joined()
     subject = joined.operations.subject.tolist()
     assert len(set(subject)) == 3
     assert subject[3] == subject[1]
     numbers = many(range(4), container=np.array([1, 2, 1, 1]), size_class=np.array([0, 0, 1, 0]))
     again = many(range(1), container=1)
-    subject = Join(Memory(numbers, again)).joined().operations.subject.tolist()
+    subject = LogJoin(Memory(numbers, again)).joined().operations.subject.tolist()
     assert len(set(subject)) == 4
     assert subject[4] == subject[0]
 
 
 def test_the_time_of_an_operation_that_its_worker_delayed_is_left_out() -> None:
     delayed = many(
-        range(4), marks=np.array([0, Mark.DELAYED, Mark.WARM_UP, Mark.WARM_UP | Mark.DELAYED], np.uint8)
+        range(4),
+        marks=np.array(
+            [0, ResultMark.DELAYED, ResultMark.WARM_UP, ResultMark.WARM_UP | ResultMark.DELAYED], np.uint8
+        ),
     )
-    joined = Join(Memory(delayed)).joined()
+    joined = LogJoin(Memory(delayed)).joined()
     assert np.isnan(joined.operations.latency).tolist() == [False, True, False, True]
     assert np.isnan(joined.operations.first_byte).tolist() == [False, True, False, True]
-    answer = attribute(joined)
+    answer = make_attribution(joined)
     assert (answer.coverage.failed, answer.coverage.delayed) == (0, 2)
-    assert "2 operations delayed by a worker that stalled: not compared" in coverage_notes(answer.coverage)
+    assert "2 operations delayed by a worker that stalled: not compared" in list_coverage_notes(
+        answer.coverage
+    )
 
 
 def test_all_lines_of_a_transaction_are_kept_although_it_is_not_among_the_slowest(tmp_path: Path) -> None:
-    count = 2 * MOST
+    count = 2 * MAX_SLOWEST_OPERATIONS
     rows = [row(last=1.0 + place) for place in range(count)]
     run = Memory(block(rows, [ID.format(place) for place in range(count)]))
     path = tmp_path / "node.log"
     path.write_text("".join(f"a line of {ID.format(place)}\n" for place in range(count)))
     for transaction, more in ((None, []), (ID.format(1), [1]), (f"{ID.format(2)}-suffix", [2])):
-        join = Join(run, transaction=transaction)
+        join = LogJoin(run, transaction=transaction)
         join.read([LogFile(path, "node")])
         joined = join.joined()
-        expected = [*more, *range(MOST, count)]
+        expected = [*more, *range(MAX_SLOWEST_OPERATIONS, count)]
         assert joined.trans_ids == {place: ID.format(place) for place in expected}
         assert joined.kept == [
             ("node", False, f"a line of {ID.format(place)}".encode()) for place in expected
@@ -77,6 +82,6 @@ def test_an_operation_without_a_line_is_of_no_policy(tmp_path: Path) -> None:
     for policy in (0, 1):
         path = tmp_path / f"node{policy}.log"
         path.write_text(line.rpartition(" ")[0] + f" {policy}\n")
-        join = Join(Memory(block([row(), row()], [own[0], ID.format(1)])))
+        join = LogJoin(Memory(block([row(), row()], [own[0], ID.format(1)])))
         join.read([LogFile(path, "node")])
         assert join.joined().policy.tolist() == [policy, -1]

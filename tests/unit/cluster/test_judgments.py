@@ -23,10 +23,25 @@ from section_lines import section_lines
 from ssbench.base.errors import UsageError
 from ssbench.cluster import recon, report, ring, statsd
 from ssbench.cluster import sampler as sampler_module
-from ssbench.cluster.judgments import Judgment, Kind, judge, nodes, sentences
-from ssbench.cluster.observer import recon_url
+from ssbench.cluster.judgments import (
+    ClusterJudgment,
+    JudgmentKind,
+    describe_judgments,
+    group_nodes,
+    judge_cluster,
+)
+from ssbench.cluster.observer import parse_recon_url
 from ssbench.cluster.sampler import Sampler
-from ssbench.results.observation import Disk, Interval, Metric, Observation, Proxy, Server, State, Statsd
+from ssbench.results.observation import (
+    Disk,
+    Metric,
+    MetricInterval,
+    Observation,
+    Proxy,
+    Server,
+    State,
+    Statsd,
+)
 
 DATA = Path(__file__).parents[2] / "data" / "cluster"
 
@@ -42,7 +57,7 @@ def genuine_answers(server: str) -> dict[str, bytes]:
 
 
 def test_genuine_answers():
-    state = recon.state(genuine_answers("o1"), 1.5)
+    state = recon.parse_recon_state(genuine_answers("o1"), 1.5)
     assert state == State(
         at=1.5,
         load=1.28,
@@ -55,12 +70,12 @@ def test_genuine_answers():
         root="/srv/swift/node/o1",
         quarantined=0,
     )
-    later = recon.state({**genuine_answers("o3"), "time": b"1795301178.5"}, 2.0)
+    later = recon.parse_recon_state({**genuine_answers("o3"), "time": b"1795301178.5"}, 2.0)
     assert later.disks == (Disk("d3", mounted=False), Disk("d9", size=4194304))
     assert later.quarantined == 1
     assert later.replication_age == {"object": pytest.approx(1795301178.5 - 1795301078.759399)}
     assert later.replication_seconds == {"object": pytest.approx(0.0358001192410787 * 60)}
-    counted = recon.state(genuine_answers("o2"), 0.0)
+    counted = recon.parse_recon_state(genuine_answers("o2"), 0.0)
     assert (counted.async_pending, counted.async_counted) == (2, 1795301203.877286)
 
 
@@ -72,7 +87,9 @@ def test_an_error_in_place_of_mounted_is_not_mounted():
         "used": "",
         "avail": "",
     }
-    assert recon.state({"diskusage": json.dumps([disk]).encode()}, 0.0).disks == (Disk("d1", mounted=False),)
+    assert recon.parse_recon_state({"diskusage": json.dumps([disk]).encode()}, 0.0).disks == (
+        Disk("d1", mounted=False),
+    )
 
 
 JSON = st.recursive(
@@ -84,15 +101,15 @@ JSON = st.recursive(
 
 @given(
     st.dictionaries(
-        st.sampled_from([*recon.EACH_ROUND, *recon.AT_BOTH_ENDS]),
+        st.sampled_from([*recon.EACH_ROUND_PATHS, *recon.BOTH_ENDS_PATHS]),
         st.binary() | JSON.map(lambda value: json.dumps(value).encode()),
     )
 )
 def test_no_answer_raises_anything(answers: dict[str, bytes]):
-    state = recon.state(answers, 0.0)
+    state = recon.parse_recon_state(answers, 0.0)
     assert msgspec.json.decode(msgspec.json.encode(state), type=State) == state
     for answer in answers.values():
-        recon.proxy("http://p", answer)
+        recon.parse_proxy_info("http://p", answer)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +129,13 @@ def test_no_answer_raises_anything(answers: dict[str, bytes]):
     ],
 )
 def test_a_number_that_no_server_can_have_is_left_out(path: str, answer: object):
-    state = recon.state({**genuine_answers("o3"), path: json.dumps(answer).encode()}, 0.0)
+    state = recon.parse_recon_state({**genuine_answers("o3"), path: json.dumps(answer).encode()}, 0.0)
     assert msgspec.json.decode(msgspec.json.encode(state), type=State) == state
-    whole = recon.state(genuine_answers("o3"), 0.0)
+    whole = recon.parse_recon_state(genuine_answers("o3"), 0.0)
     assert state.unsound == (path,)
     assert state.version == whole.version
     seen = Observation(servers=(server(4, state), server(5, whole)))
-    assert sentences(judge(seen), warnings=True)[0] == (
+    assert describe_judgments(judge_cluster(seen), warnings=True)[0] == (
         f"Left out, because no server can have such numbers, what recon says of {path} at 10.0.0.4:6200"
     )
 
@@ -133,10 +150,10 @@ def test_info_of_a_proxy():
         },
         "slo": {"max_manifest_segments": 1000},
     }
-    assert recon.proxy("http://p:8080", json.dumps(info).encode()) == Proxy(
+    assert recon.parse_proxy_info("http://p:8080", json.dumps(info).encode()) == Proxy(
         "http://p:8080", "2.38.3", ("gold", "silver"), {"max_file_size": 5368709122}, ("slo",)
     )
-    assert recon.proxy("http://p", b'{"swift": 3}').failure == "its /info is not that of a Swift"
+    assert recon.parse_proxy_info("http://p", b'{"swift": 3}').failure == "its /info is not that of a Swift"
 
 
 # -- statsd ----------------------------------------------------------------------------------------------
@@ -144,13 +161,13 @@ def test_info_of_a_proxy():
 
 def test_every_genuine_line_is_understood():
     lines = (DATA / "statsd.txt").read_bytes().splitlines()
-    parsed = [statsd.parse(line) for line in lines]
+    parsed = [statsd.parse_statsd_line(line) for line in lines]
     assert None not in parsed
     assert {line.timer for line in parsed if line} == {True, False}
-    assert statsd.parse(b"o1.object-server.HEAD.timing:0.5|ms|@0.8") == statsd.Line(
+    assert statsd.parse_statsd_line(b"o1.object-server.HEAD.timing:0.5|ms|@0.8") == statsd.StatsdValue(
         "o1.object-server.HEAD.timing", True, 0.5, 1.25
     )
-    assert statsd.parse(b"p1.proxy-server.object.PUT.201.xfer:4096|c") == statsd.Line(
+    assert statsd.parse_statsd_line(b"p1.proxy-server.object.PUT.201.xfer:4096|c") == statsd.StatsdValue(
         "p1.proxy-server.object.PUT.201.xfer", False, 4096.0, 1.0
     )
 
@@ -164,12 +181,12 @@ def test_every_genuine_line_is_understood():
     ],
 )  # fmt: skip
 def test_strange_lines(line: bytes):
-    assert statsd.parse(line) is None
+    assert statsd.parse_statsd_line(line) is None
 
 
 @given(st.binary(max_size=200) | st.from_regex(rb"[a-z.]{1,5}:[-0-9.e]{1,8}\|(ms|c)(\|@[0-9.e-]{1,6})?"))
 def test_the_parser_raises_nothing(data: bytes):
-    line = statsd.parse(data)
+    line = statsd.parse_statsd_line(data)
     if line is not None:
         assert math.isfinite(line.value)
         assert 1 <= line.weight <= 10_000
@@ -188,26 +205,26 @@ def test_percentiles_are_off_by_three_percent_at_most():
         aggregator.datagram(b"x.timing:%.4f|ms" % number, place / 50)
     (metric,) = aggregator.result(1, 0).metrics
     assert len(metric.intervals) == 20
-    together = statsd.merged(metric.intervals)
+    together = statsd.merge_intervals(metric.intervals)
     assert together.count == 5000
     assert together.total == pytest.approx(numbers.sum(), rel=1e-4)
     for rank in (1, 50, 99, 100):
         exact = np.percentile(numbers, rank, method="inverted_cdf")
-        assert statsd.percentile(together, rank) == pytest.approx(exact, rel=0.032)
-    assert math.isnan(statsd.percentile(Interval(0.0), 50))
+        assert statsd.timer_percentile(together, rank) == pytest.approx(exact, rel=0.032)
+    assert math.isnan(statsd.timer_percentile(MetricInterval(0.0), 50))
 
 
 def test_sampled_lines_count_as_often_as_their_rate_says():
     aggregator = statsd.Aggregator(5.0)
     aggregator.datagram(b"t:8|ms|@0.1\nc:2|c|@0.5\nc:-1|c\n", 7.0)
     counter, timer = aggregator.result(1, 0).metrics
-    assert counter == Metric("c", False, (Interval(5.0, total=3.0),))
+    assert counter == Metric("c", False, (MetricInterval(5.0, total=3.0),))
     assert (timer.intervals[0].count, timer.intervals[0].total) == (10.0, 80.0)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(statsd, "MAX_NAMES", 20)
-    monkeypatch.setattr(statsd, "MAX_NUMBERS", 300)
+    monkeypatch.setattr(statsd, "MAX_METRIC_NUMBERS", 300)
     aggregator = statsd.Aggregator(1.0)
     draw = random.Random(1)
     for second in range(1000):
@@ -233,7 +250,7 @@ def server(number: int, before: State | None, after: State | None = None, **fact
 def test_a_machine_under_load_is_not_at_rest():
     busy, quiet = (State(root="/srv/node", load=load) for load in (21.4, 8.0))
     seen = Observation(servers=(server(4, busy), server(5, quiet), server(6, quiet, busy)))
-    assert sentences(judge(seen), warnings=True) == [
+    assert describe_judgments(judge_cluster(seen), warnings=True) == [
         "Busy before the run, with a load above 8: 10.0.0.4 (21)",
     ]
 
@@ -244,20 +261,20 @@ def test_what_was_wrong_before_the_run():
     account = State(root="/srv/node", disks=disks, replication_age={"object": 31 * 3600.0})
     state = msgspec.structs.replace(state, async_pending=1204)
     seen = Observation(servers=(server(4, account, port=6202, kind="account"), server(4, state)))
-    assert [node.name for node in nodes(seen)] == ["10.0.0.4"]
-    assert judge(seen) == [  # each once, though two servers tell of it
-        Judgment(Kind.NOT_MOUNTED, "10.0.0.4", "d2"),
-        Judgment(Kind.FULL, "10.0.0.4", "d1", 0.93),
-        Judgment(Kind.LATE, "10.0.0.4", "object", 31 * 3600.0),
-        Judgment(Kind.PENDING, "10.0.0.4", value=1204),
+    assert [node.name for node in group_nodes(seen)] == ["10.0.0.4"]
+    assert judge_cluster(seen) == [  # each once, though two servers tell of it
+        ClusterJudgment(JudgmentKind.NOT_MOUNTED, "10.0.0.4", "d2"),
+        ClusterJudgment(JudgmentKind.FULL, "10.0.0.4", "d1", 0.93),
+        ClusterJudgment(JudgmentKind.LATE, "10.0.0.4", "object", 31 * 3600.0),
+        ClusterJudgment(JudgmentKind.PENDING, "10.0.0.4", value=1204),
     ]
-    assert sentences(judge(seen), warnings=True) == [
+    assert describe_judgments(judge_cluster(seen), warnings=True) == [
         "Not mounted before the run: d2 on 10.0.0.4",
         "Over 90 % full before the run: d1 on 10.0.0.4 (93.0 %)",
         "No pass of replication ended in the 24 h before the run: object on 10.0.0.4 (31 h)",
         "Async pendings before the run: 1,204 on 10.0.0.4",
     ]
-    assert sentences(judge(seen), warnings=False) == []
+    assert describe_judgments(judge_cluster(seen), warnings=False) == []
 
 
 def test_what_the_run_changed():
@@ -276,25 +293,25 @@ def test_what_the_run_changed():
         disks=(Disk("d1", size=100, used=92), Disk("d2", mounted=False)),
     )
     seen = Observation(servers=(server(4, old, new), server(5, old, old)))
-    found = judge(seen)
-    assert "Async pendings: +1,204 on 10.0.0.4" in sentences(found, warnings=False)
-    assert "Quarantined: +2 on 10.0.0.4" in sentences(found, warnings=False)
-    assert Judgment(Kind.NOT_COUNTED, "10.0.0.5") in found
-    assert Judgment(Kind.LOST, "10.0.0.4", "d2") in found
-    assert Judgment(Kind.FILLED, "10.0.0.4", "d1", 0.92) in found
+    found = judge_cluster(seen)
+    assert "Async pendings: +1,204 on 10.0.0.4" in describe_judgments(found, warnings=False)
+    assert "Quarantined: +2 on 10.0.0.4" in describe_judgments(found, warnings=False)
+    assert ClusterJudgment(JudgmentKind.NOT_COUNTED, "10.0.0.5") in found
+    assert ClusterJudgment(JudgmentKind.LOST, "10.0.0.4", "d2") in found
+    assert ClusterJudgment(JudgmentKind.FILLED, "10.0.0.4", "d1", 0.92) in found
 
 
 def test_a_cluster_at_rest_is_not_remarkable():
     state = State(root="/srv/node", version="2.35.0", async_pending=0, async_counted=1.0, disks=(Disk("d1"),))
     later = msgspec.structs.replace(state, async_counted=2.0)
     seen = Observation(servers=tuple(server(number, state, later) for number in range(300)))
-    assert judge(seen) == []
+    assert judge_cluster(seen) == []
 
 
 def test_hundreds_are_one_line():
     state = State(disks=(Disk("d1", mounted=False),))
     seen = Observation(servers=tuple(server(number, state) for number in range(300)))
-    (sentence,) = sentences(judge(seen), warnings=True)
+    (sentence,) = describe_judgments(judge_cluster(seen), warnings=True)
     assert sentence.endswith("and 295 more")
     assert len(sentence) < 200
 
@@ -309,7 +326,7 @@ def test_who_did_not_answer_and_what_did_not_come():
         proxies=(Proxy("http://p", failure="answered 404"),),
         statsd=Statsd(port=8125, strange=2, dropped=5),
     )
-    assert sentences(judge(seen), warnings=True) == [
+    assert describe_judgments(judge_cluster(seen), warnings=True) == [
         "Recon was not answered by 10.0.0.4:6200 (Connection refused), 10.0.0.5:6200 (1 of 3 times: no answer"
         " in 3 s)",
         "/info was not answered by http://p (answered 404)",
@@ -324,7 +341,7 @@ def test_servers_of_one_host_with_folders_of_their_own_are_nodes_of_their_own():
     seen = Observation(
         servers=(server(4, State(root="/srv/1"), port=6210), server(4, State(root="/srv/2"), port=6220))
     )
-    assert [node.name for node in nodes(seen)] == ["10.0.0.4:6210", "10.0.0.4:6220"]
+    assert [node.name for node in group_nodes(seen)] == ["10.0.0.4:6210", "10.0.0.4:6220"]
 
 
 # -- asking -----------------------------------------------------------------------------------------------
@@ -371,9 +388,9 @@ def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(
         UsageError, match="needs the package 'swift': pip install swift eventlet; or name the"
     ):
-        ring.servers(tmp_path)
+        ring.read_ring_servers(tmp_path)
     with pytest.raises(UsageError, match=r"--ring needs the package 'swift': pip install swift eventlet$"):
-        ring.placed([tmp_path / "object.ring.gz"], {})
+        ring.find_placed_replicas([tmp_path / "object.ring.gz"], {})
 
 
 @pytest.mark.parametrize(
@@ -389,9 +406,9 @@ def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp
 def test_what_a_ring_is_of_is_in_its_name(name: str, expected: tuple[str, int] | None):
     if expected is None:
         with pytest.raises(ValueError, match=r"expected object\.ring\.gz, "):
-            ring.kind(Path(name))
+            ring.parse_ring_kind(Path(name))
     else:
-        assert ring.kind(Path("/etc/swift", name)) == expected
+        assert ring.parse_ring_kind(Path("/etc/swift", name)) == expected
 
 
 # -- the rest --------------------------------------------------------------------------------------------
@@ -402,7 +419,9 @@ def test_the_section_of_the_report():
     old = State(root="/srv/node", load=1.0, async_pending=0, disks=disks, version="2.38.3", tcp_in_use=1200)
     peak = msgspec.structs.replace(old, load=7.5)
     puts = tuple(
-        Metric(f"o1.object-server.PUT.{device}.timing", True, (Interval(0.0, value * 10, 10.0, {1: 10.0}),))
+        Metric(
+            f"o1.object-server.PUT.{device}.timing", True, (MetricInterval(0.0, value * 10, 10.0, {1: 10.0}),)
+        )
         for device, value in (("d1", 0.01), ("d2", 0.5))
     )
     seen = Observation(servers=(server(4, old, old, during=(peak,)),), statsd=Statsd(lines=20, metrics=puts))
@@ -434,7 +453,7 @@ def test_the_section_of_the_report():
     ],
 )
 def test_recon_urls(text: str, url: str):
-    assert recon_url(text) == url
+    assert parse_recon_url(text) == url
 
 
 @pytest.mark.parametrize(
@@ -442,4 +461,4 @@ def test_recon_urls(text: str, url: str):
 )
 def test_wrong_recon_urls(text: str):
     with pytest.raises(UsageError, match="--recon"):
-        recon_url(text)
+        parse_recon_url(text)

@@ -16,8 +16,8 @@ from ssbench.cluster.lines import (
     ErrorLine,
     ProxyLine,
     SlowLine,
-    parse,
-    template_parser,
+    make_template_parser,
+    parse_swift_line,
 )
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
@@ -44,8 +44,8 @@ def lines_of(name: str) -> list[bytes]:
 
 
 def test_fields_of_both_access_lines() -> None:
-    assert parse(PUT) == ProxyLine(b"", b"PUT", 201, 0.0835, True, 0)
-    assert parse(BACKEND) == BackendLine(
+    assert parse_swift_line(PUT) == ProxyLine(b"", b"PUT", 201, 0.0835, True, 0)
+    assert parse_swift_line(BACKEND) == BackendLine(
         b"",
         b"object",
         b"d1",
@@ -63,7 +63,7 @@ def test_fields_of_both_access_lines() -> None:
 
 
 def test_a_genuine_delete_of_the_expirer() -> None:
-    found = parse(
+    found = parse_swift_line(
         b"2026-11-23T08:39:10.688 INFO object-server: 127.0.0.1 - - [23/Nov/2026:08:39:10 +0000]"
         b' "DELETE /d1/123/AUTH_test/c/o0" 204 - "DELETE http://localhost/v1/AUTH_test/c/o0"'
         b' "txb9d8ba2024ab426d849eb-006b03fbae" "Swift Object Expirer" 0.0366 "-" 6321 0'
@@ -82,19 +82,21 @@ def test_a_genuine_delete_of_the_expirer() -> None:
     ],
 )
 def test_who_asked(agent: bytes, asker: bytes) -> None:
-    found = parse(BACKEND.replace(b"proxy-server 3975", agent))
+    found = parse_swift_line(BACKEND.replace(b"proxy-server 3975", agent))
     assert isinstance(found, BackendLine)
     assert (found.asker, found.seconds, found.pid) == (asker, 0.0593, b"3972")
 
 
 @pytest.mark.parametrize("fields", [17, 18, 20, 21, 22])
 def test_older_layouts_of_proxies_end_sooner(fields: int) -> None:
-    found = parse(b"Nov 21 22:37:46 p1 proxy-server: " + b" ".join(PUT.split()[:fields]))
+    found = parse_swift_line(b"Nov 21 22:37:46 p1 proxy-server: " + b" ".join(PUT.split()[:fields]))
     assert found == ProxyLine(b"p1", b"PUT", 201, 0.0835, True, 0 if fields > 20 else NO_POLICY)
 
 
 def test_requests_of_middleware_are_not_the_clients() -> None:
-    own = Counter(found.own for found in map(parse, lines_of("proxy.log")) if isinstance(found, ProxyLine))
+    own = Counter(
+        found.own for found in map(parse_swift_line, lines_of("proxy.log")) if isinstance(found, ProxyLine)
+    )
     sources = (b" VW - ", b"_INFO - ")
     seen = sum(source in line for line in lines_of("proxy.log") for source in sources)
     assert own[False] >= seen > 5
@@ -112,17 +114,17 @@ def test_requests_of_middleware_are_not_the_clients() -> None:
     ],
 )
 def test_every_genuine_line_is_understood(name: str, kinds: dict[type, int]) -> None:
-    assert Counter(type(parse(line)) for line in lines_of(name)) == kinds
+    assert Counter(type(parse_swift_line(line)) for line in lines_of(name)) == kinds
 
 
 @pytest.mark.parametrize("name", ["syslog-traditional.log", "syslog-rfc3339.log", "syslog-rfc5424.log"])
 def test_prefixes_of_syslog_name_the_host(name: str) -> None:
-    found = [each for each in map(parse, lines_of(name)) if each is not None]
+    found = [each for each in map(parse_swift_line, lines_of(name)) if each is not None]
     assert {type(each): each.host for each in found} == {ProxyLine: b"localhost", BackendLine: b"vm"}
 
 
 def test_errors_name_their_node() -> None:
-    found = [each for each in map(parse, lines_of("proxy.log")) if isinstance(each, ErrorLine)]
+    found = [each for each in map(parse_swift_line, lines_of("proxy.log")) if isinstance(each, ErrorLine)]
     counts = Counter((each.kind, each.address, each.device) for each in found)
     assert counts == {
         ("connection", b"127.0.0.1:18212", b"d2"): 10,
@@ -134,9 +136,15 @@ def test_errors_name_their_node() -> None:
         ("client", b"", b""): 3,
         ("limited", b"127.0.0.1:18212", b"d2"): 1,
     }
-    late = [each for each in map(parse, lines_of("late-and-hung.log")) if isinstance(each, ErrorLine)]
+    late = [
+        each for each in map(parse_swift_line, lines_of("late-and-hung.log")) if isinstance(each, ErrorLine)
+    ]
     assert Counter(each.kind for each in late)["timeout"] == 5
-    handoffs = [parse(line) for line in lines_of("handoff-and-shortened.log") if b"Handoff requested" in line]
+    handoffs = [
+        parse_swift_line(line)
+        for line in lines_of("handoff-and-shortened.log")
+        if b"Handoff requested" in line
+    ]
     assert {each.kind for each in handoffs if isinstance(each, ErrorLine)} == {"handoff"}
 
 
@@ -149,7 +157,7 @@ def test_errors_name_their_node() -> None:
     ],
 )
 def test_full_devices_of_old_and_new_swift(line: bytes) -> None:
-    assert parse(line) == ErrorLine(
+    assert parse_swift_line(line) == ErrorLine(
         b"",
         "507",
         b"",
@@ -160,7 +168,7 @@ def test_full_devices_of_old_and_new_swift(line: bytes) -> None:
 
 
 def test_ipv6_nodes() -> None:
-    found = parse(
+    found = parse_swift_line(
         b"p1 proxy-server: ERROR with Object server [fd00::4]:6200/d7 [[fd00::5]:6300] re: Trying to GET"
         b" /v1/AUTH_test/c/g0: Timeout (3.0s) (txn: tx942fedf6a6ec49a6b36b6-006b021e8d)"
     )
@@ -170,13 +178,13 @@ def test_ipv6_nodes() -> None:
 @given(st.integers(0, len(BACKEND)), st.integers(0, len(BACKEND)))
 def test_a_cut_line_gives_no_wrong_time(start: int, end: int) -> None:
     first, last = min(start, end), max(start, end)
-    whole = parse(BACKEND)
+    whole = parse_swift_line(BACKEND)
     assert isinstance(whole, BackendLine)
-    found = parse(BACKEND[:first] + b" ... " + BACKEND[last:])
+    found = parse_swift_line(BACKEND[:first] + b" ... " + BACKEND[last:])
     if isinstance(found, BackendLine):  # what was cut is of no interest
         unused = {"proxy": whole.proxy, "names": whole.names, "referer": whole.referer}
         assert found._replace(host=b"", **unused) == whole
-    shorter = parse(BACKEND[:last])
+    shorter = parse_swift_line(BACKEND[:last])
     assert not isinstance(shorter, BackendLine) or shorter.seconds == 0.0593
 
 
@@ -193,7 +201,7 @@ def test_a_cut_line_gives_no_wrong_time(start: int, end: int) -> None:
 )
 def test_a_number_of_thousands_of_digits_is_none(old: bytes, new: bytes) -> None:
     for line in (PUT, BACKEND):
-        parse((line + b"\n").replace(old, new).rstrip(b"\n"))
+        parse_swift_line((line + b"\n").replace(old, new).rstrip(b"\n"))
 
 
 @pytest.mark.timeout(30)
@@ -203,15 +211,15 @@ def test_a_number_of_thousands_of_digits_is_none(old: bytes, new: bytes) -> None
 )
 def test_no_line_takes_long(piece: bytes) -> None:
     for size in (60_000, 10_000_000):
-        parse(piece * (size // len(piece)) + b'] "tx0123456789abcdef01234')
-        parse(b'"proxy-server ' + piece * (size // len(piece)))
+        parse_swift_line(piece * (size // len(piece)) + b'] "tx0123456789abcdef01234')
+        parse_swift_line(b'"proxy-server ' + piece * (size // len(piece)))
 
 
 @given(st.binary(max_size=400))
 def test_no_line_raises(line: bytes) -> None:
     for whole in (line, PUT + line, BACKEND + line, line + b'] "' + line, BACKEND.replace(b"d1", line)):
-        parse(whole)
-        parse(whole, template_parser(DEFAULT_TEMPLATE))
+        parse_swift_line(whole)
+        parse_swift_line(whole, make_template_parser(DEFAULT_TEMPLATE))
 
 
 @given(
@@ -229,28 +237,30 @@ def test_templates_in_any_order(fields: list[str]) -> None:
         "{ttfb}": b"0.0200",
     }
     line = b"Nov 21 22:37:46 p1 proxy-server: " + b" | ".join(values[field] for field in fields)
-    found = parse(line, template_parser(" | ".join(fields)))
+    found = parse_swift_line(line, make_template_parser(" | ".join(fields)))
     assert found == ProxyLine(b"p1", b"GET", 0, 0.0214, True, NO_POLICY)
 
 
 def test_the_default_template_reads_as_without() -> None:
-    read = template_parser(DEFAULT_TEMPLATE)
+    read = make_template_parser(DEFAULT_TEMPLATE)
     genuine = lines_of("run-proxy.log") + lines_of("syslog-rfc3339.log")
-    whole = [line for line in genuine if type(parse(line)) is ProxyLine]
+    whole = [line for line in genuine if type(parse_swift_line(line)) is ProxyLine]
     assert len(whole) > 40
-    assert [parse(line, read) for line in whole] == [parse(line) for line in whole]
+    assert [parse_swift_line(line, read) for line in whole] == [parse_swift_line(line) for line in whole]
 
 
 @pytest.mark.parametrize("missing", ["transaction_id", "request_time", "source"])
 def test_a_template_without_what_the_join_needs(missing: str) -> None:
     with pytest.raises(UsageError, match=missing):
-        template_parser(DEFAULT_TEMPLATE.replace(f"{{{missing}}}", "-"))
+        make_template_parser(DEFAULT_TEMPLATE.replace(f"{{{missing}}}", "-"))
 
 
 def test_cut_access_lines_are_told_from_others() -> None:
-    assert isinstance(parse(BACKEND[:60] + b" ... " + BACKEND[170:]), CutLine)
+    assert isinstance(parse_swift_line(BACKEND[:60] + b" ... " + BACKEND[170:]), CutLine)
     assert (
-        parse(b"proxy-server: autocreate account '/AUTH_test' (txn: txeb8039b540b9445f85aab-006b021d3a)")
+        parse_swift_line(
+            b"proxy-server: autocreate account '/AUTH_test' (txn: txeb8039b540b9445f85aab-006b021d3a)"
+        )
         is None
     )
 
@@ -281,7 +291,7 @@ def test_cut_access_lines_are_told_from_others() -> None:
     ],
 )
 def test_errors_of_container_servers_and_of_memcached(text: str, expected: tuple[object, ...]) -> None:
-    found = parse(f"Nov 21 22:41:33 storage1 object-server: {text}".encode())
+    found = parse_swift_line(f"Nov 21 22:41:33 storage1 object-server: {text}".encode())
     assert isinstance(found, ErrorLine)
     assert (found.kind, found.server, found.address, found.device, found.detail) == expected
 
@@ -295,7 +305,7 @@ SLOW = (
 
 
 def test_what_an_object_server_calls_slow_has_its_parts() -> None:
-    found = parse(SLOW.encode())
+    found = parse_swift_line(SLOW.encode())
     assert isinstance(found, SlowLine)
     assert (found.host, found.method, found.device, found.status) == (b"storage1", b"DELETE", b"d1", 204)
     assert (found.seconds, found.began) == (1.234, 1795300666.1)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from ssbench.cli.master import main
 from ssbench.cluster import files, ids, processes
-from ssbench.cluster.lines import TRANS_ID, BackendLine, CutLine, ErrorLine, parse
-from ssbench.cluster.prefixes import host_of
+from ssbench.cluster.lines import TRANS_ID, BackendLine, CutLine, ErrorLine, parse_swift_line
+from ssbench.cluster.prefixes import host_of_prefix
 
 #: Node, program, message.
 Line = tuple[str, str, str]
@@ -325,7 +325,7 @@ def test_a_template_that_does_not_fit(stat_file: Path, capfd: pytest.CaptureFixt
 def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     logs = by_node(tmp_path / "logs", str, "{node}.log")
     _, alone = attribute(stat_file, *logs)
-    monkeypatch.setattr(processes, "_WORTH_IT", 0)
+    monkeypatch.setattr(processes, "_MIN_PARALLEL_BYTES", 0)
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {0, 1})
     _, together = attribute(stat_file, *logs)
     assert alone == together
@@ -336,19 +336,19 @@ def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyP
 @given(st.lists(st.from_regex(TRANS_ID.pattern.decode(), fullmatch=True), unique=True), st.data())
 def test_ids_are_found_and_no_others(texts: list[str], data: Any) -> None:
     mine = data.draw(st.lists(st.sampled_from(texts), unique=True)) if texts else []
-    found, rows = ids.of_column([None, "none", *mine])
+    found, rows = ids.ids_of_column([None, "none", *mine])
     assert rows.tolist() == list(range(2, 2 + len(mine)))
-    table = ids.Ids.of(ids.number(found), rows.astype("u4"))
+    table = ids.TransactionIds.of(ids.number_ids(found), rows.astype("u4"))
     chunk = "".join(f"x {text} y\n" for text in texts).encode()
     starts = [match.start() for match in TRANS_ID.finditer(chunk)]
-    places = table.find(ids.gather(chunk, ids.np.array(starts, "i8"))).tolist()
+    places = table.find(ids.gather_ids(chunk, ids.np.array(starts, "i8"))).tolist()
     assert places == [mine.index(text) + 2 if text in mine else -1 for text in texts]
 
 
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=20)))
 def test_any_prefix_has_a_host_or_none(words: list[bytes]) -> None:
-    assert isinstance(host_of(words), bytes)
+    assert isinstance(host_of_prefix(words), bytes)
 
 
 @given(
@@ -359,13 +359,15 @@ def test_any_prefix_has_a_host_or_none(words: list[bytes]) -> None:
 )
 def test_any_record_is_read(record: Any) -> None:
     line = json.dumps({"message": "tx7d04489d656c49118d1c6-006b021e1d", "more": record}).encode()
-    assert parse(line) is None or isinstance(parse(line), CutLine | BackendLine | ErrorLine)
+    assert parse_swift_line(line) is None or isinstance(
+        parse_swift_line(line), CutLine | BackendLine | ErrorLine
+    )
 
 
 def test_a_file_is_read_by_lines_however_it_is_cut_into_pieces(
     stat_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, whole = attribute(stat_file, DATA / "run-proxy.log", DATA / "run-object.log")
-    monkeypatch.setattr(files, "_CHUNK", 700)
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 700)
     _, pieces = attribute(stat_file, DATA / "run-proxy.log", DATA / "run-object.log")
     assert whole == pieces

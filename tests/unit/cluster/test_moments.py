@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssbench.cluster.moments import _part, course
+from ssbench.cluster.moments import _find_slow_part, measure_course
 
 
 def found(count: int, first: int, end: int, *, before: float = 0.0) -> tuple[int, int] | None:
@@ -13,7 +13,7 @@ def found(count: int, first: int, end: int, *, before: float = 0.0) -> tuple[int
     random = np.random.default_rng(1)
     beyond = random.uniform(0.0, 0.01, count) + before
     beyond[first:end] += 1.0
-    return _part(np.arange(count), beyond)
+    return _find_slow_part(np.arange(count), beyond)
 
 
 @pytest.mark.parametrize(("first", "end"), [(0, 200), (300, 500), (800, 1000)])
@@ -28,7 +28,7 @@ def test_the_order_is_that_of_time() -> None:
     order = np.random.default_rng(2).permutation(1000)
     beyond = np.random.default_rng(1).uniform(0.0, 0.01, 1000)
     beyond[order[300:500]] += 1.0
-    near = _part(order, beyond)
+    near = _find_slow_part(order, beyond)
     assert near is not None
     assert abs(near[0] - 300) <= 10
     assert abs(near[1] - 500) <= 10
@@ -48,7 +48,7 @@ def test_what_others_have_too_does_not_stand_out() -> None:
 def test_a_request_counts_in_the_part_of_the_run_in_which_it_ended() -> None:
     moments = 100.0 + np.linspace(0.0, 60.0, 600)
     beyond = np.where(moments - 100 < 15, 1.0, 0.0)
-    found = course(moments, beyond, (100.0, 160.0))
+    found = measure_course(moments, beyond, (100.0, 160.0))
     assert found is not None
     assert sum(each.requests for each in found.slices) == 600
     for each in found.slices:

@@ -28,7 +28,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
 
     def be(text: str) -> None:
         command = [sys.executable, "-S", "-c", f"import sys, time, os\nline = sys.stdin.readline()\n{text}"]
-        monkeypatch.setattr(children, "command", lambda _module: command)
+        monkeypatch.setattr(children, "make_python_command", lambda _module: command)
 
     return be
 
@@ -75,7 +75,7 @@ def test_what_is_no_observation(program: Program) -> None:
 def test_a_process_that_says_nothing_is_not_waited_for(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SLACK", -3.9)
+    monkeypatch.setattr(module, "_SLACK_SECONDS", -3.9)
     program("sys.stdin.read()")
     with Observer() as made:
         made.begin()
@@ -86,7 +86,7 @@ def test_a_process_that_says_nothing_is_not_waited_for(
 
 
 def test_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "command", lambda _module: ["/no/such/program"])
+    monkeypatch.setattr(children, "make_python_command", lambda _module: ["/no/such/program"])
     with Observer() as made:
         made.begin()
         assert made.end().failure == "no process for it: No such file or directory"

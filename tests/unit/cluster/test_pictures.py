@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.pictures import pictures
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.pictures import make_picture_sections
 from ssbench.document.elements import Bars, Cell, Section, Table
-from ssbench.document.units import difference
+from ssbench.document.units import format_time_difference
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 
@@ -17,8 +17,8 @@ def bars(table: Table) -> list[float]:
 
 
 def test_each_section_has_bars_up_to_its_longest() -> None:
-    found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
-    sections: dict[str, Section] = {each.title: each for each in pictures(found)}
+    found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
+    sections: dict[str, Section] = {each.title: each for each in make_picture_sections(found)}
     assert [*sections] == [
         "A typical and a slow request, part by part",
         "Own times against peers', by evidence",
@@ -38,9 +38,9 @@ def test_each_section_has_bars_up_to_its_longest() -> None:
     assert [*drawn.values] == longer
     table = next(each for each in over.elements if isinstance(each, Table))
     assert bars(table) == [each / max(longer) for each in longer]
-    assert [row[2] for row in table.rows] == [difference(each.longer) for each in course.slices]
+    assert [row[2] for row in table.rows] == [format_time_difference(each.longer) for each in course.slices]
 
 
 def test_nothing_is_shown_of_what_there_is_nothing() -> None:
-    found = attribute(simulate(1, Cause(), Shape(devices=4, nodes=3, requests=10)))
-    assert [each.title for each in pictures(found) if each.title == "Over the run"] == []
+    found = make_attribution(simulate(1, Cause(), Shape(devices=4, nodes=3, requests=10)))
+    assert [each.title for each in make_picture_sections(found) if each.title == "Over the run"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.cluster.prefixes import host_of
+from ssbench.cluster.prefixes import host_of_prefix
 
 TIME = "2026-11-21T22:44:33.000206+00:00"
 
@@ -32,4 +32,4 @@ TIME = "2026-11-21T22:44:33.000206+00:00"
     ],
 )
 def test_who_wrote_a_line(prefix: str, host: str) -> None:
-    assert host_of(prefix.encode().split()) == host.encode()
+    assert host_of_prefix(prefix.encode().split()) == host.encode()

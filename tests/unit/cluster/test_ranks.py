@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from ssbench.cluster.ranks import (
-    LEAST,
-    SLOWEST,
+    MIN_TEST_REQUESTS,
+    SLOWEST_SHARE,
     Pairs,
     Units,
-    _normal,
+    _normal_of_t,
     binomial_tail,
-    centred,
-    deviates,
-    difference,
-    interval,
+    centre_scores,
     is_evident,
-    pairs,
-    slowest_part,
-    tail_deviates,
+    make_pairs,
+    measure_deviates,
+    measure_median_interval,
+    measure_peer_difference,
+    measure_tail_deviates,
+    score_slowest,
     upper_tail,
 )
 
@@ -38,7 +38,7 @@ def units(count: int = 120, *, seed: int = 1, slices: bool = False) -> Units:
 
 def drawn(count: int, candidates: int, seed: int = 2) -> Pairs:
     random = np.random.default_rng(seed)
-    return pairs(np.arange(count), random.integers(0, candidates, count), candidates)
+    return make_pairs(np.arange(count), random.integers(0, candidates, count), candidates)
 
 
 def scores_of(seconds: list[float]) -> list[float]:
@@ -55,15 +55,15 @@ def scores_of(seconds: list[float]) -> list[float]:
 )
 def test_the_normal_deviate_is_as_probable_as_students(t: float, freedom: int, z: float) -> None:
     """Values of t from printed tables: 5 %, two-sided."""
-    assert _normal(t, freedom) == pytest.approx(z, abs=0.02)
+    assert _normal_of_t(t, freedom) == pytest.approx(z, abs=0.02)
 
 
 def test_without_a_degree_of_freedom_nothing_is_changed() -> None:
-    assert _normal(3.0, 0) == 3.0
+    assert _normal_of_t(3.0, 0) == 3.0
 
 
 def test_pairs_are_each_once_and_in_order() -> None:
-    found = pairs(np.array([2, 0, 2, 1, 2]), np.array([1, 0, 1, 2, 0]), 3)
+    found = make_pairs(np.array([2, 0, 2, 1, 2]), np.array([1, 0, 1, 2, 0]), 3)
     assert [*zip(found.unit.tolist(), found.candidate.tolist(), strict=True)] == [
         (0, 0),
         (1, 2),
@@ -71,12 +71,12 @@ def test_pairs_are_each_once_and_in_order() -> None:
         (2, 1),
     ]
     assert found.of(1, 4).tolist() == [False, False, True, False]
-    assert len(pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 0).unit) == 0
+    assert len(make_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 0).unit) == 0
 
 
 def test_scores_are_ranks_within_a_kind_less_their_mean() -> None:
     made = units()
-    scores, sizes, variances = centred(made)
+    scores, sizes, variances = centre_scores(made)
     for kind in range(4):
         inside = np.flatnonzero(made.stratum == kind)
         expected = scores_of(made.seconds[inside].tolist())
@@ -89,9 +89,9 @@ def test_scores_are_ranks_within_a_kind_less_their_mean() -> None:
 def test_a_deviate_is_the_sum_of_scores_by_its_standard_deviation(candidates: int) -> None:
     made = units(300)
     who = drawn(len(made), 4)
-    found = deviates(made, Pairs(who.unit, who.candidate, candidates), 2)
+    found = measure_deviates(made, Pairs(who.unit, who.candidate, candidates), 2)
     assert found.z.shape == (3, candidates)
-    scores, sizes, variances = centred(made)
+    scores, sizes, variances = centre_scores(made)
     for place in range(4):
         mask = who.of(place, len(made))
         for row, groups in enumerate(((0,), (1,), (0, 1))):
@@ -110,14 +110,19 @@ def test_a_deviate_is_the_sum_of_scores_by_its_standard_deviation(candidates: in
 
 def test_a_test_needs_enough_requests_on_either_side() -> None:
     made = Units(np.arange(40.0), np.zeros(40, np.int64), np.zeros(1, np.int64))
-    for count, told in ((LEAST - 1, False), (LEAST, True), (40 - LEAST, True), (41 - LEAST, False)):
-        found = deviates(made, pairs(np.arange(count), np.zeros(count, np.int64), 1), 1)
+    for count, told in (
+        (MIN_TEST_REQUESTS - 1, False),
+        (MIN_TEST_REQUESTS, True),
+        (40 - MIN_TEST_REQUESTS, True),
+        (41 - MIN_TEST_REQUESTS, False),
+    ):
+        found = measure_deviates(made, make_pairs(np.arange(count), np.zeros(count, np.int64), 1), 1)
         assert np.isnan(found.z).any() != told
 
 
 def test_the_slowest_part_of_a_kind_scores_one() -> None:
-    assert slowest_part(np.arange(1.0, 21.0), np.full(20, 20.0)).tolist() == [0.0] * 17 + [1.0] * 3
-    assert math.ceil((1 - SLOWEST) * 20) == 17
+    assert score_slowest(np.arange(1.0, 21.0), np.full(20, 20.0)).tolist() == [0.0] * 17 + [1.0] * 3
+    assert math.ceil((1 - SLOWEST_SHARE) * 20) == 17
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.9])
@@ -138,7 +143,7 @@ def test_large_deviates_of_the_slowest_are_those_of_the_binomial_tail() -> None:
     seconds = np.arange(200.0)
     made = Units(seconds, np.zeros(200, np.int64), np.zeros(1, np.int64))
     mine = np.append(np.arange(180, 195), np.arange(0, 5))  # 15 of the 30 slowest, and 5 others
-    found = tail_deviates(made, pairs(mine, np.zeros(20, np.int64), 1), 1)
+    found = measure_tail_deviates(made, make_pairs(mine, np.zeros(20, np.int64), 1), 1)
     expected = -NormalDist().inv_cdf(binomial_tail(20, 30 / 200, 15))
     assert found.z[:, 0] == pytest.approx([expected, expected])
     assert upper_tail(expected) == pytest.approx(binomial_tail(20, 30 / 200, 15))
@@ -153,7 +158,7 @@ def test_a_difference_is_to_the_others_of_the_same_kind() -> None:
     mask = np.random.default_rng(4).random(121) < 0.3
     mask[-1] = True  # the only one of its kind: with nothing to compare it with
     seconds = made.seconds + 0.5 * mask
-    found = difference(Units(seconds, made.stratum, made.group), mask)
+    found = measure_peer_difference(Units(seconds, made.stratum, made.group), mask)
     base = {kind: median(seconds[(made.stratum == kind) & ~mask].tolist()) for kind in range(3)}
     every = [each - base[kind] for each, kind in zip(seconds, made.stratum, strict=True) if kind < 3]
     highest = float(np.quantile(every, 0.99))
@@ -171,15 +176,15 @@ def test_a_difference_is_to_the_others_of_the_same_kind() -> None:
     ]
     assert found.mean == pytest.approx(np.mean(means))
     assert found.share == pytest.approx(max(found.median, found.mean) / found.base)
-    assert math.isnan(difference(made, np.ones(121, np.bool_)).median)
+    assert math.isnan(measure_peer_difference(made, np.ones(121, np.bool_)).median)
 
 
 def test_the_interval_of_a_median_is_wider_where_the_others_are_few() -> None:
     for others in (25, 100_000):
         seconds = np.append(np.arange(1.0, 26.0), np.zeros(others))
         made = Units(seconds, np.zeros(len(seconds), np.int64), np.zeros(1, np.int64))
-        low, high = interval(made, np.arange(len(seconds)) < 25)
+        low, high = measure_median_interval(made, np.arange(len(seconds)) < 25)
         reach = 0.98 * math.sqrt(25 * (1 + 25 / others))  # 6.9 and 4.9 places from the middle
         assert (low, high) == (math.floor(12.5 - reach) + 1, math.ceil(12.5 + reach) + 1)
-    assert math.isnan(interval(made, np.arange(len(seconds)) < LEAST - 1)[0])
-    assert math.isnan(interval(made, np.ones(len(seconds), np.bool_))[0])
+    assert math.isnan(measure_median_interval(made, np.arange(len(seconds)) < MIN_TEST_REQUESTS - 1)[0])
+    assert math.isnan(measure_median_interval(made, np.ones(len(seconds), np.bool_))[0])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined import Device, Joined
-from ssbench.cluster.replicas import Replicas
+from ssbench.cluster.joined import Device, JoinedRun
+from ssbench.cluster.replicas import WriteReplicas
 from ssbench.scenario.operation_table import CREATE, READ
 
 #: Who has the replicas of a write, and of how many writes: eight are without d1, and eight without d2.
@@ -18,7 +18,7 @@ SETS = [((0, 1, 2), 40), ((0, 2, 3), 8), ((0, 1, 3), 8), ((1, 2, 3), 40)]
 
 def run(
     slow: dict[int, float], sets: list[tuple[tuple[int, ...], int]] = SETS, code: int = CREATE.code
-) -> Joined:
+) -> JoinedRun:
     random = np.random.default_rng(1)
     disks = [Device(f"n{number}", "object", f"d{number}") for number in range(4)]
     wrote = np.array([each for each, count in sets for _ in range(count)])
@@ -35,8 +35,8 @@ def run(
     return joined_run(operations, lines, disks, servers(disks), ["p"], np.zeros(count, np.int64), proxy)
 
 
-def replicas(joined: Joined) -> Replicas:
-    return Replicas(joined, np.ones(len(joined.operations.code), np.bool_), joined.lines.seconds)
+def replicas(joined: JoinedRun) -> WriteReplicas:
+    return WriteReplicas(joined, np.ones(len(joined.operations.code), np.bool_), joined.lines.seconds)
 
 
 def test_the_device_that_writes_wait_for_is_named() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.cluster import ring
-from ssbench.cluster.ring import Kind, Replica
+from ssbench.cluster.ring import RingKind, RingReplica
 
 #: A ring of four partitions; the last replica has only two of them.
 DEVICES: list[dict[str, Any] | None] = [
@@ -40,7 +40,7 @@ def test_servers_are_in_the_urls_of_all_rings_once(tmp_path: Path) -> None:
     write_ring(tmp_path / "object.ring.gz")
     write_ring(tmp_path / "object-1.ring.gz")
     write_ring(tmp_path / "container.ring.gz", [{**DEVICES[0], "port": 6211}] * 3)  # type: ignore[dict-item]
-    assert ring.servers(tmp_path) == [
+    assert ring.read_ring_servers(tmp_path) == [
         "http://10.0.0.1:6200",
         "http://[fe80::2]:6201",
         "http://10.0.0.1:6211",
@@ -48,35 +48,35 @@ def test_servers_are_in_the_urls_of_all_rings_once(tmp_path: Path) -> None:
 
 
 def test_replicas_of_partitions(tmp_path: Path) -> None:
-    first, second = Replica("10.0.0.1", 6200, "sda"), Replica("fe80::2", 6201, "sdb")
+    first, second = RingReplica("10.0.0.1", 6200, "sda"), RingReplica("fe80::2", 6201, "sdb")
     path = write_ring(tmp_path / "object-3.ring.gz")
-    gold = Kind("object", 3)
-    found = ring.placed([path], {gold: [0, 1, 3, 9], Kind("object", 0): [2]})
+    gold = RingKind("object", 3)
+    found = ring.find_placed_replicas([path], {gold: [0, 1, 3, 9], RingKind("object", 0): [2]})
     assert found == {gold: {0: [first, second], 1: [second, first], 3: [second], 9: []}}
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("object.ring.gz", Kind("object", 0)),
-        ("object-12.ring.gz", Kind("object", 12)),
-        ("container.ring.gz", Kind("container", 0)),
-        ("account.ring.gz", Kind("account", 0)),
+        ("object.ring.gz", RingKind("object", 0)),
+        ("object-12.ring.gz", RingKind("object", 12)),
+        ("container.ring.gz", RingKind("container", 0)),
+        ("account.ring.gz", RingKind("account", 0)),
     ],
 )
-def test_what_a_ring_is_of_is_in_its_name(name: str, expected: Kind) -> None:
-    assert ring.kind(Path("/etc/swift") / name) == expected
+def test_what_a_ring_is_of_is_in_its_name(name: str, expected: RingKind) -> None:
+    assert ring.parse_ring_kind(Path("/etc/swift") / name) == expected
 
 
 @pytest.mark.parametrize("name", ["object.builder", "object-.ring.gz", "proxy.ring.gz", "object.ring"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"expected object\.ring\.gz, object-1\.ring\.gz, "):
-        ring.kind(Path(name))
+        ring.parse_ring_kind(Path(name))
 
 
 def test_a_folder_without_rings_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"^--recon-ring {tmp_path}: no ring file there "):
-        ring.servers(tmp_path)
+        ring.read_ring_servers(tmp_path)
 
 
 def test_a_file_that_is_no_ring_is_named_with_the_reason(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_a_file_that_is_no_ring_is_named_with_the_reason(tmp_path: Path) -> None
     damaged = tmp_path / "object.ring.gz"
     damaged.write_bytes(gzip.compress(b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."))
     with pytest.raises(UsageError, match="not a ring file that this Swift can read: ") as caught:
-        ring.servers(tmp_path)
+        ring.read_ring_servers(tmp_path)
     assert str(caught.value).startswith(f"{damaged}: ")
 
 
 def test_a_device_whose_name_is_none_is_refused(tmp_path: Path) -> None:
     path = write_ring(tmp_path / "object.ring.gz", [{**DEVICES[0], "device": "a b"}] * 3)  # type: ignore[dict-item]
     with pytest.raises(UsageError, match="'a b' is no name of a device"):
-        ring.placed([path], {Kind("object", 0): [0]})
+        ring.find_placed_replicas([path], {RingKind("object", 0): [0]})
 
 
 def test_without_swift_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -104,6 +104,6 @@ def test_without_swift_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(metadata, "version", version)
     with pytest.raises(UsageError, match=r"^--recon-ring needs the package 'swift': .*; or name the servers"):
-        ring.servers(tmp_path)
+        ring.read_ring_servers(tmp_path)
     with pytest.raises(UsageError, match=r"^--ring needs the package 'swift': pip install swift eventlet$"):
-        ring.placed([], {})
+        ring.find_placed_replicas([], {})

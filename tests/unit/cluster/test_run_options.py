@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
-from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.options import BenchOptions, RunOptions, recorded_options
 from ssbench.run.outcome import RunOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.credentials import Credentials
@@ -19,7 +19,7 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
     bench = BenchOptions(
         workers=2, credentials=Credentials(version="1.0", key=secret, token=secret), key_file=Path(secret)
     )
-    kept = recorded(bench, RunOptions(seed=1), "mark")
+    kept = recorded_options(bench, RunOptions(seed=1), "mark")
     assert secret not in repr(kept)
     assert kept["sealed"] is True
     assert kept["trans_id_extra"] == "mark"

@@ -10,17 +10,17 @@ from counted import Memory, row
 from result_rows import block
 
 from ssbench.cluster.files import LogFile
-from ssbench.cluster.join import Join
-from ssbench.cluster.sample import Sample
-from ssbench.cluster.slowest import MOST as SLOWEST
-from ssbench.cluster.slowest import slowest
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.sample import ResultSample
+from ssbench.cluster.slowest import MAX_SLOWEST_OPERATIONS as SLOWEST
+from ssbench.cluster.slowest import find_slowest_operations
 
 MOST, RESULTS, BLOCK = 1000, 30_000, 700
 ID = "tx{:021x}-006b021d00"
 
 
 def sampled(latency: np.ndarray, most: int | None) -> list[np.ndarray]:
-    sample = Sample(most)
+    sample = ResultSample(most)
     for begin in range(0, len(latency), BLOCK):
         part = latency[begin : begin + BLOCK]
         sample.add(part, [np.arange(begin, begin + len(part))])
@@ -67,7 +67,7 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     results = [row(last=0.001 * (place * 7919 % count + 1)) for place in range(count)]
     parts = (slice(begin, begin + 1000) for begin in range(0, count, 1000))
     blocks = (block(results[part], trans_ids[part]) for part in parts)
-    join = Join(Memory(*blocks), most=100)
+    join = LogJoin(Memory(*blocks), most=100)
     path = tmp_path / "proxy.log"
     text = "h proxy-server: ERROR Insufficient Storage 10.0.0.2:6200/d1 (txn: {})\n"
     path.write_text("".join(text.format(each) for each in [*trans_ids, ID.format(count)]))
@@ -76,12 +76,12 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     assert len(joined.operations.code) <= 100 + SLOWEST
     assert joined.results == join.identified == count
     # Those that took longest are in it, and their ids are known.
-    shown = [joined.trans_ids[place] for place in slowest(joined.operations.latency).tolist()]
+    shown = [joined.trans_ids[place] for place in find_slowest_operations(joined.operations.latency).tolist()]
     by_latency = sorted(range(count), key=lambda place: -(place * 7919 % count))
     assert shown == [trans_ids[place] for place in by_latency[:SLOWEST]]
     assert joined.files[0].of_run == joined.errors.total() == count
 
 
 def test_a_run_without_results_has_nothing_to_join() -> None:
-    joined = Join(Memory()).joined()
+    joined = LogJoin(Memory()).joined()
     assert (joined.results, len(joined.operations.code)) == (0, 0)

@@ -141,7 +141,7 @@ def test_samples_go_on_until_the_end(server: FaultServer) -> None:
 
 
 def test_a_long_run_is_sampled_less_often(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_SAMPLED", 4)
+    monkeypatch.setattr(module, "MAX_SAMPLED_DEVICES", 4)
     made = Sampler([root(server)], 0.001, time.monotonic())
     made.before(PATIENCE)
     wait_until(lambda: made.interval >= 0.008, "three times half of the samples")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.cluster.moments import Course, Slice
-from ssbench.cluster.ranks import Difference
-from ssbench.cluster.records import Finding
-from ssbench.cluster.sentences import _how_sure, _longer
+from ssbench.cluster.moments import DifferenceCourse, Slice
+from ssbench.cluster.ranks import PeerDifference
+from ssbench.cluster.records import LogFinding
+from ssbench.cluster.sentences import _describe_certainty, _describe_longer
 
 
-def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> Finding:
-    course = Course([Slice(0.0, 30.0, 9, median), Slice(30.0, 60.0, 9, median)], None, None)
-    return Finding(
+def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> LogFinding:
+    course = DifferenceCourse([Slice(0.0, 30.0, 9, median), Slice(30.0, 60.0, 9, median)], None, None)
+    return LogFinding(
         "slow",
         "device",
         "d1 on n1",
-        difference=Difference(median, mean, 1.0),
+        difference=PeerDifference(median, mean, 1.0),
         interval=interval,
         request=0.02,
         course=course,
@@ -29,11 +29,14 @@ def test_what_is_twice_as_long_on_average_as_in_the_middle_is_said_of_the_mean(
 ) -> None:
     finding = slow(0.004, mean, (0.003, 0.005))
     if by_mean:
-        assert _longer(finding) == "9.00 ms longer (mean: not all of them)"
-        assert _how_sure(finding) == "In no part of the run more than in others (60 s); +45.0 % of a request."
+        assert _describe_longer(finding) == "9.00 ms longer (mean: not all of them)"
+        assert (
+            _describe_certainty(finding)
+            == "In no part of the run more than in others (60 s); +45.0 % of a request."
+        )
     else:
-        assert _longer(finding) == "4.00 ms longer"
-        assert _how_sure(finding) == (
+        assert _describe_longer(finding) == "4.00 ms longer"
+        assert _describe_certainty(finding) == (
             "Throughout the run (60 s); +20.0 % of a request; 95%: 3.00 ms to 5.00 ms."
         )
 
@@ -41,4 +44,4 @@ def test_what_is_twice_as_long_on_average_as_in_the_middle_is_said_of_the_mean(
 def test_without_an_interval_none_is_said() -> None:
     nan = float("nan")
     for finding in (slow(0.004, 0.004), slow(0.004, 0.004, (nan, nan))):
-        assert _how_sure(finding) == "Throughout the run (60 s); +20.0 % of a request."
+        assert _describe_certainty(finding) == "Throughout the run (60 s); +20.0 % of a request."

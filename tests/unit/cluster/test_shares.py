@@ -9,14 +9,14 @@ import pytest
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import findings
-from ssbench.cluster.joined import Joined
-from ssbench.cluster.shares import Columns, TimeShare
+from ssbench.cluster.joined import JoinedRun
+from ssbench.cluster.shares import LatencyColumns, TimeShare
 
 SHAPE = Shape(devices=12, nodes=4, requests=1500, sigma=0.3)
 
 
-def shares_of(joined: Joined) -> dict[tuple[str, str], TimeShare]:
-    return {(each.operation, each.rank): each for each in findings.attribute(joined).time_shares}
+def shares_of(joined: JoinedRun) -> dict[tuple[str, str], TimeShare]:
+    return {(each.operation, each.rank): each for each in findings.make_attribution(joined).time_shares}
 
 
 def test_the_parts_of_each_operation_add_up() -> None:
@@ -24,7 +24,7 @@ def test_the_parts_of_each_operation_add_up() -> None:
     found = shares_of(joined)
     assert {rank for _, rank in found} == {"p50", "p99"}
     for each in found.values():
-        parts = [getattr(each, name) for name in Columns.__slots__]
+        parts = [getattr(each, name) for name in LatencyColumns.__slots__]
         assert min(parts) >= 0
         assert sum(parts) == pytest.approx(each.latency)
     latency = joined.operations.latency[joined.operations.code == 1]
@@ -47,7 +47,7 @@ def test_the_parts_of_each_operation_add_up() -> None:
 )
 def test_a_delay_is_in_its_own_part_of_slow_requests(cause: Cause, part: str, operation: str) -> None:
     slow, usual = (shares_of(simulate(2, each, SHAPE))[operation, "p99"] for each in (cause, Cause()))
-    more = {name: getattr(slow, name) - getattr(usual, name) for name in Columns.__slots__}
+    more = {name: getattr(slow, name) - getattr(usual, name) for name in LatencyColumns.__slots__}
     assert max(more, key=lambda name: more[name]) == part
     assert more[part] == pytest.approx(0.05, abs=0.025)
 
@@ -70,7 +70,7 @@ def test_a_client_that_is_done_before_its_proxy_has_no_negative_part() -> None:
     found = shares_of(replace(joined, proxy_seconds=seconds))
     assert found
     for each in found.values():
-        assert min(getattr(each, name) for name in Columns.__slots__) >= 0
+        assert min(getattr(each, name) for name in LatencyColumns.__slots__) >= 0
 
 
 def test_few_requests_have_no_tail() -> None:

@@ -7,8 +7,8 @@ import pytest
 from genuine_logs import DATA, attribute, write_stat_file
 
 from ssbench.cli.master import main
-from ssbench.cluster.spans import Request, Span
-from ssbench.cluster.waterfall import lines
+from ssbench.cluster.spans import RequestSpan, TracedRequest
+from ssbench.cluster.waterfall import format_waterfall
 
 CREATED = "tx3f9ca1cf5c5e4993b4a70-006b021e1d"
 #: A request that is no result of the run, with a look-up and container updates.
@@ -146,10 +146,10 @@ def test_lines_in_json_are_read_as_plain_ones(stat_file: Path, tmp_path: Path) -
 
 def test_bars_begin_and_end_where_their_spans_do() -> None:
     times = [(0.0, 0.22), (0.05, 0.1), (0.19, 0.03), (0.22, 0.0)]
-    spans = [Span("object", "o", start, seconds, 200, 2) for start, seconds in times]
-    spans.append(Span("object", "o", 0.1, 0.02, 200, 2, placed=False))
-    spans.append(Span("error", "e", 0.11, 0.0, 0, 2))
-    _, *rows, note = lines(Request("tx1", "", -1, tuple(spans)))
+    spans = [RequestSpan("object", "o", start, seconds, 200, 2) for start, seconds in times]
+    spans.append(RequestSpan("object", "o", 0.1, 0.02, 200, 2, placed=False))
+    spans.append(RequestSpan("error", "e", 0.11, 0.0, 0, 2))
+    _, *rows, note = format_waterfall(TracedRequest("tx1", "", -1, tuple(spans)))
     bars = [(row[58:].find(mark), row[58:].count(mark)) for row, mark in zip(rows, "====.!", strict=True)]
     assert bars == [(0, 22), (5, 10), (19, 3), (21, 1), (10, 2), (11, 1)]
     assert note.startswith("  ~ when is not known")

@@ -11,24 +11,24 @@ import pytest
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_report
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.json_record import Attributed, report
-from ssbench.cluster.pictures import pictures
-from ssbench.cluster.timelines import OwnTimes, Timeline, Timelines, timelines
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.json_record import AttributedRun, make_attribution_json
+from ssbench.cluster.pictures import make_picture_sections
+from ssbench.cluster.timelines import OwnTimes, ServerTimeline, Timelines, make_timelines
 from ssbench.document.elements import Cell, Column, Document, Table, View
 from ssbench.document.renderers import html, markdown, text
 
 SMALL = Shape(devices=4, nodes=3, requests=800)
 
 
-def long_in(timeline: Timeline, least: float) -> set[int]:
+def long_in(timeline: ServerTimeline, least: float) -> set[int]:
     return {place for place, value in enumerate(timeline.longer) if value > least}
 
 
 @pytest.mark.parametrize(("where", "part"), [("open", "own"), ("commit", "last")])
 def test_a_device_is_long_in_the_slices_in_which_it_was_slow(where: str, part: str) -> None:
     cause = Cause(devices=(1,), seconds=0.06, part=(0.25, 0.5), where=where)
-    found = attribute(simulate(1, cause, SMALL)).timelines
+    found = make_attribution(simulate(1, cause, SMALL)).timelines
     assert len(found.edges) == 17
     assert found.edges[0] == 0
     assert found.edges[-1] == pytest.approx(800 / SMALL.rate, rel=0.01)
@@ -39,7 +39,7 @@ def test_a_device_is_long_in_the_slices_in_which_it_was_slow(where: str, part: s
 
 
 def test_nobody_is_left_out_though_nobody_is_suspected() -> None:
-    found = attribute(simulate(1, Cause(), replace(SMALL, requests=1200)))
+    found = make_attribution(simulate(1, Cause(), replace(SMALL, requests=1200)))
     assert not [each for each in found.findings if each.kind == "slow"]
     assert [(each.name, each.part) for each in found.timelines.servers] == [
         *((f"d{place} on n{place % 3}", "own") for place in range(4)),
@@ -50,17 +50,21 @@ def test_nobody_is_left_out_though_nobody_is_suspected() -> None:
     ]
     own = [each for each in found.timelines.servers if each.part == "own part"]
     assert sum(sum(each.times) for each in own) == 1200
-    over = next(each for each in pictures(found) if each.title == "Over the run")
+    over = next(each for each in make_picture_sections(found) if each.title == "Over the run")
     (table,) = (each for each in over.elements if isinstance(each, Table))
     assert len(table.rows) == 4 + 3 + 2
 
 
 def test_what_is_too_little_to_be_named_is_not_drawn_as_if_it_were_much() -> None:
-    found = attribute(simulate(1, Cause(), SMALL))
+    found = make_attribution(simulate(1, Cause(), SMALL))
     assert found.request
     slices = [0.01 * found.request, -0.01 * found.request]
-    little = Timelines([0.0, 1.0, 2.0], [Timeline("d1", "own", [9, 9], slices)])
-    (over,) = (each for each in pictures(replace(found, timelines=little)) if each.title == "Over the run")
+    little = Timelines([0.0, 1.0, 2.0], [ServerTimeline("d1", "own", [9, 9], slices)])
+    (over,) = (
+        each
+        for each in make_picture_sections(replace(found, timelines=little))
+        if each.title == "Over the run"
+    )
     (row,) = (row for each in over.elements if isinstance(each, Table) for row in each.rows)
     assert isinstance(row[1], Cell)
     assert [*row[1].bars] == pytest.approx([0.01 / 0.05, 0.0])
@@ -77,41 +81,43 @@ def name(level: str, place: int) -> str:
 def test_a_slice_without_a_time_has_none() -> None:
     moments = [100.0, 100.5, 101.0, 101.5, 102.0, 108.0, 108.5, 109.0, 109.5, 110.0, math.nan]
     beyond = [1.0, 3.0, 2.0, 9.0, 9.0, 4.0, 5.0, 6.0, 7.0, 8.0, 50.0]
-    found = timelines([own_times(moments, beyond)], (100.0, 110.0), name)
-    assert found == Timelines([0.0, 5.0, 10.0], [Timeline("device 0", "own", [5, 5], [3.0, 6.0])])
-    late = timelines([own_times(moments[:5] * 3, beyond[:5] * 3)], (100.0, 110.0), name)
+    found = make_timelines([own_times(moments, beyond)], (100.0, 110.0), name)
+    assert found == Timelines([0.0, 5.0, 10.0], [ServerTimeline("device 0", "own", [5, 5], [3.0, 6.0])])
+    late = make_timelines([own_times(moments[:5] * 3, beyond[:5] * 3)], (100.0, 110.0), name)
     (only,) = late.servers
     assert only.times == [15, 0, 0]
     assert math.isnan(only.longer[1])
     assert only.longest == 3.0
-    assert '"longer": [\n     3.0,\n     null' in report(
-        Attributed(replace(attribute(simulate(1, Cause(), SMALL)), timelines=late))
+    assert '"longer": [\n     3.0,\n     null' in make_attribution_json(
+        AttributedRun(replace(make_attribution(simulate(1, Cause(), SMALL)), timelines=late))
     )
 
 
 def test_too_few_times_or_none_at_known_moments_are_no_timeline() -> None:
     nothing = Timelines([], [])
-    assert timelines([own_times([100.0] * 9, [1.0] * 9)], (100.0, 110.0), name) == nothing
-    assert timelines([own_times([math.nan] * 90, [1.0] * 90)], (math.nan, math.nan), name) == nothing
-    assert timelines([own_times([100.0] * 90, [1.0] * 90)], (100.0, 100.0), name) == nothing
-    few = attribute(simulate(1, Cause(), Shape(devices=4, nodes=3, requests=10)))
+    assert make_timelines([own_times([100.0] * 9, [1.0] * 9)], (100.0, 110.0), name) == nothing
+    assert make_timelines([own_times([math.nan] * 90, [1.0] * 90)], (math.nan, math.nan), name) == nothing
+    assert make_timelines([own_times([100.0] * 90, [1.0] * 90)], (100.0, 100.0), name) == nothing
+    few = make_attribution(simulate(1, Cause(), Shape(devices=4, nodes=3, requests=10)))
     assert few.timelines == nothing
 
 
 def test_sixty_devices_are_a_table_of_which_text_shows_a_part() -> None:
     shape = Shape(devices=60, nodes=5, requests=6000, ring="fresh")
-    found = attribute(simulate(1, Cause(devices=(7,), seconds=0.06, part=(0.5, 0.75)), shape))
-    own = attribution_report.document(Attributed(found), View())
+    found = make_attribution(simulate(1, Cause(devices=(7,), seconds=0.06, part=(0.5, 0.75)), shape))
+    own = attribution_report.make_attribution_document(AttributedRun(found), View())
     shown = text.render(own, View()).partition("Each server over the run")[2].partition("\n\n")[0]
     assert "and 45 more" in shown
     first = shown.splitlines()[2]
     assert first.split()[:3] == ["d7", "on", "n2"]
     assert "▁▁▁▁▁▁▁▁████▁▁▁▁" in first
-    without = Document("", [attribution_report.section(replace(found, timelines=Timelines([], [])))])
-    page = html.render(Document("", [attribution_report.section(found)]), View())
+    without = Document(
+        "", [attribution_report.make_attribution_section(replace(found, timelines=Timelines([], [])))]
+    )
+    page = html.render(Document("", [attribution_report.make_attribution_section(found)]), View())
     assert page.count("<svg class=bars") == 65 + 60
     assert len(page) - len(html.render(without, View())) < 60_000
-    record = json.loads(report(Attributed(found)))["timelines"]
+    record = json.loads(make_attribution_json(AttributedRun(found)))["timelines"]
     assert len(record["servers"]) == 65 + 60
     assert len(json.dumps(record)) < 100_000
 

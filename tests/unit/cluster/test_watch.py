@@ -20,7 +20,7 @@ from runs import wait_until
 
 from ssbench.base import children
 from ssbench.cluster import _watch
-from ssbench.cluster._watch import Task, Watch, dropped
+from ssbench.cluster._watch import Task, Watch, count_dropped_datagrams
 from ssbench.results.observation import Observation
 
 INFO = Reply(200, body=json.dumps({"swift": {"version": "2.35.0"}, "slo": {}}).encode())
@@ -82,7 +82,7 @@ def test_datagrams_are_counted_from_the_beginning_on(statsd: socket.socket) -> N
 
 
 def test_what_the_kernel_drops_is_known(statsd: socket.socket) -> None:
-    assert dropped(statsd) == 0
+    assert count_dropped_datagrams(statsd) == 0
     statsd.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # the least that there is
     send(statsd, *[b"x" * 1000] * 50)
     statsd.setblocking(False)
@@ -90,15 +90,15 @@ def test_what_the_kernel_drops_is_known(statsd: socket.socket) -> None:
     with suppress(BlockingIOError):
         while statsd.recv(2000):
             taken += 1
-    assert dropped(statsd) == 50 - taken > 0
+    assert count_dropped_datagrams(statsd) == 50 - taken > 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
-        assert dropped(other) == 0
+        assert count_dropped_datagrams(other) == 0
 
 
 def test_what_was_dropped_before_is_not_counted(statsd: socket.socket) -> None:
     statsd.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     send(statsd, *[b"x" * 1000] * 50)
-    assert dropped(statsd) > 0
+    assert count_dropped_datagrams(statsd) > 0
     found = Watch(task(statsd)).begin().statsd
     assert found is not None
     assert found.dropped == 0
@@ -110,7 +110,7 @@ def test_the_program_answers_two_lines_and_ends_with_its_input(tmp_path: Path) -
         asked = msgspec.json.encode(Task(proxies=(url,))) + b"\n"
         for told, answers in ((asked, 1), (asked + b"end\n", 2)):
             done = subprocess.run(
-                children.command("ssbench.cluster._watch"),
+                children.make_python_command("ssbench.cluster._watch"),
                 input=told,
                 capture_output=True,
                 timeout=100,

@@ -20,12 +20,12 @@ from ssbench.base.errors import ExitCode, StatFileError, UsageError
 from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
 from ssbench.cli.master import main
-from ssbench.cli.options import label
-from ssbench.comparison.archive import INDEX, Archive
-from ssbench.comparison.entry import Entry, entry_of
+from ssbench.cli.options import parse_label
+from ssbench.comparison.archive import INDEX_FILE, Archive
+from ssbench.comparison.entry import ArchiveEntry, make_entry
 from ssbench.comparison.references import is_reference
-from ssbench.comparison.trend import level_changes
-from ssbench.document.columns import width
+from ssbench.comparison.trend import find_level_changes
+from ssbench.document.columns import measure_width
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -51,7 +51,7 @@ class Folder:
         except ValueError:
             raise StatFileError(f"{path}: not a stat file of ssbench") from None
         status = path.stat()
-        return Entry(
+        return ArchiveEntry(
             path.name,
             status.st_size,
             status.st_mtime_ns,
@@ -123,7 +123,7 @@ def test_what_is_a_reference(tmp_path, monkeypatch):
 
 def test_an_index_of_another_version_is_made_again(folder):
     folder.write("a.stat.gz", 1)
-    with sqlite3.connect(folder.path / INDEX) as index:
+    with sqlite3.connect(folder.path / INDEX_FILE) as index:
         index.execute("CREATE TABLE runs (file, size, changed, strange)")
         index.execute("PRAGMA user_version = 99")
     index.close()
@@ -132,9 +132,11 @@ def test_an_index_of_another_version_is_made_again(folder):
 
 def test_a_damaged_index_is_made_again(folder):
     folder.write("a.stat.gz", 1)
-    (folder.path / INDEX).write_bytes(b"nonsense" * 500)
+    (folder.path / INDEX_FILE).write_bytes(b"nonsense" * 500)
     assert len(folder.archive.entries()) == 1
-    assert folder.archive.unreadable == [f"{folder.path / INDEX}: the index was damaged and is made again"]
+    assert folder.archive.unreadable == [
+        f"{folder.path / INDEX_FILE}: the index was damaged and is made again"
+    ]
     assert len(folder.archive.entries()) == 1
     assert folder.archive.unreadable == []
     assert folder.read == ["a.stat.gz"]
@@ -150,17 +152,17 @@ def test_a_folder_that_cannot_be_read_is_said(folder):
     name = "x" * 300
     with pytest.raises(UsageError, match=r"x: (cannot be read: File name too long|is not a folder)"):
         Archive(folder.path / name, folder._read).entries()
-    assert archives.floors(arguments(results_dir=folder.path / name), [], []) is None
+    assert archives.find_noise_floors(arguments(results_dir=folder.path / name), [], []) is None
     assert is_reference(f"@{name}")
 
 
 def test_where_no_index_can_be_written_one_in_memory_will_do(folder):
     folder.write("a.stat.gz", 1)
-    (folder.path / INDEX).mkdir()
+    (folder.path / INDEX_FILE).mkdir()
     for _ in range(2):
         assert len(folder.archive.entries()) == 1
         assert folder.archive.unreadable == [
-            f"{folder.path / INDEX}: is no plain file, and left alone; what was read is not kept"
+            f"{folder.path / INDEX_FILE}: is no plain file, and left alone; what was read is not kept"
         ]
     assert folder.read == ["a.stat.gz"] * 2
 
@@ -176,11 +178,11 @@ def test_a_database_that_a_link_leads_to_is_left_alone(folder, tmp_path, name):
     with closing(sqlite3.connect(other)) as database:
         database.execute(f"CREATE TABLE {name} (precious)")
     content = other.read_bytes()
-    (folder.path / INDEX).symlink_to(other)
+    (folder.path / INDEX_FILE).symlink_to(other)
     folder.write("a.stat.gz", 1)
     assert len(folder.archive.entries()) == 1
     assert folder.archive.unreadable == [
-        f"{folder.path / INDEX}: is a link, and left alone; what was read is not kept"
+        f"{folder.path / INDEX_FILE}: is a link, and left alone; what was read is not kept"
     ]
     assert other.read_bytes() == content
 
@@ -200,15 +202,15 @@ def test_a_database_that_a_link_leads_to_is_left_alone(folder, tmp_path, name):
     ids=["another table", "another's runs", "one more table", "an endless view", "a trigger"],
 )
 def test_a_database_of_something_else_is_left_alone(folder, makes):
-    with closing(sqlite3.connect(folder.path / INDEX)) as database:
+    with closing(sqlite3.connect(folder.path / INDEX_FILE)) as database:
         database.executescript(makes)
-    before = tables(folder.path / INDEX)
+    before = tables(folder.path / INDEX_FILE)
     folder.write("a.stat.gz", 1)
     assert len(folder.archive.entries()) == 1
     assert folder.archive.unreadable == [
-        f"{folder.path / INDEX}: is the database of something else, and left alone; what was read is not kept"
+        f"{folder.path / INDEX_FILE}: is the database of something else, and left alone; what was read is not kept"
     ]
-    assert tables(folder.path / INDEX) == before
+    assert tables(folder.path / INDEX_FILE) == before
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_an_entry_that_makes_no_sense_is_made_again(folder, column, value):
     folder.write("a.stat.gz", 1)
     folder.write("b.stat.gz", 2)
     whole = folder.archive.entries()
-    with closing(sqlite3.connect(folder.path / INDEX)) as index, index:
+    with closing(sqlite3.connect(folder.path / INDEX_FILE)) as index, index:
         index.execute(f"UPDATE runs SET {column} = {value} WHERE file = 'a.stat.gz'")
     assert folder.archive.entries() == whole
     assert folder.read == ["a.stat.gz", "b.stat.gz", "a.stat.gz"]
@@ -247,10 +249,12 @@ def test_an_entry_that_makes_no_sense_is_made_again(folder, column, value):
 def test_an_index_with_an_endless_text_is_made_again(folder):
     folder.write("a.stat.gz", 1)
     whole = folder.archive.entries()
-    with closing(sqlite3.connect(folder.path / INDEX)) as index, index:
+    with closing(sqlite3.connect(folder.path / INDEX_FILE)) as index, index:
         index.execute("UPDATE runs SET scenario = hex(zeroblob(10000000))")
     assert folder.archive.entries() == whole
-    assert folder.archive.unreadable == [f"{folder.path / INDEX}: the index was damaged and is made again"]
+    assert folder.archive.unreadable == [
+        f"{folder.path / INDEX_FILE}: the index was damaged and is made again"
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -336,19 +340,19 @@ def test_an_entry(monkeypatch):
     monkeypatch.setattr("ssbench.comparison.entry.facts_of", lambda statistics: {"seed": "7"})
     monkeypatch.setattr("ssbench.comparison.entry._figures", lambda statistics: {})
     monkeypatch.setattr("ssbench.comparison.entry.verdict_of", found)
-    entry = entry_of(STATISTICS, "f", 1, 2)
-    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "good", '{"seed": "7"}')
+    entry = make_entry(STATISTICS, "f", 1, 2)
+    assert entry == ArchiveEntry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "good", '{"seed": "7"}')
     for outcome in Outcome:
         changed = SimpleNamespace(**{**vars(STATISTICS), "outcome": outcome})
-        assert entry_of(changed, "f", 1, 2).verdict == outcome.value
+        assert make_entry(changed, "f", 1, 2).verdict == outcome.value
     killed = SimpleNamespace(**{**vars(STATISTICS), "complete": False})
-    assert entry_of(killed, "f", 1, 2).verdict == "incomplete"
+    assert make_entry(killed, "f", 1, 2).verdict == "incomplete"
 
 
 def test_an_entry_has_no_percentile_that_is_only_a_lower_bound():
     """A list and a trend had it beside those of other runs, without the sign that it has in reports."""
     overloaded = play(lambda sent: sent + 0.0114, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
-    entry = entry_of(overloaded, "f", 1, 2)
+    entry = make_entry(overloaded, "f", 1, 2)
     assert (entry.verdict, entry.p99) == ("not delivered", None)
     assert entry.rate is not None
 
@@ -372,17 +376,17 @@ def arguments(**values):
 
 
 def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path):
-    monkeypatch.delenv(archives.VARIABLE, raising=False)
+    monkeypatch.delenv(archives.RESULTS_DIR_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     # Where runs leave their files that are told nothing.
     assert archives.open_archive(arguments()).folder == tmp_path / "ssbench"
-    monkeypatch.setenv(archives.VARIABLE, str(tmp_path / "x"))
+    monkeypatch.setenv(archives.RESULTS_DIR_VARIABLE, str(tmp_path / "x"))
     assert archives.open_archive(arguments()).folder == tmp_path / "x"
     assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(UsageError, match="file: is not a folder"):
-        archives.folder(arguments(results_dir=file))
+        archives.choose_folder(arguments(results_dir=file))
 
 
 def test_runs_in_the_folder_of_earlier_versions_are_still_there(folder, tmp_path):
@@ -403,7 +407,7 @@ def test_runs_in_the_folder_of_earlier_versions_are_still_there(folder, tmp_path
 def test_only_the_usual_folder_has_earlier_ones(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(archives, "_read", lambda path: Folder(path.parent)._read(path))
+    monkeypatch.setattr(archives, "_read_entry", lambda path: Folder(path.parent)._read(path))
     earlier = Folder(tmp_path / "ssbench-results")
     earlier.path.mkdir()
     earlier.write("old.stat.gz", 1)
@@ -429,7 +433,7 @@ def test_the_list(monkeypatch, folder, capsys):
     narrow = capsys.readouterr().out
     assert ".stat.gz" not in narrow
     assert [line.split()[-1] for line in narrow.splitlines()[1:-2]] == ["ok"] * 3
-    monkeypatch.setattr("ssbench.cli.output_file.terminal_columns", lambda _: 160)
+    monkeypatch.setattr("ssbench.cli.output_file.measure_terminal", lambda _: 160)
     folder.write("3.stat.gz", 3, 12 * "long ")
     list_runs(arguments(verbose=False))
     assert 12 * "long " in capsys.readouterr().out
@@ -440,7 +444,7 @@ def test_the_list(monkeypatch, folder, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
     list_runs(arguments(scenario="other"))
     assert capsys.readouterr().out == "no runs\n"
-    assert archives.resolve(arguments(), ["x.stat", "@old", "last"]) == [
+    assert archives.resolve_references(arguments(), ["x.stat", "@old", "last"]) == [
         "x.stat",
         str(folder.path / "0.stat.gz"),
         str(folder.path / "2.stat.gz"),
@@ -451,15 +455,18 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     for number, each in enumerate(["old", "new", "new"]):
         folder.write(f"{number}.stat.gz", number, each)
     monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
-    assert archives.stat_file(arguments(stats_file=Path("last-1"))) == folder.path / "1.stat.gz"
-    assert archives.stat_file(arguments(file=Path("last-1"), stats_file=None)) == folder.path / "1.stat.gz"
+    assert archives.choose_stat_file(arguments(stats_file=Path("last-1"))) == folder.path / "1.stat.gz"
+    assert (
+        archives.choose_stat_file(arguments(file=Path("last-1"), stats_file=None))
+        == folder.path / "1.stat.gz"
+    )
     with pytest.raises(UsageError, match="given twice"):
-        archives.stat_file(arguments(file=Path("last"), stats_file=Path("last"), given={"stats_file"}))
+        archives.choose_stat_file(arguments(file=Path("last"), stats_file=Path("last"), given={"stats_file"}))
     with pytest.raises(UsageError, match="a stat file is expected: FILE, last, last-1 or @LABEL"):
-        archives.stat_file(arguments(stats_file=None))
-    assert archives.stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
+        archives.choose_stat_file(arguments(stats_file=None))
+    assert archives.choose_stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
     with pytest.raises(UsageError, match="@new: 2 runs have this label; one is expected"):
-        archives.stat_file(arguments(stats_file=Path("@new")))
+        archives.choose_stat_file(arguments(stats_file=Path("@new")))
     for command in ("report-scenario", "export", "attribute"):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
         assert main([command, "-s", "last-9", *logs]) == 2
@@ -474,10 +481,10 @@ def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
     ]
     fake = SimpleNamespace(entries=lambda: entries)
     monkeypatch.setattr(archives, "open_archive", lambda _: fake)
-    monkeypatch.setattr(archives, "warn", lambda _: None)
+    monkeypatch.setattr(archives, "warn_of_unreadable", lambda _: None)
     list_runs(arguments(verbose=False))
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(width, lines)) == 80
+    assert max(map(measure_width, lines)) == 80
     assert "sss~  " in lines[1]
     assert "lll~  " in lines[1]
     list_runs(arguments(verbose=False, scenario="\u4e2d" * 40))
@@ -487,23 +494,23 @@ def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
 
 
 def test_labels():
-    assert label("before upgrade") == "before upgrade"
+    assert parse_label("before upgrade") == "before upgrade"
     for wrong in ("", "@x", " x", "a\nb", "x" * 101):
         with pytest.raises(argparse.ArgumentTypeError, match="is not a label"):
-            label(wrong)
+            parse_label(wrong)
 
 
 # -- the trend ----------------------------------------------------------------------------------------
 
 
 def trends(entries, encoding="utf-8"):
-    return products.find(Product.TREND, "text")(entries, View(encoding=encoding))
+    return products.find_writer(Product.TREND, "text")(entries, View(encoding=encoding))
 
 
 def history(rates, **facts):
     """An entry for each rate; ``facts`` are lists of what each run had."""
     return [
-        Entry(
+        ArchiveEntry(
             f"{number}.stat.gz",
             1,
             1,
@@ -526,11 +533,11 @@ def noisy(count, changes_at, by, seed):
 
 
 def test_levels_are_found_and_not_invented():
-    assert sum(bool(level_changes(noisy(20, 0, 0.0, seed))) for seed in range(20)) <= 1
-    found = [level_changes(noisy(20, 12, 0.08, seed)) for seed in range(10)]
+    assert sum(bool(find_level_changes(noisy(20, 0, 0.0, seed))) for seed in range(20)) <= 1
+    found = [find_level_changes(noisy(20, 12, 0.08, seed)) for seed in range(10)]
     assert sum(len(each) == 1 and abs(each[0] - 12) <= 1 for each in found) >= 9
-    assert level_changes([1.0] * 4 + [2.0] * 5) == []  # too few runs
-    assert level_changes([5.0] * 30) == []
+    assert find_level_changes([1.0] * 4 + [2.0] * 5) == []  # too few runs
+    assert find_level_changes([5.0] * 30) == []
 
 
 def test_a_trend_tells_what_changed_where():
@@ -553,7 +560,7 @@ def test_a_trend_tells_what_changed_where():
 
 
 def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr("ssbench.comparison.trend.MOST_RUNS", 30)
+    monkeypatch.setattr("ssbench.comparison.trend.MAX_TREND_RUNS", 30)
     found = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12))
     lines = [line.strip() for line in found.splitlines()]
     assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0 % lower from here on"]

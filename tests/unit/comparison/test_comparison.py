@@ -17,38 +17,39 @@ import numpy as np
 import pytest
 
 from ssbench.cli.master import main
-from ssbench.comparison.change import Change, between, mann_whitney
-from ssbench.comparison.compare import compare
-from ssbench.comparison.conditions import check, judge
-from ssbench.comparison.family import holm
-from ssbench.comparison.figures import FIGURES, RunFigures, Sample
-from ssbench.comparison.order import order_of
-from ssbench.comparison.verdict import Word, verdict
+from ssbench.comparison.change import FigureChange, compare_figure, mann_whitney_probability
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.conditions import check_change_condition, judge_change_condition
+from ssbench.comparison.family import apply_holm
+from ssbench.comparison.figures import COMPARABLE_FIGURES, FigureSample, RunFigures
+from ssbench.comparison.order import find_run_order
+from ssbench.comparison.verdict import Word, judge_comparison
 from ssbench.document.elements import Tone
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.scenario.conditions import parse
+from ssbench.scenario.conditions import parse_condition
 from ssbench.statistics.verdict import Outcome
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 
-P50, RATE, ERRORS = FIGURES["p50"], FIGURES["rate"], FIGURES["errors"]
+P50, RATE, ERRORS = COMPARABLE_FIGURES["p50"], COMPARABLE_FIGURES["rate"], COMPARABLE_FIGURES["errors"]
 
-text = products.find(Product.COMPARISON, "text")
-markdown = products.find(Product.COMPARISON, "markdown")
-many = products.find(Product.CONFIGURATIONS, "text")
+text = products.find_writer(Product.COMPARISON, "text")
+markdown = products.find_writer(Product.COMPARISON, "markdown")
+many = products.find_writer(Product.CONFIGURATIONS, "text")
 
 
 def run(name="r", facts=None, operation="READ", **values):
     samples = {
-        figure: value if isinstance(value, Sample) else Sample(value) for figure, value in values.items()
+        figure: value if isinstance(value, FigureSample) else FigureSample(value)
+        for figure, value in values.items()
     }
     return RunFigures(name, {(operation, None): samples, ("ALL", None): samples}, facts or {})
 
 
 def samples(*values):
-    return [Sample(value) for value in values]
+    return [FigureSample(value) for value in values]
 
 
 def medians(random, runs, change=1.0):
@@ -61,7 +62,7 @@ def medians(random, runs, change=1.0):
 def called(random, runs, change=1.0):
     """Of 40 comparisons, how many were called slower, and how many anything else but no difference."""
     words = [
-        between(P50, samples(*medians(random, runs)), samples(*medians(random, runs, change))).word
+        compare_figure(P50, samples(*medians(random, runs)), samples(*medians(random, runs, change))).word
         for _ in range(40)
     ]
     return words.count("slower"), words.count("faster")
@@ -79,34 +80,36 @@ def test_ten_per_cent_are_found():
 
 def test_single_runs_give_no_verdict():
     assert called(np.random.default_rng(3), 1, 1.1) == (0, 0)
-    found = compare([run(p50=1.0)], [run(p50=2.0)])
+    found = compare_runs([run(p50=1.0)], [run(p50=2.0)])
     assert not found.repeated
     assert "runs were not repeated: no verdict" in found.judgment
     assert found.find("read", None, "p50").word is None
 
 
 def test_the_interval_of_single_runs_is_within_them():
-    change = between(P50, [Sample(1.0, 0.03)], [Sample(1.1, 0.04)])
+    change = compare_figure(P50, [FigureSample(1.0, 0.03)], [FigureSample(1.1, 0.04)])
     assert change.change == pytest.approx(0.1)
     assert change.low == pytest.approx(1.1 * math.exp(-0.05) - 1)
     assert change.high == pytest.approx(1.1 * math.exp(0.05) - 1)
-    assert between(P50, [Sample(1.0)], [Sample(1.1, 0.04)]).low is None
-    one_and_two = between(P50, [Sample(1.0, 0.03)], [Sample(1.1, 0.04), Sample(1.1, 0.04)])
+    assert compare_figure(P50, [FigureSample(1.0)], [FigureSample(1.1, 0.04)]).low is None
+    one_and_two = compare_figure(
+        P50, [FigureSample(1.0, 0.03)], [FigureSample(1.1, 0.04), FigureSample(1.1, 0.04)]
+    )
     assert one_and_two.high == pytest.approx(1.1 * math.exp(math.hypot(0.03, 0.04 / math.sqrt(2))) - 1)
 
 
 def test_two_or_three_runs_have_an_interval_and_no_word():
-    change = between(P50, samples(1, 1.01), samples(2, 2.01, 2.02))
+    change = compare_figure(P50, samples(1, 1.01), samples(2, 2.01, 2.02))
     assert change.low > 0.9
     assert change.word is None
-    assert "fewer than 4 runs a side" in compare([run(p50=1.0)] * 2, [run(p50=1.0)] * 3).judgment
+    assert "fewer than 4 runs a side" in compare_runs([run(p50=1.0)] * 2, [run(p50=1.0)] * 3).judgment
 
 
 def test_welch():
     """Against an example worked by hand: logarithms with means 1 and 1.5, variances 1/3 and 5/3."""
     before = [math.exp(value) for value in (0.5, 1.5, 0.5, 1.5)]
     after = [math.exp(value) for value in (0, 1, 2, 3)]
-    change = between(P50, samples(*before), samples(*after))
+    change = compare_figure(P50, samples(*before), samples(*after))
     error = math.sqrt(1 / 12 + 5 / 12)
     freedom = 0.25 / ((1 / 12) ** 2 / 3 + (5 / 12) ** 2 / 3)
     assert freedom == pytest.approx(4.1538, abs=1e-4)
@@ -122,25 +125,25 @@ def test_welch():
 def test_the_word_depends_on_what_more_means(figure, factor, word):
     before = [1.0, 1.01, 0.99, 1.0]
     after = [value * factor for value in before]
-    assert between(figure, samples(*before), samples(*after)).word == word
+    assert compare_figure(figure, samples(*before), samples(*after)).word == word
 
 
 def test_changes_within_the_noise_bound_are_none():
     same = samples(*[1.0] * 4)
-    assert between(P50, same, samples(*[1.009] * 4)).word == "no difference shown"
-    assert between(P50, same, samples(*[1.011] * 4)).word == "slower"
-    assert between(P50, same, samples(*[1.011] * 4), noise=0.02).word == "no difference shown"
+    assert compare_figure(P50, same, samples(*[1.009] * 4)).word == "no difference shown"
+    assert compare_figure(P50, same, samples(*[1.011] * 4)).word == "slower"
+    assert compare_figure(P50, same, samples(*[1.011] * 4), noise=0.02).word == "no difference shown"
 
 
 def test_errors_are_compared_as_shares():
-    change = between(ERRORS, samples(0, 0, 0, 0.001), samples(0.02, 0.021, 0.02, 0.019))
+    change = compare_figure(ERRORS, samples(0, 0, 0, 0.001), samples(0.02, 0.021, 0.02, 0.019))
     assert change.word == "more errors"
     assert change.change == pytest.approx(0.01975)
-    assert between(ERRORS, samples(0), samples(0.1)).low is None
+    assert compare_figure(ERRORS, samples(0), samples(0.1)).low is None
 
 
 def test_one_side_only():
-    found = compare([run(p50=1.0)], [run(operation="CREATE", p50=2.0)])
+    found = compare_runs([run(p50=1.0)], [run(operation="CREATE", p50=2.0)])
     assert found.find("read", None, "p50").after is None
     assert [row.operation for row in found.rows] == ["READ", "CREATE", "ALL"]
     assert found.find("delete", None, "p50") is None
@@ -149,11 +152,11 @@ def test_one_side_only():
 def test_a_percentile_that_some_runs_lack_is_not_that_of_the_others():
     """Of eight runs only the two fastest had 1,000 operations: their p99 was below the p95 of all."""
     fast, slow = run(rate=60.0, p50=0.4, p99=1.8), run(rate=20.0, p50=1.1)
-    found = compare([fast, fast, slow, slow], [fast, fast, fast, slow])
+    found = compare_runs([fast, fast, slow, slow], [fast, fast, fast, slow])
     change = found.find("read", None, "p99")
     assert change is None or (change.before, change.after) == (None, None)
     assert found.find("read", None, "rate").before == pytest.approx(math.sqrt(60 * 20))
-    whole = compare([fast, slow], [fast, fast]).find("read", None, "p99")
+    whole = compare_runs([fast, slow], [fast, fast]).find("read", None, "p99")
     assert (whole.before, whole.after) == (None, pytest.approx(1.8))
 
 
@@ -170,17 +173,17 @@ def test_mann_whitney_is_exact():
             above = sum(b > a for a in chosen for b in others)
             least = min(above, first * second - above)
             expected = min(1, 2 * sum(count <= least for count in counts) / len(counts))
-            assert mann_whitney(chosen, others) == pytest.approx(expected)
-    assert mann_whitney([1] * 41, [2]) is None
+            assert mann_whitney_probability(chosen, others) == pytest.approx(expected)
+    assert mann_whitney_probability([1] * 41, [2]) is None
 
 
 def test_it_warns_of_what_should_have_been_the_same():
     one, two = {"scenario": "a", "users": "4", "seed": "1"}, {"scenario": "a", "users": "8", "seed": "2"}
-    found = compare([run(facts=one, p50=1.0)], [run(facts=two, p50=1.0)])
+    found = compare_runs([run(facts=one, p50=1.0)], [run(facts=two, p50=1.0)])
     assert found.warnings == ("users differs: 4 before, 8 after", "seed differs: 1 before, 2 after")
-    mixed = compare([run(facts=one, p50=1.0), run(facts=two, p50=1.0)], [run(facts=one, p50=1.0)])
+    mixed = compare_runs([run(facts=one, p50=1.0), run(facts=two, p50=1.0)], [run(facts=one, p50=1.0)])
     assert mixed.warnings == ("users differs: 4 and 8 before, 4 after",)
-    assert compare([run(facts=one, p50=1.0)], [run(facts=one, p50=1.0)]).warnings == ()
+    assert compare_runs([run(facts=one, p50=1.0)], [run(facts=one, p50=1.0)]).warnings == ()
 
 
 def repeated():
@@ -190,7 +193,7 @@ def repeated():
     after = [
         run(f"a{index}", p50=0.012 + index * 1e-5, rate=500.0 - index, errors=0.001) for index in range(4)
     ]
-    return compare(before, after)
+    return compare_runs(before, after)
 
 
 def test_text():
@@ -199,53 +202,60 @@ def test_text():
     assert lines[1] == "slower: ALL more errors (+0.1 points); ALL p50 (+20.0 %); most: READ p50 (+20.0"
     assert max(map(len, lines)) <= 80
     assert any(line.split()[-1:] == ["none"] for line in lines)
-    assert "no verdict" in text(compare([run(p50=1.0)], [run(p50=1.0)]))
+    assert "no verdict" in text(compare_runs([run(p50=1.0)], [run(p50=1.0)]))
 
 
 def test_columns_with_nothing_in_them_are_left_out():
-    found = compare([run(p50=1.0)], [run(p50=2.0)])
+    found = compare_runs([run(p50=1.0)], [run(p50=2.0)])
     assert text(found).splitlines()[3].split() == ["operation", "figure", "before", "after", "change"]
     assert "| before | after | change |\n|---|---|--:|--:|--:|\n" in markdown(found)
-    assert {*products.names(Product.COMPARISON)} == {"text", "csv", "markdown", "html", "json", "junit"}
+    assert {*products.format_names(Product.COMPARISON)} == {
+        "text",
+        "csv",
+        "markdown",
+        "html",
+        "json",
+        "junit",
+    }
 
 
 @pytest.mark.parametrize(
     ("condition", "result"),
     [
-        ("read.p50 > +10%", Result.FAILED),
-        ("read.p50 > +30%", Result.PASSED),
-        ("read.p50 > +20%", Result.UNDECIDED),
-        ("p50 > 11ms", Result.FAILED),
-        ("rate < -5%", Result.PASSED),
-        ("errors > 0.05%", Result.FAILED),
-        ("p50 > 12.015ms", Result.UNDECIDED),
-        ("rate < 100", Result.PASSED),
-        ("delete.p50 > +10%", Result.FAILED),
-        ("read.p99 > +10%", Result.UNDECIDED),
-        ("delete.p99 > +10%", Result.FAILED),
-        ("mb_per_s < 1", Result.FAILED),
+        ("read.p50 > +10%", GateResult.FAILED),
+        ("read.p50 > +30%", GateResult.PASSED),
+        ("read.p50 > +20%", GateResult.UNDECIDED),
+        ("p50 > 11ms", GateResult.FAILED),
+        ("rate < -5%", GateResult.PASSED),
+        ("errors > 0.05%", GateResult.FAILED),
+        ("p50 > 12.015ms", GateResult.UNDECIDED),
+        ("rate < 100", GateResult.PASSED),
+        ("delete.p50 > +10%", GateResult.FAILED),
+        ("read.p99 > +10%", GateResult.UNDECIDED),
+        ("delete.p99 > +10%", GateResult.FAILED),
+        ("mb_per_s < 1", GateResult.FAILED),
     ],
 )
 def test_conditions(condition, result):
-    parsed = parse(condition, relative=True)
-    check(parsed)
-    assert judge(repeated(), parsed).result is result
+    parsed = parse_condition(condition, relative=True)
+    check_change_condition(parsed)
+    assert judge_change_condition(repeated(), parsed).result is result
 
 
 def test_a_condition_is_undecided_where_the_interval_has_its_limit_in_it():
     """A change of -21 % between -69 and +103 % was called a failure of -10 %."""
     before, after = (0.01, 0.02, 0.005, 0.012), (0.011, 0.004, 0.02, 0.0053)
-    found = compare([run(p50=value) for value in before], [run(p50=value) for value in after])
+    found = compare_runs([run(p50=value) for value in before], [run(p50=value) for value in after])
     change = found.find("read", None, "p50")
     assert change.low < -0.5
     assert change.high > 0.5
-    judged = judge(found, parse("read.p50 < -10%", relative=True))
+    judged = judge_change_condition(found, parse_condition("read.p50 < -10%", relative=True))
     assert change.change < -0.1
-    assert judged.result is Result.UNDECIDED
+    assert judged.result is GateResult.UNDECIDED
     assert judged.needs == "a change that is further from its limit"
-    near = judge(found, parse("read.p50 > +100%", relative=True))
+    near = judge_change_condition(found, parse_condition("read.p50 > +100%", relative=True))
     assert near.needs.endswith("runs a side, if the change stays")
-    said = verdict(replace(found, conditions=(judged,)))
+    said = judge_comparison(replace(found, conditions=(judged,)))
     assert (said.word, said.tone) == (Word.UNDECIDED, Tone.DOUBTFUL)
     assert said.headline.startswith("undecided: of 1 condition 1 undecided; no difference shown")
 
@@ -258,20 +268,23 @@ def test_as_many_runs_as_are_asked_for_decide():
             [run(p50=float(value)) for value in np.exp(random.normal(level, 0.05, runs))]
             for level in (0, math.log(1.15))
         ]
-        return judge(compare(*sides), parse("read.p50 > +10%", relative=True))
+        return judge_change_condition(compare_runs(*sides), parse_condition("read.p50 > +10%", relative=True))
 
     asked = [int(found.needs.split()[1]) for _ in range(40) if (found := of(8)).needs.startswith("about")]
     assert np.median(asked) > 8
-    decided = [of(60).result is not Result.UNDECIDED for _ in range(40)]  # 52 by the formula
+    decided = [of(60).result is not GateResult.UNDECIDED for _ in range(40)]  # 52 by the formula
     assert sum(decided) >= 34
 
 
 def test_single_runs_decide_no_condition_on_a_change():
-    found = compare([run(p50=Sample(1.0, 0.01))], [run(p50=Sample(2.0, 0.01))])
-    judged = judge(found, parse("p50 > +10%", relative=True))
-    assert judged.result is Result.UNDECIDED
+    found = compare_runs([run(p50=FigureSample(1.0, 0.01))], [run(p50=FigureSample(2.0, 0.01))])
+    judged = judge_change_condition(found, parse_condition("p50 > +10%", relative=True))
+    assert judged.result is GateResult.UNDECIDED
     assert "4 runs a side" in judged.needs
-    assert judge(found, parse("p50 > 1500ms", relative=True)).result is Result.FAILED
+    assert (
+        judge_change_condition(found, parse_condition("p50 > 1500ms", relative=True)).result
+        is GateResult.FAILED
+    )
 
 
 def test_a_condition_on_the_only_size_class_of_an_operation_is_one_on_the_operation():
@@ -282,23 +295,28 @@ def test_a_condition_on_the_only_size_class_of_an_operation_is_one_on_the_operat
             replace(run(p50=factor * value), only_classes={"READ": name}) for value in (1.0, 1.01, 0.99, 1.0)
         ]
 
-    found = compare(of("tiny", 1.0), of("tiny", 1.2))
+    found = compare_runs(of("tiny", 1.0), of("tiny", 1.2))
     for condition, result in (
-        ("read.tiny.p50 > +10%", Result.FAILED),
-        ("read.tiny.p50 > +30%", Result.PASSED),
-        ("read.tiny.p50 > 3s", Result.PASSED),
-        ("read.big.p50 > +30%", Result.FAILED),
-        ("read.tiny.p99 > +30%", Result.UNDECIDED),
+        ("read.tiny.p50 > +10%", GateResult.FAILED),
+        ("read.tiny.p50 > +30%", GateResult.PASSED),
+        ("read.tiny.p50 > 3s", GateResult.PASSED),
+        ("read.big.p50 > +30%", GateResult.FAILED),
+        ("read.tiny.p99 > +30%", GateResult.UNDECIDED),
     ):
-        assert judge(found, parse(condition, relative=True)).result is result, condition
-    other = compare(of("tiny", 1.0), of("big", 1.0))
-    assert judge(other, parse("read.tiny.p50 > +30%", relative=True)).came == "was not measured on both sides"
+        assert judge_change_condition(found, parse_condition(condition, relative=True)).result is result, (
+            condition
+        )
+    other = compare_runs(of("tiny", 1.0), of("big", 1.0))
+    assert (
+        judge_change_condition(other, parse_condition("read.tiny.p50 > +30%", relative=True)).came
+        == "was not measured on both sides"
+    )
 
 
 def test_holm():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
-    assert holm([0.01, 0.02, 0.02, 0.013]) == [True, True, True, True]
-    assert holm([]) == []
+    assert apply_holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
+    assert apply_holm([0.01, 0.02, 0.02, 0.013]) == [True, True, True, True]
+    assert apply_holm([]) == []
 
 
 def equal_runs(random, count, figures, change=1.0, tilt=0.0):
@@ -307,7 +325,7 @@ def equal_runs(random, count, figures, change=1.0, tilt=0.0):
         RunFigures(
             "r",
             {
-                ("READ", f"class {place}"): {"p50": Sample(float(value))}
+                ("READ", f"class {place}"): {"p50": FigureSample(float(value))}
                 for place, value in enumerate(change * np.exp(random.normal(tilt * number, 0.04, figures)))
             },
         )
@@ -317,7 +335,7 @@ def equal_runs(random, count, figures, change=1.0, tilt=0.0):
 
 def test_many_figures_are_no_more_often_wrong_than_one():
     random = np.random.default_rng(7)
-    found = [compare(equal_runs(random, 5, 32), equal_runs(random, 5, 32), 0.0) for _ in range(60)]
+    found = [compare_runs(equal_runs(random, 5, 32), equal_runs(random, 5, 32), 0.0) for _ in range(60)]
     alone = sum(any(change.p <= 0.05 for *_, change in each.changes()) for each in found)
     shown = sum(any(change.differs for *_, change in each.changes()) for each in found)
     assert alone > 30
@@ -341,28 +359,36 @@ def test_runs_in_turn_are_compared_by_pairs():
     ]
     # A B B A: a pair's second one is not always the same side's.
     before, after = runs[::2], runs[1::2]
-    found = compare(before, after)
+    found = compare_runs(before, after)
     assert "pairs of runs" in found.judgment
     change = found.find(None, None, "p50")
     assert change.word == "slower"
     assert change.low > 0.05
-    assert compare([replace(each, started=None) for each in before], after).find(None, None, "p50").word == (
-        "no difference shown"
-    )
+    assert compare_runs([replace(each, started=None) for each in before], after).find(
+        None, None, "p50"
+    ).word == ("no difference shown")
     assert found.drifts["p50"] == pytest.approx(1.05**15 - 1, rel=0.05)
-    assert any(reason.startswith("Drift from the first run to the last") for reason in verdict(found).reasons)
+    assert any(
+        reason.startswith("Drift from the first run to the last")
+        for reason in judge_comparison(found).reasons
+    )
 
 
 def test_a_condition_on_after_is_judged_by_the_mean_of_runs_that_were_measured_in_turn():
     """Between 0.8 and 1.3 s, the mean of four runs was taken for that of one, and found below 1.1 s."""
     values = (1.0, 1.3, 0.8, 1.05)
     before = in_turn([run(p50=0.9)] * 4, range(0, 8, 2))
-    found = compare(before, in_turn([run(p50=value) for value in values], range(1, 8, 2)))
+    found = compare_runs(before, in_turn([run(p50=value) for value in values], range(1, 8, 2)))
     assert "pairs of runs" in found.judgment
     change = found.find(None, None, "p50")
     assert change.after_low < change.after < change.after_high
-    assert judge(found, parse("p50 > 1100ms", relative=True)).result is Result.UNDECIDED
-    assert judge(found, parse("p50 > 3s", relative=True)).result is Result.PASSED
+    assert (
+        judge_change_condition(found, parse_condition("p50 > 1100ms", relative=True)).result
+        is GateResult.UNDECIDED
+    )
+    assert (
+        judge_change_condition(found, parse_condition("p50 > 3s", relative=True)).result is GateResult.PASSED
+    )
 
 
 def test_what_drifts_within_the_sides_is_no_change_between_them():
@@ -372,9 +398,9 @@ def test_what_drifts_within_the_sides_is_no_change_between_them():
     for _ in range(40):
         values = [1.01**place * math.exp(random.normal(0, 0.01)) for place in range(16)]
         runs = [replace(run(p50=value), started=float(place)) for place, value in enumerate(values)]
-        wrong += compare(runs[:8], runs[8:]).find(None, None, "p50").differs
+        wrong += compare_runs(runs[:8], runs[8:]).find(None, None, "p50").differs
         plain = [replace(each, started=None) for each in runs]
-        wrong_without += compare(plain[:8], plain[8:]).find(None, None, "p50").differs
+        wrong_without += compare_runs(plain[:8], plain[8:]).find(None, None, "p50").differs
     assert wrong <= 4
     assert wrong_without >= 36
 
@@ -386,7 +412,7 @@ def in_order(levels, seed):
         replace(run(p50=level * math.exp(noise_of.normal(0, 0.01))), started=float(place))
         for place, level in enumerate(levels)
     ]
-    return verdict(compare(runs[:8], runs[8:]))
+    return judge_comparison(compare_runs(runs[:8], runs[8:]))
 
 
 def test_the_verdict_names_a_drift_that_would_explain_it():
@@ -414,7 +440,7 @@ def test_a_drift_is_allowed_for_in_its_own_direction_only():
             replace(run(p50=value, rate=1 / value), started=float(place))
             for place, value in enumerate(values)
         ]
-        changes = {name: compare(runs[:8], runs[8:]).find(None, None, name) for name in ("p50", "rate")}
+        changes = {name: compare_runs(runs[:8], runs[8:]).find(None, None, name) for name in ("p50", "rate")}
         # What the drift explains is in the interval: 0.08 of a difference of 0.23, or of 0.07.
         low, high = (math.log1p(each) for each in (changes["p50"].low, changes["p50"].high))
         middle = math.log1p(changes["p50"].change)
@@ -426,13 +452,13 @@ def test_a_drift_is_allowed_for_in_its_own_direction_only():
 
 
 def test_the_order_of_runs():
-    assert order_of([0, 3, 4], [1, 2, 5]).pairs == ((0, 0), (1, 1), (2, 2))
-    assert order_of([0, 1], [2, 3]).pairs == ()
-    assert order_of([0, 1], [2, 3]).one_after_the_other
-    assert order_of([0, None], [2, 3]) is None
-    assert order_of([0, 0], [2, 3]) is None
-    assert order_of([0], [1]).pairs == ()
-    apart = order_of([0, 1, 2], [3, 4, 5])
+    assert find_run_order([0, 3, 4], [1, 2, 5]).pairs == ((0, 0), (1, 1), (2, 2))
+    assert find_run_order([0, 1], [2, 3]).pairs == ()
+    assert find_run_order([0, 1], [2, 3]).one_after_the_other
+    assert find_run_order([0, None], [2, 3]) is None
+    assert find_run_order([0, 0], [2, 3]) is None
+    assert find_run_order([0], [1]).pairs == ()
+    apart = find_run_order([0, 1, 2], [3, 4, 5])
     assert apart.slope([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(1.0)
     assert apart.carried_over([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(3.0)
     assert apart.drift([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(5.0)
@@ -453,7 +479,7 @@ def test_the_verdict_names_the_largest_change():
             RunFigures(
                 "r",
                 {
-                    key: {"p50": Sample(value * (1 + step * side))}
+                    key: {"p50": FigureSample(value * (1 + step * side))}
                     for key, step in zip(rows, (*steps, 0.05), strict=True)
                 },
             )
@@ -462,32 +488,33 @@ def test_the_verdict_names_the_largest_change():
         for side in (0, 1)
     ]
     assert (
-        verdict(compare(*sides)).headline == "slower: ALL p50 (+5.0 %); most: READ b p50 (+60.0 %) and 2 more"
+        judge_comparison(compare_runs(*sides)).headline
+        == "slower: ALL p50 (+5.0 %); most: READ b p50 (+60.0 %) and 2 more"
     )
 
 
 def test_where_only_large_changes_could_be_shown_nothing_is_good():
     """A page was green under "no difference shown", of runs that could have shown 67 %."""
-    coarse = compare(group(1.0, 1.3, 0.8, 1.1), group(1.1, 0.8, 1.25, 0.95))
-    said = verdict(coarse)
+    coarse = compare_runs(group(1.0, 1.3, 0.8, 1.1), group(1.1, 0.8, 1.25, 0.95))
+    said = judge_comparison(coarse)
     assert (said.word, said.tone) == (Word.SAME, Tone.DOUBTFUL)
     assert "% or more)" in said.headline
     assert any("too coarse to be good news" in reason for reason in said.reasons)
-    slower = verdict(compare(group(1.0, 1.3, 0.8, 1.1), group(3.1, 2.8, 3.6, 2.9)))
+    slower = judge_comparison(compare_runs(group(1.0, 1.3, 0.8, 1.1), group(3.1, 2.8, 3.6, 2.9)))
     assert slower.word is Word.SLOWER
     assert not any("good news" in reason for reason in slower.reasons)
-    fine = verdict(compare(group(1.0, 1.01, 1.0, 0.99), group(1.0, 1.01, 1.0, 0.99)))
+    fine = judge_comparison(compare_runs(group(1.0, 1.01, 1.0, 0.99), group(1.0, 1.01, 1.0, 0.99)))
     assert (fine.word, fine.tone) == (Word.SAME, Tone.GOOD)
 
 
 def test_errors_that_no_interval_judges_make_nothing_green():
     """The two sides of one run have no interval of their errors: one of which a third failed was fine."""
     same = group(1.0, 1.01, 1.0, 0.99)
-    found = compare(same, same)
+    found = compare_runs(same, same)
 
     def with_errors(after):
-        change = Change(0.0, after, after)
-        return verdict(
+        change = FigureChange(0.0, after, after)
+        return judge_comparison(
             replace(
                 found, rows=[replace(each, changes={**each.changes, "errors": change}) for each in found.rows]
             )
@@ -532,60 +559,69 @@ def test_what_fails_more_often_is_not_called_slower(p50, errors, headline):
     before, after = (
         [run(p50=value, errors=share)] * 4 for value, share in zip((1.0, p50), errors, strict=True)
     )
-    said = verdict(compare(before, after))
+    said = judge_comparison(compare_runs(before, after))
     assert said.headline.startswith(headline)
     assert said.outcome is (Outcome.GOOD if headline.startswith("better") else Outcome.FAILED)
 
 
 def test_a_small_change_of_errors_is_not_written_as_none():
     after = [run(errors=value) for value in (0.0004, 0.0005, 0.0003, 0.0004)]
-    judged = judge(compare([run(errors=0.0)] * 4, after), parse("errors > +0.01%", relative=True))
-    assert judged.result is Result.FAILED
+    judged = judge_change_condition(
+        compare_runs([run(errors=0.0)] * 4, after), parse_condition("errors > +0.01%", relative=True)
+    )
+    assert judged.result is GateResult.FAILED
     assert judged.came.startswith("+0.04 % (+0.03 to ")
 
 
 def test_one_other_figure_has_its_share_alone():
     (reason,) = (
-        each for each in verdict(compare([run(p50=1.0)] * 4, [run(p50=1.0)] * 4)).reasons if "Holm" in each
+        each
+        for each in judge_comparison(compare_runs([run(p50=1.0)] * 4, [run(p50=1.0)] * 4)).reasons
+        if "Holm" in each
     )
     assert reason.startswith("The verdict stands on ALL p50 at 5 %; the other figure has 5 % (Holm). ")
 
 
 def test_what_a_condition_allows_is_no_failure():
     found = repeated()
-    judged = [judge(found, parse(text, relative=True)) for text in ("p50 > +50%", "p50 > +10%")]
-    assert verdict(found).tone is Tone.BAD
-    assert verdict(replace(found, conditions=(judged[0],))).tone is Tone.DOUBTFUL
-    failed = verdict(replace(found, conditions=tuple(judged)))
+    judged = [
+        judge_change_condition(found, parse_condition(text, relative=True))
+        for text in ("p50 > +50%", "p50 > +10%")
+    ]
+    assert judge_comparison(found).tone is Tone.BAD
+    assert judge_comparison(replace(found, conditions=(judged[0],))).tone is Tone.DOUBTFUL
+    failed = judge_comparison(replace(found, conditions=tuple(judged)))
     assert (failed.word, failed.tone) == (Word.FAILED, Tone.BAD)
 
 
 def test_every_format_has_the_same_verdict():
-    judged = judge(repeated(), parse("p50 > +20%", relative=True))
+    judged = judge_change_condition(repeated(), parse_condition("p50 > +20%", relative=True))
     found = replace(repeated(), conditions=(judged,))
-    headline = verdict(found).headline
+    headline = judge_comparison(found).headline
     assert headline.startswith("undecided: ")
     assert headline in text(found).replace("\n  ", " ")
     assert headline in markdown(found)
-    assert json.loads(products.find(Product.COMPARISON, "json")(found))["verdict"]["headline"] == headline
-    assert headline in products.find(Product.COMPARISON, "html")(found).replace("&#39;", "'")
-    suite = ElementTree.fromstring(products.find(Product.COMPARISON, "junit")(found))
+    assert (
+        json.loads(products.find_writer(Product.COMPARISON, "json")(found))["verdict"]["headline"] == headline
+    )
+    assert headline in products.find_writer(Product.COMPARISON, "html")(found).replace("&#39;", "'")
+    suite = ElementTree.fromstring(products.find_writer(Product.COMPARISON, "junit")(found))
     assert suite.get("skipped") == "2"
     assert next(suite.iter("skipped")).get("message") == headline
 
 
 def test_megabytes_are_no_bytes():
-    found = compare([run(mb_per_s=4.0)], [run(mb_per_s=5.0)])
-    record = json.loads(products.find(Product.COMPARISON, "json")(found))
+    found = compare_runs([run(mb_per_s=4.0)], [run(mb_per_s=5.0)])
+    record = json.loads(products.find_writer(Product.COMPARISON, "json")(found))
     assert record["rows"][0]["changes"]["mb_per_s"]["before"] == pytest.approx(4.0)
-    row = next(csv.DictReader(io.StringIO(products.find(Product.COMPARISON, "csv")(found))))
+    row = next(csv.DictReader(io.StringIO(products.find_writer(Product.COMPARISON, "csv")(found))))
     assert (row["Figure"], float(row["After"])) == ("mb_per_s", pytest.approx(5.0))
 
 
 def test_conditions_on_what_is_not_compared():
     for wrong in ("read.max > +10%", "errors > 3", "retries > 3"):
         with pytest.raises(ValueError, match="compared"):
-            check(parse(wrong, relative=True))
+            check_change_condition(parse_condition(wrong, relative=True))
 
 
 def test_a_table_of_configurations():
@@ -602,12 +638,12 @@ def test_a_table_of_configurations():
 def test_texts_of_stat_files_move_no_cursor():
     runs = [run(facts={"scenario": "4K\x1b[2J"}, rate=1.0), run(facts={"scenario": "1M"}, rate=9.0)]
     assert "4K\ufffd[2J" in many(runs)
-    found = compare([run("a\x1b", p50=1.0)], [run(p50=2.0)])
+    found = compare_runs([run("a\x1b", p50=1.0)], [run(p50=2.0)])
     assert "\x1b" not in markdown(found) + text(found)
 
 
 def test_markdown_shows_names_as_they_are():
-    found = compare(
+    found = compare_runs(
         [run("<img src=x>", operation="A|B", p50=1.0)], [run("@all `x`", operation="A|B", p50=2.0)]
     )
     shown = markdown(found)
@@ -639,14 +675,14 @@ def test_one_run_without_sides_is_not_enough(capsys):
 
 def test_a_dash_is_explained_below_the_table() -> None:
     whole, lacking = run("a", p50=0.1, rate=10.0, p99=0.2), run("b", p50=0.1, rate=10.0)
-    for shown in (text(compare([whole], [lacking])), many([whole, lacking])):
+    for shown in (text(compare_runs([whole], [lacking])), many([whole, lacking])):
         assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound" in shown
         assert max(map(len, shown.splitlines())) <= 80
     assert "-: not measured" not in many([run("a", rate=1.0, mb_per_s=1.0, p99=0.1)])
 
 
 def test_an_interval_that_says_nothing_is_a_dash() -> None:
-    wide = compare([run("a", p50=0.1), run("b", p50=0.9)], [run("c", p50=0.2), run("d", p50=0.8)])
+    wide = compare_runs([run("a", p50=0.1), run("b", p50=0.9)], [run("c", p50=0.2), run("d", p50=0.8)])
     shown = text(wide)
     assert "-100.0 to" not in shown
     assert "of intervals: too wide to say anything" in " ".join(shown.split())

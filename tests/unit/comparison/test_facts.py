@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 from simulated_runs import SCENARIO
 
-from ssbench.base.option import table
-from ssbench.comparison.facts import differences, facts_of
-from ssbench.comparison.figures import RunFigures, Sample
+from ssbench.base.option import list_options
+from ssbench.comparison.facts import collect_run_facts, describe_fact_differences
+from ssbench.comparison.figures import FigureSample, RunFigures
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, Side, recorded
+from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, recorded_options
 from ssbench.scenario.bodies import Body, Metadata
-from ssbench.scenario.connections import Connections
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.connections import ConnectionSettings
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup, Weights
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.popularity import Popularity, Reuse
-from ssbench.scenario.portions import Portion
+from ssbench.scenario.portions import MasterShare
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
 
@@ -45,8 +45,8 @@ OPTIONS = {
     "max_errors": ErrorLimit(count=3),
     "verify": True,
     "find_warmup": True,
-    "sides": (Side("a", policy="x"), Side("b", policy="y")),
-    "part": Portion(1, 4),
+    "sides": (RunSide("a", policy="x"), RunSide("b", policy="y")),
+    "part": MasterShare(1, 4),
 }
 
 #: Options that change no figure, or that a stat file keeps elsewhere.
@@ -64,7 +64,7 @@ ELSEWHERE = {
     "existing",  # the containers that were found are kept
 }
 
-REQUESTS = set(table(RequestOptions))
+REQUESTS = set(list_options(RequestOptions))
 
 SETTINGS = {
     "name": "other",
@@ -90,10 +90,10 @@ SETTINGS = {
     "body": Body(0.6),
     "object_names": "{class}/{number}",
     "metadata": Metadata(5, 100),
-    "connections": Connections(0.1),
-    "operations": (Settings("read", (("X-Newest", "true"),)),),
+    "connections": ConnectionSettings(0.1),
+    "operations": (OperationSettings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
-    "groups": (Group("web", SCENARIO.size_classes, 3),),
+    "groups": (UserGroup("web", SCENARIO.size_classes, 3),),
 }
 
 
@@ -103,14 +103,14 @@ def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> d
     of_requests = {name: options.pop(name) for name in [*options] if name in REQUESTS}
     requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
     run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
-    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded(BENCH, run, "mark")))
+    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(BENCH, run, "mark")))
     writer.end(RunSummary(1e9))
-    return facts_of(summarize(open_results(path)))
+    return collect_run_facts(summarize(open_results(path)))
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
-    found = list(differences([facts(tmp_path)], [facts(tmp_path, **{option: OPTIONS[option]})]))
+    found = list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, **{option: OPTIONS[option]})]))
     assert len(found) == 1
     assert " differs: " in found[0]
 
@@ -123,7 +123,7 @@ def test_no_option_is_forgotten() -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_setting_of_a_scenario_that_differs_is_said(tmp_path: Path, setting: str) -> None:
     other = replace(SCENARIO, **{setting: SETTINGS[setting]})
-    found = list(differences([facts(tmp_path)], [facts(tmp_path, other)]))
+    found = list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, other)]))
     assert found
     assert all(" differs: " in each for each in found)
 
@@ -134,7 +134,7 @@ def test_stages_that_differ_in_their_lengths_alone_are_said(tmp_path: Path) -> N
         facts(tmp_path, replace(SCENARIO, stages=(Stage(one, (4, 4)), Stage(60.0 - one, (64, 64)))))
         for one in (10.0, 50.0)
     )
-    assert [*differences([first], [second])] == [
+    assert [*describe_fact_differences([first], [second])] == [
         "stages differs: 4 users for 10 s, 64 users for 50 s before,"
         " 4 users for 50 s, 64 users for 10 s after"
     ]
@@ -152,17 +152,17 @@ GROUP = {
     "container_base": "mine",
     "container_count": 7,
     "policy": "gold",
-    "operations": (Settings("sequence", values={"steps": ["create", "read"]}),),
+    "operations": (OperationSettings("sequence", values={"steps": ["create", "read"]}),),
     "popularity": Popularity("zipf", 0.9),
     "reuse": Reuse(0.5, 1, 2),
-    "connections": Connections(0.1, tls_resume=True),
+    "connections": ConnectionSettings(0.1, tls_resume=True),
 }
 
 
-@pytest.mark.parametrize("setting", [field.name for field in fields(Group)])
+@pytest.mark.parametrize("setting", [field.name for field in fields(UserGroup)])
 def test_every_setting_of_a_group_that_differs_is_said(tmp_path: Path, setting: str) -> None:
     classes = (replace(SCENARIO.size_classes[0], weight=1.0),)
-    group = Group("web", classes, 3)
+    group = UserGroup("web", classes, 3)
     before, after = (
         facts(tmp_path, replace(SCENARIO, groups=(each,)))["groups"]
         for each in (group, replace(group, **{setting: GROUP[setting]}))
@@ -176,21 +176,25 @@ def test_no_setting_is_forgotten() -> None:
 
 
 def test_equal_runs_have_all_in_common(tmp_path: Path) -> None:
-    assert list(differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
+    assert list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
 
 
 def test_what_a_file_does_not_know_is_named_once() -> None:
     new = {"users": "4", "block size": "65536", "retries": "10", "verify": ""}
-    assert list(differences([{"users": "4"}], [new])) == ["not known before: block size, retries"]
-    assert list(differences([new], [{"users": "4"}])) == ["not known after: block size, retries"]
+    assert list(describe_fact_differences([{"users": "4"}], [new])) == [
+        "not known before: block size, retries"
+    ]
+    assert list(describe_fact_differences([new], [{"users": "4"}])) == [
+        "not known after: block size, retries"
+    ]
 
 
 def test_a_table_tells_apart_whatever_differs() -> None:
     def run(label: str, **known: str) -> RunFigures:
-        row = {("ALL", None): {"rate": Sample(5.0)}}
+        row = {("ALL", None): {"rate": FigureSample(5.0)}}
         return RunFigures("r", row, {"scenario": "s", "seed": label, **known}, label=label)
 
-    write = products.find(Product.CONFIGURATIONS, "text")
+    write = products.find_writer(Product.CONFIGURATIONS, "text")
     lines = write([run("a"), run("a"), run("b", **{"think time": "0.5"})]).splitlines()
     assert lines[0].split() == ["scenario", "label", "think", "time", "runs", "all/s", "MB/s", "p99", "ms"]
     assert lines[1].split()[:4] == ["s", "a", "2", "5.00"]

@@ -25,36 +25,36 @@ from result_rows import many
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison import conclusion
-from ssbench.comparison.capacity_report import _percentiles, heads
-from ssbench.comparison.conclusion import Capacity, of_sweep
-from ssbench.comparison.limit import FAILS, HOLDS, Evidence
-from ssbench.comparison.objective import judge, of_scenario, wilson
-from ssbench.comparison.search import MOST_TRIALS, Answer, Search
-from ssbench.comparison.steps import Step, gain, scenario_with, step_of
+from ssbench.comparison.capacity_report import _percentiles, list_step_heads
+from ssbench.comparison.conclusion import Capacity, conclude_sweep
+from ssbench.comparison.limit import FAILS_EVIDENCE, HOLDS_EVIDENCE, TrialEvidence
+from ssbench.comparison.objective import judge_objective, resolve_objective, wilson_interval
+from ssbench.comparison.search import MAX_TRIALS, LimitSearch, SearchAnswer
+from ssbench.comparison.steps import SweepStep, make_step, make_step_scenario, measure_gain
 from ssbench.comparison.sweep import (
-    LEAST_GAIN,
+    MIN_GAIN,
     Knee,
+    describe_knee,
+    describe_limits,
+    describe_missing_gain,
+    describe_short_steps,
+    estimate_knee,
+    explain_stop,
+    find_first_best,
     find_knee,
-    first_of_the_best,
-    knee,
-    knee_in_words,
-    limits,
-    no_gain,
-    too_short,
-    why_stop,
 )
-from ssbench.comparison.variables import Sweep, Variable, parse
-from ssbench.document.gates import Result, worst_result
-from ssbench.document.units import milliseconds
+from ssbench.comparison.variables import Sweep, Variable, parse_sweep
+from ssbench.document.gates import GateResult, combine_gate_results
+from ssbench.document.units import format_milliseconds
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.writer import RunResultsWriter
-from ssbench.scenario.conditions import parse_all
+from ssbench.scenario.conditions import parse_conditions
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.confidence import Interval
@@ -62,16 +62,16 @@ from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics, summarize
 
-text = products.find(Product.CAPACITY, "text")
-page = products.find(Product.CAPACITY, "html")
+text = products.find_writer(Product.CAPACITY, "text")
+page = products.find_writer(Product.CAPACITY, "html")
 
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
 
-def step(users: float, rate: float, half: float | None = 1.0, **changes: object) -> Step:
+def step(users: float, rate: float, half: float | None = 1.0, **changes: object) -> SweepStep:
     interval = None if half is None else Interval(rate - half, rate + half, 20.0)
-    made = Step(users, 20.0, int(users), rate, interval, 0.0, users / rate, 0.01, 0.02, 1000, 0, 0.5)
+    made = SweepStep(users, 20.0, int(users), rate, interval, 0.0, users / rate, 0.01, 0.02, 1000, 0, 0.5)
     return structs.replace(made, **changes)
 
 
@@ -87,7 +87,7 @@ def step(users: float, rate: float, half: float | None = 1.0, **changes: object)
     ],
 )
 def test_sweeps(text: str, expected: Sweep) -> None:
-    assert parse(text) == expected
+    assert parse_sweep(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_sweeps(text: str, expected: Sweep) -> None:
 )
 def test_wrong_sweeps(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"users|size") as raised:
-        parse(text)
+        parse_sweep(text)
     assert message in str(raised.value)
 
 
@@ -114,7 +114,7 @@ def test_wrong_sweeps(text: str, message: str) -> None:
 def test_any_text_is_a_sweep_or_wrong(text: str) -> None:
     for each in (text, f"users={text}", f"size={text}"):
         try:
-            values = parse(each).values
+            values = parse_sweep(each).values
         except ValueError:
             continue
         assert values == tuple(sorted(set(values)))
@@ -122,37 +122,40 @@ def test_any_text_is_a_sweep_or_wrong(text: str) -> None:
 
 def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
     users = Variable.USERS
-    assert why_stop(users, []) is None
-    assert why_stop(users, [step(4, 100)]) is None
+    assert explain_stop(users, []) is None
+    assert explain_stop(users, [step(4, 100)]) is None
     rising = [step(1, 30), step(2, 60), step(4, 100)]
-    assert why_stop(users, [*rising, step(8, 103, half=3)]) is None  # perhaps it rose by 7 %
+    assert explain_stop(users, [*rising, step(8, 103, half=3)]) is None  # perhaps it rose by 7 %
     assert "from 4 to 8 users the rate rose by less than 5.0 %" in str(
-        why_stop(users, [*rising, step(8, 102)])
+        explain_stop(users, [*rising, step(8, 102)])
     )
     # The knee needs some steps.
-    assert why_stop(users, [step(4, 100), step(8, 102)]) is None
-    assert why_stop(users, [step(4, 100, None), step(8, 90, None)]) is None
-    assert why_stop(users, [step(4, 100, failed=2)]) == "2 operations failed at 4 users"
-    assert why_stop(Variable.SIZE, [step(4096, 100), step(8192, 50)]) is None
+    assert explain_stop(users, [step(4, 100), step(8, 102)]) is None
+    assert explain_stop(users, [step(4, 100, None), step(8, 90, None)]) is None
+    assert explain_stop(users, [step(4, 100, failed=2)]) == "2 operations failed at 4 users"
+    assert explain_stop(Variable.SIZE, [step(4096, 100), step(8192, 50)]) is None
     for variable in (users, Variable.SIZE):
         nothing = structs.replace(step(8192, 1, None), rate=0.0, count=0)
         assert (
-            why_stop(variable, [step(4096, 100), nothing]) == f"no operation ended at {variable.words(8192)}"
+            explain_stop(variable, [step(4096, 100), nothing])
+            == f"no operation ended at {variable.words(8192)}"
         )
 
 
 def test_what_is_to_be_known_of_a_sweep() -> None:
-    (full,) = limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
+    (full,) = describe_limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
     assert "The load generator rather than Swift was full at 8 users" in full
-    (other,) = limits(Variable.USERS, [step(4, 100), step(8, 200, limits=("Users were idle", "More"))])
+    (other,) = describe_limits(
+        Variable.USERS, [step(4, 100), step(8, 200, limits=("Users were idle", "More"))]
+    )
     assert other == "At 8 users, of the last of them: Users were idle."
     # A search goes up and down.
     searched_steps = [step(8, 200, limits=("Late",)), step(4, 100, limits=("Idle",)), step(8, 1)]
-    assert limits(Variable.USERS, searched_steps) == ["At 4, 8 users, of the last of them: Late."]
-    (short,) = too_short([step(4, 100, None), step(8, 200, None)])
+    assert describe_limits(Variable.USERS, searched_steps) == ["At 4, 8 users, of the last of them: Late."]
+    (short,) = describe_short_steps([step(4, 100, None), step(8, 200, None)])
     assert "too short to tell how exact" in short
     assert step(64, 640).in_flight == pytest.approx(64)
-    assert math.isnan(gain(structs.replace(step(4, 1), rate=0.0), step(8, 100))[0])
+    assert math.isnan(measure_gain(structs.replace(step(4, 1), rate=0.0), step(8, 100))[0])
 
 
 def test_of_40_sweeps_over_a_store_that_saturates_few_end_before_it() -> None:
@@ -163,33 +166,35 @@ def test_of_40_sweeps_over_a_store_that_saturates_few_end_before_it() -> None:
         for users in (4, 8, 16, 32, 64, 128, 256):
             rate = min(10.0 * users, 640.0)
             steps.append(step(users, draw.gauss(rate, rate * 0.01), rate * 0.02))
-            if why_stop(Variable.USERS, steps):
+            if explain_stop(Variable.USERS, steps):
                 break
         early += steps[-1].value <= 64
         late += steps[-1].value > 128
     assert early == 0
     assert late <= 4
-    assert LEAST_GAIN == 0.05
+    assert MIN_GAIN == 0.05
 
 
 def test_scenarios_of_steps() -> None:
-    assert scenario_with(SCENARIO, Variable.USERS, 32).user_count == 32
-    longer = scenario_with(replace(SCENARIO, run_seconds=None, operation_count=5), Variable.RATE, 50, 7.0)
+    assert make_step_scenario(SCENARIO, Variable.USERS, 32).user_count == 32
+    longer = make_step_scenario(
+        replace(SCENARIO, run_seconds=None, operation_count=5), Variable.RATE, 50, 7.0
+    )
     assert (longer.rate, longer.run_seconds, longer.operation_count) == (50.0, 7.0, None)
-    (size,) = scenario_with(SCENARIO, Variable.SIZE, 4096).size_classes
+    (size,) = make_step_scenario(SCENARIO, Variable.SIZE, 4096).size_classes
     assert (size.size_min, size.size_max) == (4096, 4096)
-    assert scenario_with(SCENARIO, Variable.WORKERS, 3) == SCENARIO
+    assert make_step_scenario(SCENARIO, Variable.WORKERS, 3) == SCENARIO
     with pytest.raises(UsageError, match="stages"):
-        scenario_with(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)
+        make_step_scenario(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)
 
 
 # -- searching ----------------------------------------------------------------------------------------
 
 
 def searched(
-    trial: Callable[[int, float], Evidence], start: int = 4, most: int = 10**6, full: int = 10**9
-) -> tuple[Answer, list[tuple[int, float]]]:
-    search, tried = Search(start, 10.0, most=most), []
+    trial: Callable[[int, float], TrialEvidence], start: int = 4, most: int = 10**6, full: int = 10**9
+) -> tuple[SearchAnswer, list[tuple[int, float]]]:
+    search, tried = LimitSearch(start, 10.0, most=most), []
     while (chosen := search.next()) is not None:
         assert search.next() is chosen
         tried.append((chosen.value, chosen.seconds))
@@ -197,16 +202,16 @@ def searched(
     return search.answer(), tried
 
 
-def up_to(limit: int) -> Callable[[int, float], Evidence]:
-    return lambda value, _seconds: HOLDS if value <= limit else FAILS
+def up_to(limit: int) -> Callable[[int, float], TrialEvidence]:
+    return lambda value, _seconds: HOLDS_EVIDENCE if value <= limit else FAILS_EVIDENCE
 
 
-def share(limit: float, slope: float = 8.0, size: float = 2000.0) -> Callable[[int, float], Evidence]:
+def share(limit: float, slope: float = 8.0, size: float = 2000.0) -> Callable[[int, float], TrialEvidence]:
     """The share of operations that are outside rises as the model says it does, to 1 % at the limit."""
 
-    def trial(value: int, seconds: float) -> Evidence:
+    def trial(value: int, seconds: float) -> TrialEvidence:
         outside = 1 / (1 + math.exp(-slope * math.log(value / limit) + math.log(99)))
-        return Evidence(1 - outside, size * seconds / 10, 0.99)
+        return TrialEvidence(1 - outside, size * seconds / 10, 0.99)
 
     return trial
 
@@ -245,11 +250,11 @@ def test_the_end_of_the_range_and_a_full_generator() -> None:
 
 
 def test_a_limit_below_the_least_load_is_none() -> None:
-    answer, tried = searched(lambda _value, _seconds: FAILS)
+    answer, tried = searched(lambda _value, _seconds: FAILS_EVIDENCE)
     assert answer.value is None
     assert answer.narrow
     assert [value for value, _ in tried[:3]] == [4, 2, 1]
-    assert Search(4, 10.0, most=9).answer() == Answer(None)
+    assert LimitSearch(4, 10.0, most=9).answer() == SearchAnswer(None)
 
 
 def test_trials_that_say_little_are_made_longer_and_the_answer_says_how_wide_it_is() -> None:
@@ -257,9 +262,9 @@ def test_trials_that_say_little_are_made_longer_and_the_answer_says_how_wide_it_
     answer, tried = searched(few)
     assert max(seconds for _, seconds in tried) == 40.0
     assert answer.low < 40 < answer.high
-    nothing, tried = searched(lambda _value, _seconds: Evidence(1.0, 0.0, 0.99), start=64)
+    nothing, tried = searched(lambda _value, _seconds: TrialEvidence(1.0, 0.0, 0.99), start=64)
     assert not nothing.narrow
-    assert len(tried) <= MOST_TRIALS
+    assert len(tried) <= MAX_TRIALS
 
 
 def test_a_burst_of_load_from_elsewhere_does_not_lower_the_answer() -> None:
@@ -267,9 +272,9 @@ def test_a_burst_of_load_from_elsewhere_does_not_lower_the_answer() -> None:
     for burst in range(1, 9):  # this trial and the next one are bad whatever they try
         number = itertools.count(1)
 
-        def trial(value: int, seconds: float, number=number, burst=burst) -> Evidence:
+        def trial(value: int, seconds: float, number=number, burst=burst) -> TrialEvidence:
             if next(number) in {burst, burst + 1}:
-                return Evidence(0.7, 2000.0, 0.99)
+                return TrialEvidence(0.7, 2000.0, 0.99)
             return limit(value, seconds)
 
         answer, tried = searched(trial)
@@ -278,7 +283,7 @@ def test_a_burst_of_load_from_elsewhere_does_not_lower_the_answer() -> None:
 
 
 def test_the_limit_of_several_conditions_is_the_lowest() -> None:
-    search = Search(4, 10.0, most=10**6)
+    search = LimitSearch(4, 10.0, most=10**6)
     latency, errors = share(40), share(20, slope=20.0)
     while (trial := search.next()) is not None:
         search.record([latency(trial.value, trial.seconds), errors(trial.value, trial.seconds)])
@@ -288,16 +293,16 @@ def test_the_limit_of_several_conditions_is_the_lowest() -> None:
 @given(
     st.lists(
         st.tuples(st.floats(0, 1), st.floats(0, 1e7), st.floats(0, 1)),
-        min_size=MOST_TRIALS,
-        max_size=MOST_TRIALS,
+        min_size=MAX_TRIALS,
+        max_size=MAX_TRIALS,
     ),
     st.integers(1, 99),
 )
 @settings(max_examples=10, deadline=None)
 def test_a_search_ends_whatever_is_measured(trials: list[tuple[float, float, float]], start: int) -> None:
     rest = iter(trials)
-    answer, tried = searched(lambda _value, _seconds: Evidence(*next(rest)), start, most=10**4)
-    assert len(tried) <= MOST_TRIALS
+    answer, tried = searched(lambda _value, _seconds: TrialEvidence(*next(rest)), start, most=10**4)
+    assert len(tried) <= MAX_TRIALS
     assert answer.value is None or 1 <= answer.value <= 10**4
 
 
@@ -307,7 +312,7 @@ def test_a_search_ends_whatever_is_measured(trials: list[tuple[float, float, flo
 def swept(rate: Callable[[float], float], values: Sequence[float], seed: int) -> Knee:
     draw = random.Random(seed)
     rates = [rate(value) * math.exp(draw.gauss(0, 0.02)) for value in values]
-    found = knee(values, rates, [0.03] * len(values))
+    found = estimate_knee(values, rates, [0.03] * len(values))
     assert found is not None
     return found
 
@@ -353,7 +358,7 @@ def test_a_store_whose_rate_rises_slowly_has_no_certain_knee_and_none_below_all_
     found = swept(lambda n: 20 * math.sqrt(n), (1, 2, 4, 8, 16), 1)
     assert not found.reached
     assert re.search(
-        "still rises by (39|4[0-4])[.]. % at each doubling", knee_in_words(Variable.USERS, found, 1)
+        "still rises by (39|4[0-4])[.]. % at each doubling", describe_knee(Variable.USERS, found, 1)
     )
 
 
@@ -362,7 +367,7 @@ def test_a_rate_that_is_as_high_at_the_lowest_load_has_its_knee_there_or_below()
         found = swept(lambda _: 100.0, (4, 8, 16, 32, 64), seed)
         assert found.reached
         assert found.value == found.low == 4
-        assert "The knee is at 4 users or below (95 % sure: at most " in knee_in_words(
+        assert "The knee is at 4 users or below (95 % sure: at most " in describe_knee(
             Variable.USERS, found, 4
         )
 
@@ -372,23 +377,23 @@ def test_a_rate_that_still_rises_has_no_knee() -> None:
         found = swept(lambda n: 20 * n, (1, 2, 4, 8, 16, 32), seed)
         assert not found.reached
         assert found.low > 10
-    assert knee([1, 2, 4], [1, 2, 4], [None] * 3) is None
-    assert knee([1, 2, 4, 8], [1, 2, 4, math.inf], [None] * 4) is None
+    assert estimate_knee([1, 2, 4], [1, 2, 4], [None] * 3) is None
+    assert estimate_knee([1, 2, 4, 8], [1, 2, 4, math.inf], [None] * 4) is None
     steps = [step(value, 20.0 * value) for value in (1, 2, 4, 8)]
     found = find_knee(Variable.USERS, steps)
     assert found is not None
-    assert "No knee is certain" in knee_in_words(Variable.USERS, found, 1)
+    assert "No knee is certain" in describe_knee(Variable.USERS, found, 1)
     assert find_knee(Variable.SIZE, steps) is None
 
 
 def test_of_a_knee_that_may_be_below_all_steps_nothing_is_said() -> None:
     """Five short steps of a busy store: "if there is one, it is at 0.5 users or beyond"."""
     rates = (18.5, 28.0, 28.0, 29.0, 38.1)
-    found = knee([1, 2, 4, 8, 16], rates, [0.57, None, 0.38, None, None])
+    found = estimate_knee([1, 2, 4, 8, 16], rates, [0.57, None, 0.38, None, None])
     assert found is not None
     assert not found.reached
     assert found.low == 0
-    assert "if there is one" not in knee_in_words(Variable.USERS, found, 1)
+    assert "if there is one" not in describe_knee(Variable.USERS, found, 1)
 
 
 def test_what_is_said_of_a_knee_names_the_first_of_equal_rates() -> None:
@@ -396,9 +401,9 @@ def test_what_is_said_of_a_knee_names_the_first_of_equal_rates() -> None:
     steps[-1] = structs.replace(steps[-1], rate=184.3)
     found = find_knee(Variable.USERS, steps)
     assert found is not None
-    words = knee_in_words(Variable.USERS, found, 1)
+    words = describe_knee(Variable.USERS, found, 1)
     assert re.match(r"The knee is at (3\.9|4) users \(95 % sure: 3\.\d to 4\.\d; ", words)
-    assert first_of_the_best(steps).value == 4
+    assert find_first_best(steps).value == 4
 
 
 # -- the objective ------------------------------------------------------------------------------------
@@ -416,77 +421,77 @@ def run(folder: Path, latencies: np.ndarray, failed: int = 0, seconds: float = 2
     return summarize(open_results(path))
 
 
-def verdict(statistics: RunStatistics, text: str) -> Result:
-    return worst_result(each.verdict for each in judge(statistics, parse_all(text)))
+def verdict(statistics: RunStatistics, text: str) -> GateResult:
+    return combine_gate_results(each.verdict for each in judge_objective(statistics, parse_conditions(text)))
 
 
 def test_objectives(tmp_path: Path) -> None:
     latencies = np.full(10_000, 0.01)
     latencies[::200] = 0.1  # half a per cent of them
     statistics = run(tmp_path, latencies)
-    assert verdict(statistics, "read.p99 <= 50ms") is Result.PASSED
-    assert verdict(statistics, "read.p99.9 <= 50ms") is Result.FAILED
-    assert verdict(statistics, "read.p99.5 <= 50ms") is Result.UNDECIDED
-    assert verdict(statistics, "errors <= 0.1%") is Result.PASSED
-    assert verdict(statistics, "errors <= 0.01%") is Result.UNDECIDED
-    assert verdict(statistics, "read.p99 <= 50ms and errors <= 0.01%") is Result.UNDECIDED
-    assert verdict(statistics, "read.p99.9 <= 50ms and errors <= 0.01%") is Result.FAILED
-    assert verdict(statistics, "create.p99 <= 50ms") is Result.UNDECIDED  # there was none
-    assert verdict(statistics, "max <= 200ms") is Result.PASSED
-    (finding,) = judge(statistics, parse_all("read.p99 <= 50ms"))
+    assert verdict(statistics, "read.p99 <= 50ms") is GateResult.PASSED
+    assert verdict(statistics, "read.p99.9 <= 50ms") is GateResult.FAILED
+    assert verdict(statistics, "read.p99.5 <= 50ms") is GateResult.UNDECIDED
+    assert verdict(statistics, "errors <= 0.1%") is GateResult.PASSED
+    assert verdict(statistics, "errors <= 0.01%") is GateResult.UNDECIDED
+    assert verdict(statistics, "read.p99 <= 50ms and errors <= 0.01%") is GateResult.UNDECIDED
+    assert verdict(statistics, "read.p99.9 <= 50ms and errors <= 0.01%") is GateResult.FAILED
+    assert verdict(statistics, "create.p99 <= 50ms") is GateResult.UNDECIDED  # there was none
+    assert verdict(statistics, "max <= 200ms") is GateResult.PASSED
+    (finding,) = judge_objective(statistics, parse_conditions("read.p99 <= 50ms"))
     assert finding.text.startswith("read.p99 10ms, 99.500% within 50ms (95 % sure: 99.3")
 
 
 def test_errors_count_as_outside(tmp_path: Path) -> None:
     statistics = run(tmp_path, np.full(5000, 0.01), failed=100)
-    assert verdict(statistics, "read.p99 <= 50ms") is Result.FAILED
-    assert verdict(statistics, "read.p95 <= 50ms") is Result.PASSED
-    assert verdict(statistics, "errors <= 0.1%") is Result.FAILED
-    found = step_of(8, statistics)
+    assert verdict(statistics, "read.p99 <= 50ms") is GateResult.FAILED
+    assert verdict(statistics, "read.p95 <= 50ms") is GateResult.PASSED
+    assert verdict(statistics, "errors <= 0.1%") is GateResult.FAILED
+    found = make_step(8, statistics)
     assert (found.failed, found.users, found.value) == (100, 8, 8)
 
 
 def test_what_was_due_and_never_begun_is_an_error_too(tmp_path: Path) -> None:
     statistics = run(tmp_path, np.full(5000, 0.01))
-    assert verdict(statistics, "errors <= 0.1%") is Result.PASSED
+    assert verdict(statistics, "errors <= 0.1%") is GateResult.PASSED
     behind = replace(statistics, delivery=Delivery(5100, 100, 0))
-    (finding,) = judge(behind, parse_all("errors <= 0.1%"))
-    assert finding.verdict is Result.FAILED
+    (finding,) = judge_objective(behind, parse_conditions("errors <= 0.1%"))
+    assert finding.verdict is GateResult.FAILED
     assert finding.text.startswith("errors 0%, 100 never begun (95 % sure: 1.")
-    assert verdict(behind, "errors <= 50") is Result.FAILED
-    assert verdict(behind, "errors <= 100") is Result.PASSED
-    assert verdict(behind, "errors <= 5%") is Result.PASSED
+    assert verdict(behind, "errors <= 50") is GateResult.FAILED
+    assert verdict(behind, "errors <= 100") is GateResult.PASSED
+    assert verdict(behind, "errors <= 5%") is GateResult.PASSED
 
 
 def test_a_step_has_the_percentiles_of_the_report_of_its_run() -> None:
     """Of a rate that was not kept they were of what had begun alone, and a condition named both."""
     overloaded = play(lambda sent: sent + 0.0114, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
-    found = step_of(2000, overloaded)
+    found = make_step(2000, overloaded)
     latency = overloaded.total.latency
     assert (found.p50, found.p99) == (latency.percentile(50), latency.percentile(99))
     assert found.p50 != overloaded.total.due.response.percentile(50)
     assert found.at_least == (50, 99)
-    shown = text(Capacity("t", Variable.RATE, (found, found), (), "c", Result.PASSED))
-    assert f">{milliseconds(found.p99)}" in shown
+    shown = text(Capacity("t", Variable.RATE, (found, found), (), "c", GateResult.PASSED))
+    assert f">{format_milliseconds(found.p99)}" in shown
     assert ">: at least; some operations that were due never began" in shown
-    (finding,) = judge(overloaded, parse_all("p99 <= 50ms"))
+    (finding,) = judge_objective(overloaded, parse_conditions("p99 <= 50ms"))
     assert finding.value == found.p99
     assert finding.text.startswith(f"p99 at least {finding.condition.spell_measured(found.p99)}, ")
     assert "due" not in finding.text
-    kept = step_of(20, play(lambda sent: sent + 0.0114, [Stage(60.0, (3, 3), (20.0, 20.0))]))
+    kept = make_step(20, play(lambda sent: sent + 0.0114, [Stage(60.0, (3, 3), (20.0, 20.0))]))
     assert (kept.at_least, kept.p99) == ((), pytest.approx(0.0114, abs=1e-6))
-    assert "at least" not in text(Capacity("t", Variable.RATE, (kept, kept), (), "c", Result.PASSED))
+    assert "at least" not in text(Capacity("t", Variable.RATE, (kept, kept), (), "c", GateResult.PASSED))
 
 
 def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_path: Path) -> None:
     apart, together_ = np.full(10_000, 0.01), np.full(10_000, 0.01)
     apart[::250] = 0.1
     together_[5000:5040] = 0.1
-    (calm,) = judge(run(tmp_path, apart), parse_all("read.p99 <= 50ms"))
+    (calm,) = judge_objective(run(tmp_path, apart), parse_conditions("read.p99 <= 50ms"))
     (tmp_path / "run.stat.gz").unlink()
-    (bursty,) = judge(run(tmp_path, together_), parse_all("read.p99 <= 50ms"))
-    assert calm.verdict is Result.PASSED
-    assert bursty.verdict is Result.UNDECIDED
+    (bursty,) = judge_objective(run(tmp_path, together_), parse_conditions("read.p99 <= 50ms"))
+    assert calm.verdict is GateResult.PASSED
+    assert bursty.verdict is GateResult.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -503,26 +508,28 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
 )
 def test_what_no_search_can_judge(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        of_scenario(parse_all(text), SCENARIO, noop=True)
-    known = parse_all("errors <= 1% and retries < 5")
-    assert of_scenario(known, SCENARIO, noop=True) == known
+        resolve_objective(parse_conditions(text), SCENARIO, noop=True)
+    known = parse_conditions("errors <= 1% and retries < 5")
+    assert resolve_objective(known, SCENARIO, noop=True) == known
 
 
 def test_a_search_judges_an_operation_that_only_its_scenario_defines() -> None:
-    (written,) = parse_all("findinfo.p99 <= 50ms", grouped=True)
+    (written,) = parse_conditions("findinfo.p99 <= 50ms", grouped=True)
     assert written.group == "findinfo"  # before the scenario is read
     with pytest.raises(ValueError, match="'findinfo' is not an operation"):
-        of_scenario([written], SCENARIO, noop=False)
-    row = OPERATIONS.define(Settings("findinfo", defined=("GET", "none", OPERATIONS.length_by_code)))
+        resolve_objective([written], SCENARIO, noop=False)
+    row = OPERATIONS.define(OperationSettings("findinfo", defined=("GET", "none", OPERATIONS.length_by_code)))
     defining = replace(SCENARIO, size_classes=(SizeClass("small", 1, 9, 1, {row.name: 1.0}),))
-    (known,) = of_scenario([written], defining, noop=False)
+    (known,) = resolve_objective([written], defining, noop=False)
     assert (known.group, known.operation, known.text) == (None, "findinfo", written.text)
 
 
 def test_wilson() -> None:
-    assert wilson(0.5, 0) == (0.0, 1.0)
-    assert wilson(0.1, 100) == pytest.approx((0.0552, 0.1744), abs=1e-4)  # Newcombe 1998, method 3: 10 of 100
-    low, high = wilson(1.0, 1000)
+    assert wilson_interval(0.5, 0) == (0.0, 1.0)
+    assert wilson_interval(0.1, 100) == pytest.approx(
+        (0.0552, 0.1744), abs=1e-4
+    )  # Newcombe 1998, method 3: 10 of 100
+    low, high = wilson_interval(1.0, 1000)
     assert high == 1.0
     assert low == pytest.approx(0.99617, abs=1e-5)
 
@@ -531,11 +538,11 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     latencies = np.full(700, 0.0123456)
     latencies[::100] = 0.0545812
     statistics = run(tmp_path, latencies)
-    conditions = parse_all("read.p99 <= 50ms and errors <= 1%")
-    steps = (step_of(6, statistics), step_of(6, statistics), step_of(12, statistics))
-    judged = tuple(judge(statistics, conditions))
+    conditions = parse_conditions("read.p99 <= 50ms and errors <= 1%")
+    steps = (make_step(6, statistics), make_step(6, statistics), make_step(12, statistics))
+    judged = tuple(judge_objective(statistics, conditions))
     found = Capacity(
-        "t", Variable.USERS, steps, ("", "", "not judged"), "c", Result.PASSED, (), (judged, judged, ())
+        "t", Variable.USERS, steps, ("", "", "not judged"), "c", GateResult.PASSED, (), (judged, judged, ())
     )
     lines = [re.split(r"  +", line.strip()) for line in text(found).splitlines()]
     first, second = (lines[place : place + 4] for place, line in enumerate(lines) if line[0] == "users")
@@ -545,7 +552,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    made = valid(conclusion.report(found), "capacity")
+    made = valid(conclusion.make_capacity_report(found), "capacity")
     record = made["steps"][0]
     assert (record["value"], record["users"], record["p99"], record["supported"]) == (6, 8, None, 50)
     assert record["p50"] == pytest.approx(0.0123, rel=0.01)
@@ -559,24 +566,26 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
 def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int) -> None:
     statistics = run(tmp_path, np.full(700, 0.0123456))
     step = structs.replace(
-        step_of(100_000, statistics), rate=123_456.0, interval=Interval(100_000.0, 150_000.0, 20.0)
+        make_step(100_000, statistics), rate=123_456.0, interval=Interval(100_000.0, 150_000.0, 20.0)
     )
-    conditions = [each for n in range(count) for each in parse_all(f"read.small.p{80 + n} <= 50ms")]
-    judged = tuple(judge(statistics, conditions))
+    conditions = [each for n in range(count) for each in parse_conditions(f"read.small.p{80 + n} <= 50ms")]
+    judged = tuple(judge_objective(statistics, conditions))
     title = "the most users at which" + " and read.p99 <= 50ms" * count
-    found = Capacity(title, Variable.USERS, (step, step), ("", ""), "c", Result.PASSED, (), (judged, judged))
+    found = Capacity(
+        title, Variable.USERS, (step, step), ("", ""), "c", GateResult.PASSED, (), (judged, judged)
+    )
     lines = text(found).splitlines()
     assert max(map(len, lines)) <= 80
     # Each column is there once, and the value stands before each part of the table.
     shown = [re.split(r"  +", line.strip()) for line in lines if line.strip().startswith("users  ")]
-    assert [name for part in shown for name in part[1:]] == heads(found)[1:]
+    assert [name for part in shown for name in part[1:]] == list_step_heads(found)[1:]
     assert sum(line.strip().startswith("100000  ") for line in lines) == 2 * len(shown)
 
 
 def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     few = run(tmp_path, np.full(40, 0.0123456))
-    steps = (step_of(1, few), step_of(4, few))
-    text = page(Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED))
+    steps = (make_step(1, few), make_step(4, few))
+    text = page(Capacity("t", Variable.USERS, steps, (), "c", GateResult.PASSED))
     assert "judged by" not in text
     (against,) = re.findall(r'<figure data-chart="([^"]*)"><figcaption>Throughput against latency', text)
     # Where too few results support p99, p50 is all that there is; the load stands at its points.
@@ -584,7 +593,7 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     assert [(curve["name"], curve["labels"]) for curve in curves] == [("p50", ["1", "4"])]
     assert "stat file" in text
     assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
-    judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Result.PASSED))
+    judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", GateResult.PASSED))
     assert "judged by" in judged
     assert "<div class=long>it held</div>" in judged
 
@@ -592,7 +601,7 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
 def test_large_values_have_all_their_digits() -> None:
     """A sweep over sizes called 1 MiB 1.04858e+06."""
     steps = tuple(step(1 << power, 100.0) for power in (12, 20, 24))
-    found = Capacity("t", Variable.SIZE, steps, (), "c", Result.PASSED)
+    found = Capacity("t", Variable.SIZE, steps, (), "c", GateResult.PASSED)
     said = text(found)
     assert "e+0" not in said
     assert "ops/s at 4096, 1048576, 16777216: " in said
@@ -606,19 +615,21 @@ def test_large_values_have_all_their_digits() -> None:
     assert labels == ["4096", "1048576", "16777216"]
     assert (
         "full at 4096, 16777216 bytes"
-        in limits(
+        in describe_limits(
             Variable.SIZE,
             [structs.replace(steps[place], generator_full=True, generator=0.95) for place in (0, 2)],
         )[0]
     )
     million = structs.replace(steps[1], value=1e6)
-    assert "from 1000000 to 4,194,304 users" in str(no_gain(Variable.USERS, million, step(1 << 22, 100.0)))
+    assert "from 1000000 to 4,194,304 users" in str(
+        describe_missing_gain(Variable.USERS, million, step(1 << 22, 100.0))
+    )
 
 
 def test_page_and_conclusion_say_the_same_knee() -> None:
     """The one had 12.3 users, the other 12."""
     steps = tuple(step(load, 46.0 * min(load, 12.3), p50=load / 200) for load in (1, 2, 4, 8, 16, 32, 64))
-    found = of_sweep("s", Variable.USERS, steps, None, "")
+    found = conclude_sweep("s", Variable.USERS, steps, None, "")
     assert "The knee is at 12 users (95 % sure: 12 to 13; " in found.conclusion
     text = page(found)
     assert "The knee is at 12 users (95 %: 12 to 13)." in text
@@ -630,11 +641,11 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
     found = find_knee(Variable.USERS, steps)
     assert found is not None
     assert found.reached
-    text = page(Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED, knee=found))
+    text = page(Capacity("t", Variable.USERS, steps, (), "c", GateResult.PASSED, knee=found))
     figures = re.findall(r'<figure data-chart="([^"]*)"><figcaption>([^<]*)', text)
     charts = {title.strip(): json.loads(html.unescape(data)) for data, title in figures}
     against = charts["Throughput against latency"]
-    (at,) = re.findall(r"The knee is at (.+?) users ", knee_in_words(Variable.USERS, found, 1))
+    (at,) = re.findall(r"The knee is at (.+?) users ", describe_knee(Variable.USERS, found, 1))
     assert against["curves"][-1]["labels"] == [f"knee: {at}"]
     assert f"The knee is at {at} users (95 %: " in text
     # On the curve, between the steps beside it.
@@ -646,7 +657,7 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
     assert "Latency <small>ms, by users</small>" in text
     assert charts["Rate"]["marks"] == [[pytest.approx(found.value), "knee"]]
     rising = page(
-        Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED, knee=replace(found, high=math.inf))
+        Capacity("t", Variable.USERS, steps, (), "c", GateResult.PASSED, knee=replace(found, high=math.inf))
     )
     assert "knee: " not in rising
     assert "It is not certain that the steps went beyond the knee." in rising
@@ -680,11 +691,11 @@ def simulated(users: int, seconds: float, random: np.random.Generator) -> RunSta
 def test_searches_over_a_noisy_store_find_its_limit() -> None:
     """99 % of the latencies of N users are within 200 ms up to a number that can be calculated."""
     truth = CAPACITY * LIMIT / math.exp(2.326 * math.hypot(SIGMA, 0.05))
-    conditions, answers = parse_all(f"read.p99 <= {1000 * LIMIT:g}ms"), []
+    conditions, answers = parse_conditions(f"read.p99 <= {1000 * LIMIT:g}ms"), []
     for seed in range(8):
-        random, search = np.random.default_rng(seed), Search(4, 20.0, most=10**6)
+        random, search = np.random.default_rng(seed), LimitSearch(4, 20.0, most=10**6)
         while (trial := search.next()) is not None:
-            judged = judge(simulated(trial.value, trial.seconds, random), conditions)
+            judged = judge_objective(simulated(trial.value, trial.seconds, random), conditions)
             search.record([each.evidence for each in judged])
         answers.append(search.answer().value or 0)
     off = np.array(answers) / truth - 1

@@ -18,39 +18,39 @@ from simulated_runs import SCENARIO, Store, reads
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import auth_options, sides
-from ssbench.comparison.conditions import judge
-from ssbench.comparison.entry import entry_of, past_of
-from ssbench.comparison.floor import Floors
-from ssbench.comparison.sides import _difference, compare_sides, differences_of_sides
-from ssbench.comparison.verdict import Word, verdict
-from ssbench.document.gates import Result
+from ssbench.comparison.conditions import judge_change_condition
+from ssbench.comparison.entry import make_earlier_run, make_entry
+from ssbench.comparison.floor import NoiseFloors
+from ssbench.comparison.sides import _difference, compare_sides, measure_side_differences
+from ssbench.comparison.verdict import Word, judge_comparison
+from ssbench.document.gates import GateResult
 from ssbench.reports import products, run_tables
 from ssbench.reports import writing as reports
-from ssbench.reports.key_figures import object_path
+from ssbench.reports.key_figures import format_object_path
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.export import write_csv
 from ssbench.results.formats import open_results
-from ssbench.results.rows import Rows
+from ssbench.results.rows import RowCollector
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
-from ssbench.run.parameters import run_parameters
-from ssbench.run.part import parts_of
-from ssbench.run.places import Place, apart
-from ssbench.run.sides import evened, half, refuse
-from ssbench.run.summary import describe
+from ssbench.run.options import BenchOptions, RunOptions, RunSide, recorded_options
+from ssbench.run.parameters import make_run_parameters
+from ssbench.run.part import make_group_runs
+from ssbench.run.places import ContainerSet, merge_container_sets
+from ssbench.run.sides import halve_scenario, make_users_even, refuse_sides
+from ssbench.run.summary import make_run_description
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.arrivals import Arrivals
-from ssbench.scenario.conditions import parse
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
-from ssbench.scenario.owner import owner_of
-from ssbench.statistics.latencies import Slowest, plain
-from ssbench.statistics.objects import Objects
-from ssbench.statistics.summary import collector_of, make_statistics
+from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
+from ssbench.scenario.owner import make_owner
+from ssbench.statistics.latencies import SlowResult, select_latencies
+from ssbench.statistics.objects import ObjectCounts
+from ssbench.statistics.summary import make_collector, make_statistics
 from ssbench.statistics.verdict import Outcome
-from ssbench.store.swift.auth import authenticate
+from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.credentials import Credentials, Session
 
 NAMES = ("old", "new")
@@ -73,8 +73,13 @@ def test_a_sixth_is_found_in_a_minute():
 
 def history(random, count, store=None):
     """Earlier runs in which nothing was changed."""
-    return Floors(
-        [[past_of(entry_of(reads(random, 60, sides=NAMES, store=store), "f", 1, 1)) for _ in range(count)]]
+    return NoiseFloors(
+        [
+            [
+                make_earlier_run(make_entry(reads(random, 60, sides=NAMES, store=store), "f", 1, 1))
+                for _ in range(count)
+            ]
+        ]
     )
 
 
@@ -101,7 +106,7 @@ def test_ten_per_cent_are_found_with_earlier_runs():
 
 
 def test_percentiles_that_are_lower_bounds_are_not_compared():
-    found = differences_of_sides(reads(np.random.default_rng(3), 12, sides=NAMES))
+    found = measure_side_differences(reads(np.random.default_rng(3), 12, sides=NAMES))
     assert (("ALL", None), "p50") in found
     bounded = reads(np.random.default_rng(3), 12, sides=NAMES)
     some = bounded.sides[0].numbers.total
@@ -114,7 +119,7 @@ def test_what_never_began_is_known_of_the_run_and_leaves_its_sides_without_a_ver
     numbers = reads(np.random.default_rng(3), 60, sides=NAMES)
 
     def compared(never_begun):
-        waited = plain(np.full(never_begun, 9.0))
+        waited = select_latencies(np.full(never_begun, 9.0))
 
         def late(part):
             due = structs.replace(part.due, response=part.last_byte, waited=waited)
@@ -149,7 +154,7 @@ def test_sides_are_parts_of_a_run():
         assert sum(each.count for each in parts) == whole.count
         shares = [each.requests_per_second for each in parts]
         assert sum(shares) == pytest.approx(whole.requests_per_second, rel=0.01)
-    titles = [section.title for section in run_tables.part_sections(numbers)]
+    titles = [section.title for section in run_tables.make_breakdown_sections(numbers)]
     assert titles == ["Sides"]
     assert not reads(np.random.default_rng(3), 12).sides
 
@@ -177,7 +182,7 @@ def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interva
     side = random.integers(0, 2, len(completed))
     latency = 0.01 * np.exp(random.normal(0, 0.3, len(completed))) * np.where(side, 1.2, 1.0)
     columns = {"operation": np.ones(len(side), int), "completed": completed, "last_byte": latency}
-    collector = collector_of(facts)
+    collector = make_collector(facts)
     stage = (completed > 1e9 + 20).astype(int)
     collector.add(ResultBlock(len(side), {**columns, "group": side, "stage": stage}))
     numbers = make_statistics(collector, facts)
@@ -186,7 +191,7 @@ def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interva
         assert [line.rate_interval for line in each.numbers.total.lines] == [None, None]
     found = compare_sides(numbers).find(None, None, "p50")
     assert found.low < 0.2 < found.high
-    made = json.loads(reports.report("json", numbers, ReportOptions()))
+    made = json.loads(reports.make_run_report("json", numbers, ReportOptions()))
     figures = [each["operations"][0]["figures"] for each in made["sides"]]
     assert [(each["ops_interval"], each["last_byte"]["intervals"]) for each in figures] == [(None, {})] * 2
 
@@ -194,7 +199,7 @@ def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interva
 def test_a_run_that_is_too_short_for_intervals_has_no_verdict():
     short = compare_sides(reads(np.random.default_rng(3), 5, 1.5, sides=NAMES))
     assert short.find("read", None, "p50").change == pytest.approx(0.5, abs=0.2)
-    said = products.find(Product.COMPARISON, "text")(short)
+    said = products.find_writer(Product.COMPARISON, "text")(short)
     assert "no verdict" in said
     assert "too short" in said
     assert "no difference" not in said
@@ -216,18 +221,18 @@ def scenario(**changes):
     )
 
 
-POLICIES = Side("x", policy="p"), Side("y", policy="q")
-URLS = Side("x", "http://a"), Side("y", "http://b")
-ACCOUNTS = Side("x"), Side("y")
+POLICIES = RunSide("x", policy="p"), RunSide("y", policy="q")
+URLS = RunSide("x", "http://a"), RunSide("y", "http://b")
+ACCOUNTS = RunSide("x"), RunSide("y")
 
 
 def test_each_side_has_half_of_the_load():
     stages = Stage(5, (4, 8)), Stage(5, None, (10.0, 20.0))
-    whole = evened(scenario(user_count=7, rate=5.0, stages=stages))
+    whole = make_users_even(scenario(user_count=7, rate=5.0, stages=stages))
     assert (whole.user_count, whole.stages) == (8, stages)
-    assert evened(scenario(stages=(Stage(5, (1, 3)),))).stages == (Stage(5, (2, 4)),)
-    assert evened(scenario()) == scenario()
-    halves = [half(whole, side, policy) for side, policy in ((0, None), (1, "q"))]
+    assert make_users_even(scenario(stages=(Stage(5, (1, 3)),))).stages == (Stage(5, (2, 4)),)
+    assert make_users_even(scenario()) == scenario()
+    halves = [halve_scenario(whole, side, policy) for side, policy in ((0, None), (1, "q"))]
     assert [each.operation_count for each in halves] == [5, 4]
     assert [each.policy for each in halves] == [None, "q"]
     for each in halves:
@@ -235,8 +240,8 @@ def test_each_side_has_half_of_the_load():
         assert each.stages == (Stage(5, (2, 4)), Stage(5, None, (5.0, 10.0)))
         assert [(found.initial_files, found.share) for found in each.size_classes] == [(3, 5), (1, 1)]
         # so that the initial objects of either are not taken for those of another scenario
-        assert [owner_of(each, found) for found in each.size_classes] == [
-            owner_of(whole, found) for found in whole.size_classes
+        assert [make_owner(each, found) for found in each.size_classes] == [
+            make_owner(whole, found) for found in whole.size_classes
         ]
 
 
@@ -244,17 +249,17 @@ def test_what_is_not_possible_is_refused_at_once():
     def drawn(**weights):
         return replace(scenario(), size_classes=(SizeClass("small", 1, 1, 5, weights),))
 
-    refuse(drawn(copy=1))
+    refuse_sides(drawn(copy=1))
     with pytest.raises(UsageError, match="tempurl: not possible in a run of two sides"):
-        refuse(drawn(tempurl=1))
+        refuse_sides(drawn(tempurl=1))
     with pytest.raises(UsageError, match="--ab: not possible with a scenario that has groups of users"):
-        refuse(replace(scenario(), groups=(Group("web", scenario().size_classes, 1),)))
+        refuse_sides(replace(scenario(), groups=(UserGroup("web", scenario().size_classes, 1),)))
 
 
 @pytest.mark.parametrize("kind", ["even", "poisson"])
 def test_operations_of_both_sides_are_due_by_turns(kind):
     plan = Stage(10, None, (20.0, 60.0)), Stage(5, None, (60.0, 60.0))
-    loads = [part.load for part in parts_of(scenario(stages=plan, arrivals=kind), 3, None, POLICIES)]
+    loads = [part.load for part in make_group_runs(scenario(stages=plan, arrivals=kind), 3, None, POLICIES)]
     due = [load._arrivals.take(10_000) for load in loads]
     whole = Arrivals(plan, kind, 3).take(10_000)
     if kind == "even":
@@ -266,32 +271,32 @@ def test_operations_of_both_sides_are_due_by_turns(kind):
 
 
 def test_both_sides_draw_the_same_operations_on_objects_of_other_names():
-    first, second = parts_of(scenario(), 6, None, POLICIES)
+    first, second = make_group_runs(scenario(), 6, None, POLICIES)
     assert [first.state.next_jobs(5, 0.0, None)] == [second.state.next_jobs(5, 0.0, None)]
     assert (first.names, second.names) == (["a-small", "a-big"], ["b-small", "b-big"])
     # What is particular to some names is on the other side with the next seed.
-    first, second = parts_of(scenario(), 7, None, POLICIES)
+    first, second = make_group_runs(scenario(), 7, None, POLICIES)
     assert (first.names[0], second.names[0]) == ("b-small", "a-small")
     assert (first.group, second.group) == (0, 1)
 
 
 def test_each_side_has_a_place():
     def places(sides):
-        return [part.places[0] for part in parts_of(scenario(policy="tin"), 1, None, sides)]
+        return [part.places[0] for part in make_group_runs(scenario(policy="tin"), 1, None, sides)]
 
-    one = Place("ssbench", "tin", 100)
+    one = ContainerSet("ssbench", "tin", 100)
     assert places(()) == [one]
     assert places(POLICIES) == [replace(one, policy="p"), replace(one, policy="q")]
     assert places(URLS) == [replace(one, storage_url="http://a"), replace(one, storage_url="http://b")]
     assert places(ACCOUNTS) == [one, replace(one, account=1)]
-    assert apart([one, replace(one, container_count=7), replace(one, account=1)]) == [
+    assert merge_container_sets([one, replace(one, container_count=7), replace(one, account=1)]) == [
         one,
         replace(one, account=1),
     ]
 
 
 def described(run, **slowest):
-    return object_path(run, Slowest(0.1, 0, "tx", 1.0, 1, 1, 0, 3, 5, **slowest))
+    return format_object_path(run, SlowResult(0.1, 0, "tx", 1.0, 1, 1, 0, 3, 5, **slowest))
 
 
 def test_what_is_reported_of_an_object_is_the_container_of_its_side():
@@ -311,7 +316,7 @@ def test_what_is_reported_of_an_object_is_the_container_of_its_side():
         roster=SimpleNamespace(living=list),
     )
     options = RunOptions(sides=POLICIES)
-    made = describe(1, scenario(), 1, fleet, BenchOptions(workers=1), options)
+    made = make_run_description(1, scenario(), 1, fleet, BenchOptions(workers=1), options)
     assert (made.side_policies, made.side_prefixes) == (("p", "q"), ("b", "a"))
 
 
@@ -320,7 +325,7 @@ def test_an_export_has_the_container_of_each_side(tmp_path):
     run = RunDescription(scenario(), sides=("x", "y"), side_policies=("p", "q"), side_prefixes=("a", "b"))
     writer = RunResultsWriter(path, run)
     for side in (0, 1):
-        rows = Rows()
+        rows = RowCollector()
         rows.common["group"] = side
         rows.rows += [rows.pack(1, 0, 1, 3, number, 1, 0.1, 0.2, 100.0, 200) for number in (1, 2)]
         rows.trans_ids += ["tx"] * 2
@@ -354,7 +359,10 @@ class Tokens:
 
 def test_a_place_has_the_session_of_its_account():
     tokens = Tokens()
-    other, url = Place("ssbench", None, 1, account=1), Place("ssbench", None, 1, storage_url="http://b")
+    other, url = (
+        ContainerSet("ssbench", None, 1, account=1),
+        ContainerSet("ssbench", None, 1, storage_url="http://b"),
+    )
     assert other.session(tokens.sessions) == Session(("http://a/v1/two",), "u")
     assert other.renewing(tokens)() == Session(("http://a/v1/two",), "new")
     assert url.session(tokens.sessions) == Session(("http://b",), "t")
@@ -365,10 +373,10 @@ def test_a_place_has_the_session_of_its_account():
 
 def test_the_parameters_of_a_session():
     session = Session(("http://a", "http://b"), "t")
-    found = run_parameters(1, None, scenario(), RunOptions(), [session], 1)
+    found = make_run_parameters(1, None, scenario(), RunOptions(), [session], 1)
     assert (found.storage_urls, found.token, found.group) == (["http://a", "http://b"], "t", 1)
-    assert run_parameters(1, None, scenario(), RunOptions(noop=True), []).token is None
-    assert recorded(BenchOptions(workers=1), RunOptions(sides=ACCOUNTS), None)["sides"] == [
+    assert make_run_parameters(1, None, scenario(), RunOptions(noop=True), []).token is None
+    assert recorded_options(BenchOptions(workers=1), RunOptions(sides=ACCOUNTS), None)["sides"] == [
         "x=account",
         "y=account",
     ]
@@ -382,8 +390,8 @@ def test_each_token_is_renewed_that_can_be(monkeypatch):
         token = credentials.token or f"{credentials.auth_url}-{asked[credentials.auth_url]}"
         return Session((f"http://{credentials.auth_url}/v1/x",), token, credentials.insecure)
 
-    monkeypatch.setattr("ssbench.store.swift.auth.authenticate", authenticate)
-    monkeypatch.setattr("ssbench.store.swift.auth.warn_of_proxy", lambda *_: None)
+    monkeypatch.setattr("ssbench.store.swift.auth.authenticate_swift", authenticate)
+    monkeypatch.setattr("ssbench.store.swift.auth.warn_of_auth_proxy", lambda *_: None)
     keys = [Credentials(version="1.0", auth_url="a"), Credentials(version="1.0", auth_url="b")]
     tokens = TokenSource(keys)
     assert [each.token for each in tokens.sessions] == ["a-1", "b-1"]
@@ -404,10 +412,10 @@ def arguments(*ab, **changes):
 
 
 def test_the_option():
-    assert sides.parse(arguments()) == ()
-    found = sides.parse(arguments("old=http://a:8080/v1/AUTH_x/", "new=https://b/v1/AUTH_x"))
-    assert found == (Side("old", "http://a:8080/v1/AUTH_x"), Side("new", "https://b/v1/AUTH_x"))
-    assert sides.parse(arguments("a=gold", "b=tin"))[1] == Side("b", policy="tin")
+    assert sides.parse_sides(arguments()) == ()
+    found = sides.parse_sides(arguments("old=http://a:8080/v1/AUTH_x/", "new=https://b/v1/AUTH_x"))
+    assert found == (RunSide("old", "http://a:8080/v1/AUTH_x"), RunSide("new", "https://b/v1/AUTH_x"))
+    assert sides.parse_sides(arguments("a=gold", "b=tin"))[1] == RunSide("b", policy="tin")
 
 
 @pytest.mark.parametrize(
@@ -415,7 +423,7 @@ def test_the_option():
 )
 def test_a_url_with_a_password_is_refused_and_not_shown(side):
     with pytest.raises(UsageError) as error:
-        sides.parse(arguments(side, "b=http://h/v1/y"))
+        sides.parse_sides(arguments(side, "b=http://h/v1/y"))
     assert "secret" not in str(error.value)
 
 
@@ -441,7 +449,7 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
 )
 def test_wrong_values_are_named(wrong, changes, why):
     with pytest.raises(UsageError, match=why):
-        sides.parse(arguments(*wrong, **changes))
+        sides.parse_sides(arguments(*wrong, **changes))
 
 
 def with_accounts(tmp_path, one, two, *options):
@@ -451,11 +459,11 @@ def with_accounts(tmp_path, one, two, *options):
         files.append(tmp_path / f"{number}.env")
         files[-1].write_text(text)
     parser = argparse.ArgumentParser()
-    auth_options.add_arguments(parser)
+    auth_options.add_auth_arguments(parser)
     given = parser.parse_args(options)
     given.ab = [f"{name}=@{file}" for name, file in zip("ab", files, strict=True)]
-    given.sides = (Side("a"), Side("b"))
-    return sides.accounts(given, {"ST_USER": "nobody", "ST_KEY": "of the environment"})
+    given.sides = (RunSide("a"), RunSide("b"))
+    return sides.make_side_credentials(given, {"ST_USER": "nobody", "ST_KEY": "of the environment"})
 
 
 def test_accounts_come_from_files(tmp_path):
@@ -469,7 +477,7 @@ def test_accounts_come_from_files(tmp_path):
     # Both authenticate at one URL, so that the URL does not tell which of them failed.
     for each in found:
         with pytest.raises(ClusterError, match=f"^{each.name}: http://127.0.0.1:1/: cannot"):
-            authenticate(replace(each, auth_url="http://127.0.0.1:1/"))
+            authenticate_swift(replace(each, auth_url="http://127.0.0.1:1/"))
     assert [each.name for each in found] == ["side a", "side b"]
     with pytest.raises(UsageError, match="--ab: b: no way to authenticate"):
         with_accounts(tmp_path, one, two)
@@ -486,13 +494,13 @@ def test_a_line_that_is_no_variable_is_named_and_not_shown(tmp_path, line):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    given = argparse.Namespace(sides=(Side("a"), Side("b")), ab=[f"a=@{tmp_path}/none", "b=@x"])
+    given = argparse.Namespace(sides=(RunSide("a"), RunSide("b")), ab=[f"a=@{tmp_path}/none", "b=@x"])
     with pytest.raises(UsageError, match="none: No such file"):
-        sides.accounts(given, {})
+        sides.make_side_credentials(given, {})
 
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
-    print_comparison = sides.comparison_printer(argparse.Namespace(results_dir=None))
+    print_comparison = sides.make_comparison_printer(argparse.Namespace(results_dir=None))
     for name in ("comparison.document", "comparison.sides", "results.formats", "statistics"):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat", io.StringIO())
@@ -512,19 +520,19 @@ def test_few_objects_on_unequal_devices_are_said_and_make_no_difference():
     assert "of only 10 objects is assumed" in found.judgment
     assert found.warnings[0].startswith("a side has only 10 objects: a difference may be")
     twice = compare_sides(reads(random, 60, 2.5, sides=NAMES, store=Store(objects=20, differ=0.3)))
-    assert verdict(twice).word is Word.SLOWER
+    assert judge_comparison(twice).word is Word.SLOWER
 
 
 def test_many_objects_widen_nothing():
     random = np.random.default_rng(8)
     many = compare_sides(reads(random, 60, 1.2, sides=NAMES, store=Store(objects=2000, differ=0.3)))
-    assert verdict(many).word is Word.SLOWER
+    assert judge_comparison(many).word is Word.SLOWER
     assert "(2 % a side is assumed" in many.judgment
     assert not many.warnings
 
 
 def test_objects_count_as_often_as_they_are_used():
-    used = Objects()
+    used = ObjectCounts()
     number = np.concatenate([np.repeat(np.arange(10), 5), np.full(50, 10)])
     used.add(ResultBlock(100, {"operation": np.ones(100, int), "object": number}))
     assert used.effective(1) == pytest.approx(100**2 / (10 * 25 + 50**2))
@@ -542,19 +550,19 @@ def of_failures(change: float = 1.0, **store):
 
 
 def test_no_difference_is_said_of_sides_of_which_one_fails():
-    said = verdict(of_failures(failing=(0.0, 0.4)))
+    said = judge_comparison(of_failures(failing=(0.0, 0.4)))
     assert said.word is Word.WORSE
     assert said.headline.startswith("worse: ALL more errors (+")
 
 
 def test_a_side_that_sheds_load_is_not_called_faster():
-    said = verdict(of_failures(0.72, failing=(0.0, 0.3)))
+    said = judge_comparison(of_failures(0.72, failing=(0.0, 0.3)))
     assert (said.word, said.outcome) == (Word.WORSE_AND_BETTER, Outcome.FAILED)
     assert said.headline.startswith("worse and better: ALL more errors (+")
 
 
 def test_failures_that_are_alike_are_no_difference_and_the_least_that_would_show_is_said():
-    said = verdict(of_failures(failing=(0.01, 0.01)))
+    said = judge_comparison(of_failures(failing=(0.01, 0.01)))
     assert said.word is Word.SAME
     assert "points of errors or more)" in said.headline
 
@@ -570,22 +578,22 @@ def test_bursts_of_failures_are_few_events_however_many_operations_they_have():
 @pytest.mark.parametrize(
     ("condition", "failing", "result"),
     [
-        ("errors > +1%", (0.0, 0.3), Result.FAILED),
-        ("errors > +1%", (0.05, 0.05), Result.UNDECIDED),
-        ("errors > +1%", (0.001, 0.001), Result.PASSED),
-        ("errors > 5%", (0.0, 0.3), Result.FAILED),
-        ("errors > 5%", (0.0, 0.05), Result.UNDECIDED),
-        ("errors > 5%", (0.0, 0.001), Result.PASSED),
+        ("errors > +1%", (0.0, 0.3), GateResult.FAILED),
+        ("errors > +1%", (0.05, 0.05), GateResult.UNDECIDED),
+        ("errors > +1%", (0.001, 0.001), GateResult.PASSED),
+        ("errors > 5%", (0.0, 0.3), GateResult.FAILED),
+        ("errors > 5%", (0.0, 0.05), GateResult.UNDECIDED),
+        ("errors > 5%", (0.0, 0.001), GateResult.PASSED),
     ],
 )
 def test_a_condition_on_failures_of_two_sides_ends_in_three_ways(condition, failing, result):
-    found = judge(of_failures(failing=failing), parse(condition, relative=True))
+    found = judge_change_condition(of_failures(failing=failing), parse_condition(condition, relative=True))
     assert found.result is result
-    assert bool(found.needs) is (result is Result.UNDECIDED)
+    assert bool(found.needs) is (result is GateResult.UNDECIDED)
 
 
 def test_failures_are_compared_where_latencies_cannot_be():
     """All of one side fails: it has no latencies."""
     found = of_failures(failing=(0.0, 1.0))
-    assert verdict(found).word is Word.WORSE
+    assert judge_comparison(found).word is Word.WORSE
     assert "only shares of failures are compared" in found.judgment

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.document.columns import width
+from ssbench.document.columns import measure_width
 from ssbench.document.elements import (
     Bars,
     Cell,
@@ -19,19 +19,19 @@ from ssbench.document.elements import (
     Curve,
     Detail,
     Document,
+    DrawnInterval,
     Element,
     Item,
     Items,
     Lines,
     Note,
     Section,
-    Span,
     Table,
     Tone,
     Verdict,
     View,
     Warnings,
-    without,
+    drop_columns,
 )
 from ssbench.document.renderers import markdown, text
 
@@ -116,7 +116,7 @@ def test_rows_of_the_same_have_its_name_once_in_text() -> None:
         "operation  n\nREAD       1\n           2\n  tiny     3\nALL        4\n"
     )
     assert "| READ | tiny | 3 |" in in_markdown(Table(columns, rows, keys=2))
-    left = without(Table(columns, [row for row in rows if not row[1]], keys=2), [1])
+    left = drop_columns(Table(columns, [row for row in rows if not row[1]], keys=2), [1])
     assert left.keys == 1
     assert shown(left).splitlines()[0] == "operation  n"
 
@@ -295,7 +295,7 @@ def test_no_line_of_a_table_is_wider_than_the_view(
         [(name, *([name] if words else []), *map(str, numbers)) for name, numbers in rows],
     )
     lines = shown(table, columns=columns).splitlines()
-    assert max(map(width, lines)) <= columns
+    assert max(map(measure_width, lines)) <= columns
     for place in range(12):
         assert sum(f"number {place}" in re.split("  +", line.strip()) for line in lines) == 1
     for number in (number for _, numbers in rows for number in numbers):
@@ -331,7 +331,7 @@ def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
 
 
 def test_the_picture_of_an_interval() -> None:
-    span = Span(-0.1, 0.1, 0.9, 0.05, 0.4)
+    span = DrawnInterval(-0.1, 0.1, 0.9, 0.05, 0.4)
     assert [span.place(value) for value in (-0.4, -0.1, 0.0, 0.1, 0.9)] == pytest.approx(
         [0, 0.375, 0.5, 0.625, 1]
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from result_rows import block, row
 
 from ssbench.document import figures, units
-from ssbench.document.figures import COMPARED, FIGURES, LIKELY, needed
+from ssbench.document.figures import COMPARED_FIGURES, FIGURES, LIKELY_KEYS, count_needed_results
 from ssbench.document.units import Unit
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription
@@ -43,20 +43,20 @@ def run_of(successes: int, failures: int = 0) -> RunStatistics:
     return make_statistics(collector, Facts())
 
 
-@pytest.mark.parametrize("key", LIKELY)
+@pytest.mark.parametrize("key", LIKELY_KEYS)
 def test_a_figure_is_found_by_its_key(key: str) -> None:
-    found = figures.find(key)
+    found = figures.find_figure(key)
     assert found is not None
     assert found.key == key
     assert found.head
-    assert figures.find(key.upper()) is None
+    assert figures.find_figure(key.upper()) is None
 
 
 @pytest.mark.parametrize(
     "key", ["", "p", "p0", "p101", "p99.1234567", "rates", "first_", "first_rate", "P50"]
 )
 def test_what_is_no_figure(key: str) -> None:
-    assert figures.find(key) is None
+    assert figures.find_figure(key) is None
 
 
 def test_values_are_those_of_the_statistics() -> None:
@@ -72,14 +72,14 @@ def test_values_are_those_of_the_statistics() -> None:
     assert FIGURES["p50"].value(line, run) == pytest.approx(0.0205)
     assert FIGURES["max"].value(line, run) == pytest.approx(0.040)
     assert FIGURES["mean"].value(line, run) == pytest.approx(0.0205)
-    assert figures.find("first_mean").value(line, run) == pytest.approx(0.0005)
-    assert figures.find("response_mean").value(line, run) is None
+    assert figures.find_figure("first_mean").value(line, run) == pytest.approx(0.0005)
+    assert figures.find_figure("response_mean").value(line, run) is None
 
 
 @pytest.mark.parametrize(("rank", "needs"), [(50, 20), (95, 200), (99, 1000), (99.9, 10_000), (1, 11)])
 def test_a_percentile_needs_ten_results_beyond_it(rank: float, needs: int) -> None:
-    found = figures.percentile(rank)
-    assert found.needs == needed(rank) == needs
+    found = figures.percentile_figure(rank)
+    assert found.needs == count_needed_results(rank) == needs
     enough, few = run_of(needs), run_of(needs - 1)
     assert found.value(enough.total.lines[0], enough) is not None
     assert found.value(few.total.lines[0], few) is None
@@ -94,24 +94,24 @@ def test_the_table_needs_as_many_as_the_latencies_say() -> None:
         run = run_of(count)
         line = run.total.lines[0]
         for rank in (50, 95, 99):
-            assert figures.percentile(rank).is_supported(line, run) is line.last_byte.supports(rank)
+            assert figures.percentile_figure(rank).is_supported(line, run) is line.last_byte.supports(rank)
 
 
 def test_without_any_result_there_is_no_latency() -> None:
     run = run_of(0, failures=3)
     line = run.total.lines[0]
     for key in ("mean", "max", "p50", "first_p99"):
-        assert figures.find(key).value(line, run) is None
+        assert figures.find_figure(key).value(line, run) is None
     assert FIGURES["rate"].value(line, run) == 0
     assert FIGURES["retries"].share(line, run) is None
 
 
 def test_what_is_compared_says_which_way_is_better() -> None:
-    assert [*COMPARED] == ["rate", "mb_per_s", "p50", "p95", "p99", "errors"]
-    for each in COMPARED.values():
+    assert [*COMPARED_FIGURES] == ["rate", "mb_per_s", "p50", "p95", "p99", "errors"]
+    for each in COMPARED_FIGURES.values():
         assert each.more_is_better is not None
         assert each.words[0] != each.words[1]
-    assert COMPARED["errors"].compared_in is Unit.SHARE
+    assert COMPARED_FIGURES["errors"].compared_in is Unit.SHARE
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_what_is_compared_says_which_way_is_better() -> None:
     ],
 )
 def test_times_in_milliseconds(seconds: float | None, text: str) -> None:
-    assert units.milliseconds(seconds) == text == Unit.SECONDS.text(seconds)
+    assert units.format_milliseconds(seconds) == text == Unit.SECONDS.text(seconds)
 
 
 @given(st.floats(0, 9e6))
 def test_times_fit_five_characters(seconds: float) -> None:
-    assert len(units.milliseconds(seconds)) <= 5
+    assert len(units.format_milliseconds(seconds)) <= 5
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_times_fit_five_characters(seconds: float) -> None:
     ],
 )
 def test_rates(number: float | None, text: str) -> None:
-    assert units.number(number) == text == Unit.PER_SECOND.text(number)
-    assert units.megabytes(None if number is None else number * 1e6) == text
+    assert units.format_number(number) == text == Unit.PER_SECOND.text(number)
+    assert units.format_megabytes(None if number is None else number * 1e6) == text
 
 
 def test_rates_in_few_columns() -> None:
-    assert units.number(123_456_789.0, 8) == "123M"
-    assert units.count(1_234_567, 9) == "1,234,567"
-    assert units.count(12_345_678, 9) == "12M"
-    assert units.count(147_097, 6) == "147k"
-    assert units.count(9_499_999, 6) == "9,500k"
-    assert units.count(9_500_000, 6) == "10M"
+    assert units.format_number(123_456_789.0, 8) == "123M"
+    assert units.format_count(1_234_567, 9) == "1,234,567"
+    assert units.format_count(12_345_678, 9) == "12M"
+    assert units.format_count(147_097, 6) == "147k"
+    assert units.format_count(9_499_999, 6) == "9,500k"
+    assert units.format_count(9_500_000, 6) == "10M"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_rates_in_few_columns() -> None:
     [(None, "-"), (0.0, "0.00"), (0.00001, "<0.01"), (0.0123, "1.23"), (0.25, "25.0"), (1.0, "100.0")],
 )
 def test_shares_in_per_cent(share: float | None, text: str) -> None:
-    assert units.percent(share) == text == Unit.SHARE.text(share)
+    assert units.format_percent(share) == text == Unit.SHARE.text(share)
 
 
 def test_other_units() -> None:
@@ -204,13 +204,13 @@ def test_other_units() -> None:
     ],
 )
 def test_a_number_that_is_not_zero_does_not_look_like_it(value: float, text: str) -> None:
-    assert units.number(value) == text
+    assert units.format_number(value) == text
     assert float(text.lstrip("<")) == pytest.approx(value, rel=0.005, abs=1e-6)
 
 
 @given(st.floats(1e-12, 1e12))
 def test_three_digits_of_a_number_are_right(value: float) -> None:
-    text = units.number(value).replace(",", "")
+    text = units.format_number(value).replace(",", "")
     assert text.startswith("<") == (value < 1e-6)
     if value >= 1e-4:  # below there are fewer digits
         assert float(text) == pytest.approx(value, rel=0.0051)
@@ -221,8 +221,8 @@ def test_three_digits_of_a_number_are_right(value: float) -> None:
     [(0.05, "+5.0"), (-0.00042, "-0.04"), (0.00001, "+<0.01"), (12.3, "+1230"), (0, "+0.0"), (None, "-")],
 )
 def test_changes_in_per_cent(share: float | None, text: str) -> None:
-    assert units.change(share) == text == Unit.CHANGE.text(share)
-    assert share is None or units.extent(abs(share)) == text[1:]
+    assert units.format_change(share) == text == Unit.CHANGE.text(share)
+    assert share is None or units.format_change_size(abs(share)) == text[1:]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_changes_in_per_cent(share: float | None, text: str) -> None:
 )
 def test_differences_of_times_have_a_sign_and_no_exponent(seconds: float | None, text: str) -> None:
     """An interval from 120 to 250 ms was +1.2e+02 to +2.5e+02."""
-    assert units.difference(seconds) == text
+    assert units.format_time_difference(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -248,18 +248,18 @@ def test_differences_of_times_have_a_sign_and_no_exponent(seconds: float | None,
     [(0.00634, "6.34 ms"), (123.0, "123 s"), (36_000, "10 h"), (math.inf, "inf"), (None, "-")],
 )
 def test_latencies_with_their_units(seconds: float | None, text: str) -> None:
-    assert units.duration(seconds) == text
+    assert units.format_latency(seconds) == text
 
 
 def test_seconds_of_runs() -> None:
-    assert [units.seconds(each) for each in (0, 1.0004, 1234.5, None, math.nan)] == [
+    assert [units.format_seconds(each) for each in (0, 1.0004, 1234.5, None, math.nan)] == [
         "0.000",
         "1.000",
         "1234.500",
         "-",
         "-",
     ]
-    assert [units.run_length(each) for each in (0, 0.02, 0.5, 12.0, 12.34, 3600.06)] == [
+    assert [units.format_run_length(each) for each in (0, 0.02, 0.5, 12.0, 12.34, 3600.06)] == [
         "0",
         "0.0200",
         "0.5",

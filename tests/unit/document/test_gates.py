@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ssbench.base.errors import ExitCode
-from ssbench.document.gates import Result, Undecided, exit_code
+from ssbench.document.gates import GateResult, Undecided, choose_exit_code
 
-P, F, U = Result.PASSED, Result.FAILED, Result.UNDECIDED
+P, F, U = GateResult.PASSED, GateResult.FAILED, GateResult.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ P, F, U = Result.PASSED, Result.FAILED, Result.UNDECIDED
     ],
 )
 def test_the_worst_gate_decides(results, report, fail, passing):
-    codes = [exit_code(results, undecided) for undecided in Undecided]
+    codes = [choose_exit_code(results, undecided) for undecided in Undecided]
     assert codes == [ExitCode(report), ExitCode(fail), ExitCode(passing)]

@@ -18,13 +18,13 @@ def test_who_connects_waits_and_those_inside_stay() -> None:
         listener.settimeout(30)
         place = listener.getsockname()
         with socket.create_connection(place, 30) as inside, listener.accept()[0] as theirs:
-            accept_control.refuse(listener.fileno())
+            accept_control.stop_accepting(listener.fileno())
             late.settimeout(0.05)
             with pytest.raises(TimeoutError):
                 late.connect(place)
             inside.sendall(b"x")
             assert theirs.recv(1) == b"x"
-            accept_control.accept(listener.fileno())
+            accept_control.start_accepting(listener.fileno())
             with socket.create_connection(place, 30), listener.accept()[0]:
                 pass
 
@@ -35,8 +35,8 @@ def test_a_reset_is_not_seen_but_the_data_before_it(again: bool) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         if again:
-            accept_control.refuse(listener.fileno())
-        accept_control.accept(listener.fileno())
+            accept_control.stop_accepting(listener.fileno())
+        accept_control.start_accepting(listener.fileno())
         listener.listen()
         listener.settimeout(30)
         peer = socket.create_connection(listener.getsockname(), 30)
@@ -54,6 +54,6 @@ def test_a_reset_is_not_seen_but_the_data_before_it(again: bool) -> None:
 def test_what_is_no_listening_socket_is_left_alone() -> None:
     near, far = socket.socketpair()
     with near, far:
-        accept_control.refuse(near.fileno())
+        accept_control.stop_accepting(near.fileno())
         near.sendall(b"x")
         assert far.recv(1) == b"x"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssbench.fleet import events
-from ssbench.fleet.account import Account
+from ssbench.fleet.account import GroupJobs
 from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_state import Task, WorkerState
 
@@ -37,12 +37,12 @@ def beat(capacity: int = 10, held: list[int] | None = None, run_id: int = RUN) -
     )
 
 
-def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[Account, list[events.Event]]:
+def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[GroupJobs, list[events.Event]]:
     told: list[events.Event] = []
-    return Account(told.append, limit, group, part), told
+    return GroupJobs(told.append, limit, group, part), told
 
 
-def full() -> tuple[Account, WorkerState, int, list[Job]]:
+def full() -> tuple[GroupJobs, WorkerState, int, list[Job]]:
     """An account whose only worker has all the jobs that it may have, and these."""
     made, _ = account(limit=2)
     made.admit(whole := worker())

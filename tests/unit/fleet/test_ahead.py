@@ -7,19 +7,19 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead, scale
+from ssbench.fleet.ahead import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs, scale_of_fleet
 from ssbench.fleet.wire import GATHERING_SECONDS
 
 
-def after(ended: int, seconds: float, held: float, times: int = 100) -> Ahead:
-    ahead = Ahead()
+def after(ended: int, seconds: float, held: float, times: int = 100) -> PrefetchedJobs:
+    ahead = PrefetchedJobs()
     for _ in range(times):
         ahead.observe(ended, seconds, held)
     return ahead
 
 
 def test_at_first_and_for_slow_operations_next_to_nothing_is_ahead() -> None:
-    assert (Ahead().low, Ahead().high) == (1, 2)
+    assert (PrefetchedJobs().low, PrefetchedJobs().high) == (1, 2)
     # One operation ended in the 20 s since the batch was sent, of which its way took 2 ms.
     assert after(1, 20.0, 19.998).high <= 4
 
@@ -46,24 +46,28 @@ def test_a_longer_turn_is_heeded_at_once_and_a_shorter_one_by_and_by() -> None:
 
 
 def test_what_is_ahead_has_a_bound() -> None:
-    assert after(10**6, 1.0, 0.0).high == MOST_AHEAD
+    assert after(10**6, 1.0, 0.0).high == MAX_PREFETCHED
 
 
 def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() -> None:
-    assert scale(1) == scale(12)
-    assert [round(scale(workers).gathering, 3) for workers in (200, 1000, 100_000)] == [0.03, 0.15, 0.5]
-    ahead = Ahead()
+    assert scale_of_fleet(1) == scale_of_fleet(12)
+    assert [round(scale_of_fleet(workers).gathering, 3) for workers in (200, 1000, 100_000)] == [
+        0.03,
+        0.15,
+        0.5,
+    ]
+    ahead = PrefetchedJobs()
     for _ in range(100):
-        ahead.observe(30, 0.6, 0.59, scale(3000))  # 50 a second
+        ahead.observe(30, 0.6, 0.59, scale_of_fleet(3000))  # 50 a second
     # Three messages a second, or little more.
     assert ahead.high - ahead.low >= 16
     for _ in range(100):
-        ahead.observe(10**6, 1.0, 0.0, scale(3000))
-    assert ahead.high * 3000 <= MOST_AHEAD_OF_ALL
+        ahead.observe(10**6, 1.0, 0.0, scale_of_fleet(3000))
+    assert ahead.high * 3000 <= MAX_FLEET_PREFETCHED
 
 
 def test_a_turn_of_no_time_is_no_measurement() -> None:
-    ahead = Ahead()
+    ahead = PrefetchedJobs()
     assert ahead.observe(100, 0.0, 0.0) is False
     assert ahead.observe(100, 1e-7, 0.0) is False
     assert (ahead.low, ahead.high) == (1, 2)
@@ -71,7 +75,7 @@ def test_a_turn_of_no_time_is_no_measurement() -> None:
 
 
 def test_the_first_guess_is_what_the_turn_of_a_ping_needs_and_the_first_measurement_bounds_it() -> None:
-    ahead = Ahead()
+    ahead = PrefetchedJobs()
     ahead.serve(4, 0.11)  # 100 ms more than what is short, 5 ms a job: 20 for each user
     assert ahead.low == 1 + math.ceil(1.25 * 80 + 2 * math.sqrt(80))
     ahead.serve(8, 0.11)
@@ -79,18 +83,18 @@ def test_the_first_guess_is_what_the_turn_of_a_ping_needs_and_the_first_measurem
     # Its jobs take 10 s each: in the 0.1 s on the way no more than 8 * 0.1 / 10 end.
     assert ahead.observe(8, 10.1, 10.0)
     assert ahead.high <= 6
-    near = Ahead()
+    near = PrefetchedJobs()
     near.serve(4, 0.01)
-    assert near.high == Ahead().high
+    assert near.high == PrefetchedJobs().high
 
 
 def test_each_user_is_expected_to_have_ended_a_job_by_the_first_measurement() -> None:
-    ahead = Ahead()
+    ahead = PrefetchedJobs()
     ahead.serve(100, 1.01)
     # One of 100 has ended its job in the 1.9 s that the worker had them; on the way it is 100 * 0.1 / 1.9.
     ahead.observe(1, 2.0, 1.9)
     assert 4.5 < (ahead.low - 1) / 2 < 8
-    busy = Ahead()
+    busy = PrefetchedJobs()
     busy.serve(1, 1.01)
     busy.observe(100, 2.0, 1.9)
     assert abs(busy.low - ahead.low) <= 3  # what ends while results are gathered
@@ -110,4 +114,4 @@ def test_what_was_measured_changes_with_the_number_of_users() -> None:
 @given(st.integers(0, 10**9), st.floats(-1.0, 1e6), st.floats(0.0, 1e9))
 def test_whatever_a_worker_says_leaves_something_ahead(ended: int, seconds: float, held: float) -> None:
     ahead = after(ended, seconds, held, 3)
-    assert 1 <= ahead.low < ahead.high <= MOST_AHEAD
+    assert 1 <= ahead.low < ahead.high <= MAX_PREFETCHED

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead
+from ssbench.fleet.ahead import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs
 from ssbench.fleet.allocation import Allocation
 from ssbench.fleet.wire import GATHERING_SECONDS, SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
@@ -68,7 +68,7 @@ def test_workers_far_away_hold_more_ahead_from_the_first_job_on() -> None:
 
 def test_what_thousands_of_workers_far_away_hold_ahead_has_a_bound() -> None:
     made, workers = allocation(3000, 30_000, round_trip=5.0)
-    assert sum(worker.allowance.most for worker in workers) <= 30_000 + MOST_AHEAD_OF_ALL
+    assert sum(worker.allowance.most for worker in workers) <= 30_000 + MAX_FLEET_PREFETCHED
     assert made.gathering > 0.1
 
 
@@ -94,7 +94,7 @@ def test_one_that_comes_again_is_measured_anew_and_is_not_away() -> None:
     worker.allowance.away = True
     made.add(worker)
     assert made.next_worker() is worker
-    assert worker.allowance.most == 4 + Ahead().high
+    assert worker.allowance.most == 4 + PrefetchedJobs().high
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_in_hand_has_the_bound_of_a_worker_too() -> None:
     made, (worker,) = allocation(1, 4)
     made.in_hand = 10**9
     made.share_out()
-    assert worker.allowance.most == 4 + MOST_AHEAD
+    assert worker.allowance.most == 4 + MAX_PREFETCHED
 
 
 def test_room_is_for_the_share_first_and_then_for_what_is_ahead() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet.descriptors import LEAST, Descriptors, reserved
+from ssbench.fleet.descriptors import MIN_DESCRIPTORS, Descriptors, reserved_descriptors
 
 OPEN = Path("/proc/self/fd")
 
@@ -32,7 +32,7 @@ def descriptors() -> Iterator[Descriptors]:
 
 
 @pytest.mark.parametrize("program", [["ssbench.cli.worker", "1"], ["ssbench.cli.master", "kill-workers"]])
-@pytest.mark.parametrize("limit", [20, 32, LEAST - 1])
+@pytest.mark.parametrize("limit", [20, 32, MIN_DESCRIPTORS - 1])
 def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
     command = 'ulimit -n "$0" && exec "$@"'
     done = subprocess.run(
@@ -45,7 +45,7 @@ def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
     assert done.returncode == ExitCode.USAGE
     assert done.stderr.count("\n") == 1
     assert done.stderr.endswith(
-        f"ERROR:this process may have no more than {limit} files and connections open, and needs {LEAST} at"
+        f"ERROR:this process may have no more than {limit} files and connections open, and needs {MIN_DESCRIPTORS} at"
         " least: raise the limit (ulimit -n)\n"
     )
 
@@ -54,10 +54,10 @@ def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
     ("limit", "waiting"), [(64, 0), (1024, 52), (9000, 1113), (16_384, 3828), (20_000, 4096), (1 << 20, 4096)]
 )
 def test_as_many_connections_may_wait_as_a_whole_fleet_leaves_room_for(limit: int, waiting: int) -> None:
-    assert max(0, (reserved(limit) - 24) // 2) == waiting
-    assert reserved(limit) < limit / 2
+    assert max(0, (reserved_descriptors(limit) - 24) // 2) == waiting
+    assert reserved_descriptors(limit) < limit / 2
     if limit >= 16_384:
-        assert limit - reserved(limit) > 2 * 4096
+        assert limit - reserved_descriptors(limit) > 2 * 4096
 
 
 def use_all() -> list[int]:

@@ -15,14 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec import structs
 
 from ssbench.fleet import events
-from ssbench.fleet.clocks import CLOCK_WINDOW, ClockOffset, Clocks
-from ssbench.fleet.descriptors import MOST_WORKERS
+from ssbench.fleet.clocks import CLOCK_WINDOW_SECONDS, ClockOffset, WorkerClocks
+from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.history import History
 from ssbench.fleet.pace import ClosedLoop
-from ssbench.fleet.roster import MOST_GAPS_OF_ALL, NotReady
+from ssbench.fleet.roster import MAX_FLEET_GAPS, NotReady
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
-from ssbench.fleet.worker_load import Load
+from ssbench.fleet.worker_load import WorkerLoad
 from ssbench.fleet.worker_state import Task, WorkerState
 
 RUN = 77
@@ -197,11 +197,11 @@ def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
 
 def test_workers_that_come_and_go_under_new_ids_are_forgotten() -> None:
     dispatcher = Dispatcher(10)
-    for instance in range(1, 2 * MOST_WORKERS):
+    for instance in range(1, 2 * MAX_WORKERS):
         hear(dispatcher, beat(instance), 0.0)
         dispatcher.roster.leave(instance, "has ended")
         dispatcher.events.clear()
-    assert len(dispatcher.roster._holders) <= MOST_WORKERS
+    assert len(dispatcher.roster._holders) <= MAX_WORKERS
 
 
 def test_when_a_batch_was_sent_stays_true_when_the_master_was_stopped() -> None:
@@ -542,7 +542,7 @@ def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
     )
     assert kinds(dispatcher) == []
     dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.roster.master, ping=0.2), RUN, 0.3)
-    assert kinds(dispatcher) == [events.Joined]
+    assert kinds(dispatcher) == [events.WorkerJoined]
     assert room(dispatcher) == 10
     worker = worker_of(dispatcher, 1)
     assert (worker.presence.echo, worker.presence.reached) == (0.2, 0.3)
@@ -660,7 +660,7 @@ def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
     # What the killed one sent last may come a little later.
     hear(dispatcher, beat(1), 0.2)
     pass_time(dispatcher, 0.2, LOST_AFTER + 1.1, beat(2, worker_id=1))
-    assert kinds(dispatcher) == [events.Lost, events.Joined]
+    assert kinds(dispatcher) == [events.Lost, events.WorkerJoined]
     assert [worker.instance for worker in dispatcher.roster.living()] == [2]
 
 
@@ -668,7 +668,7 @@ def test_a_worker_started_again_after_its_end_is_used_at_once() -> None:
     dispatcher = joined(1)
     dispatcher.roster.leave(1, "has ended")
     hear(dispatcher, beat(2, worker_id=1), 0.1)
-    assert kinds(dispatcher) == [events.Left, events.Joined]
+    assert kinds(dispatcher) == [events.Left, events.WorkerJoined]
 
 
 def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes() -> None:
@@ -702,17 +702,17 @@ def test_whoever_is_refused_is_named_once() -> None:
 
 def test_the_book_has_room_for_so_many_workers() -> None:
     dispatcher = Dispatcher(10)
-    for instance in range(1, MOST_WORKERS + 1):
+    for instance in range(1, MAX_WORKERS + 1):
         hear(dispatcher, beat(instance, capacity=1), 0.0)
     dispatcher.events.clear()
-    hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
-    hear(dispatcher, beat(MOST_WORKERS + 2), 0.0)
+    hear(dispatcher, beat(MAX_WORKERS + 1), 0.0)
+    hear(dispatcher, beat(MAX_WORKERS + 2), 0.0)
     assert kinds(dispatcher) == [events.Full]
-    assert len(dispatcher.roster.workers) == MOST_WORKERS
+    assert len(dispatcher.roster.workers) == MAX_WORKERS
     dispatcher.roster.leave(5, "has ended")
-    hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
-    assert kinds(dispatcher) == [events.Left, events.Joined]
-    assert len(dispatcher.roster.workers) == MOST_WORKERS
+    hear(dispatcher, beat(MAX_WORKERS + 1), 0.0)
+    assert kinds(dispatcher) == [events.Left, events.WorkerJoined]
+    assert len(dispatcher.roster.workers) == MAX_WORKERS
 
 
 def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
@@ -733,7 +733,7 @@ def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
         offset.observe(sent, received)
     assert offset.seconds == pytest.approx(100.1)
     # The other clock is faster: what was true two windows ago no longer is.
-    for step in range(2 * int(CLOCK_WINDOW) + 2):
+    for step in range(2 * int(CLOCK_WINDOW_SECONDS) + 2):
         offset.observe(3.0 + step, 105.0 + step)
     assert offset.seconds == pytest.approx(102.0)
 
@@ -775,7 +775,7 @@ def test_a_late_answer_moves_no_clock_where_the_bounds_contradict_each_other() -
 
 
 def test_the_load_is_what_happened_between_two_heartbeats() -> None:
-    load = Load()
+    load = WorkerLoad()
     assert load.cpu_share is None
     assert load.lag_percentile(99) is None
     load.observe(10.0, 5.0, [1000] * LAG_BUCKETS)  # counts from before the first one are not the run's
@@ -822,8 +822,8 @@ def test_gaps_are_kept_of_workers_that_were_used_and_not_without_end() -> None:
         for instance in range(1, 21):
             still(dispatcher, instance, gaps, second + 1.0)
     loads = [worker.load for worker in dispatcher.roster.workers.values()]
-    assert sum(len(load.gaps) for load in loads) == MOST_GAPS_OF_ALL
-    assert sum(load.gaps_dropped for load in loads) == 60 * 20 * 20 - MOST_GAPS_OF_ALL
+    assert sum(len(load.gaps) for load in loads) == MAX_FLEET_GAPS
+    assert sum(load.gaps_dropped for load in loads) == 60 * 20 * 20 - MAX_FLEET_GAPS
     dispatcher.begin(10, 100.0)
     still(dispatcher, 1, [(101.0, 102.0)], 102.0)
     assert len(worker_of(dispatcher, 1).load.gaps) == 1
@@ -897,7 +897,7 @@ def test_a_worker_whose_users_think_is_not_overdue() -> None:
 
 @pytest.mark.parametrize("slope", [0.0, 600e-6, -600e-6])
 def test_the_slope_of_a_clock_is_found_in_spite_of_the_time_on_the_way(slope: float) -> None:
-    clocks = Clocks()
+    clocks = WorkerClocks()
     on_the_way = [0.0003, 0.002, 0.0004, 0.08, 0.0003, 0.001]
     for second in range(60):
         late = on_the_way[second % 6]
@@ -913,14 +913,14 @@ def test_the_slope_of_a_clock_is_found_in_spite_of_the_time_on_the_way(slope: fl
 def test_the_time_on_the_way_is_no_offset_of_clocks() -> None:
     """A link of 150 ms in each direction, or of 300 ms in one: the times of day may be equal."""
     for there, back in ((0.15, 0.15), (0.3, 0.0), (0.0, 0.3)):
-        clocks = Clocks()
+        clocks = WorkerClocks()
         for second in range(20):
             asked = float(second)
             sent = asked + there
             clocks.observe(sent + 7.0, sent + back, asked, back)
         assert clocks.wall_offset == pytest.approx(0.0, abs=1e-9)
         assert clocks.slope == pytest.approx(0.0, abs=1e-9)
-    behind = Clocks()
+    behind = WorkerClocks()
     behind.observe(0.0, 1.0, None, 5.15)
     assert behind.wall_offset is None
     behind.observe(0.0, 1.0, 0.7, 5.15)
@@ -932,7 +932,7 @@ def test_the_time_on_the_way_is_no_offset_of_clocks() -> None:
 
 
 def test_heartbeats_that_a_loaded_machine_delays_make_no_slope() -> None:
-    clocks = Clocks()
+    clocks = WorkerClocks()
     for second in range(16):
         late = 0.0003 if second < 5 else 0.09
         clocks.observe(float(second), second + late, second - 0.0003, None)
@@ -1202,7 +1202,7 @@ def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() 
         dispatcher.tick(3600.3 + quarters / 4)
     assert not worker_of(dispatcher, 2).presence.alive
     assert [each.instance for each in dispatcher.roster.living()] == [1]
-    assert kinds(dispatcher) == [events.Joined]
+    assert kinds(dispatcher) == [events.WorkerJoined]
 
 
 # -- groups of users ------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
 from ssbench.fleet import events, packing, wire
-from ssbench.fleet.crew import Arrival
+from ssbench.fleet.crew import ReceivedResults
 from ssbench.fleet.fleet import Fleet
-from ssbench.fleet.history import History, tried
-from ssbench.fleet.wire import LAG_BUCKETS, Refusal, Result, RunParameters
+from ssbench.fleet.history import History, was_tried
+from ssbench.fleet.wire import LAG_BUCKETS, JobResult, Refusal, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import INVALID
+from ssbench.results.block import INVALID_CAUSE
 
 CREATE = 0
 
@@ -37,7 +37,7 @@ def ready(network: Network, *workers: int, parameters: RunParameters | None = No
     return fleet
 
 
-def turn(fleet: Fleet, network: Network, seconds: float = 0.1) -> list[Arrival]:
+def turn(fleet: Fleet, network: Network, seconds: float = 0.1) -> list[ReceivedResults]:
     fleet.tick(network.now)
     return fleet.receive(seconds)
 
@@ -48,7 +48,9 @@ def state(fleet: Fleet, instance: int = 1) -> WorkerState:
     return worker
 
 
-def run_jobs(fleet: Fleet, network: Network, batch: list[Task], histories: list[History | None]) -> Arrival:
+def run_jobs(
+    fleet: Fleet, network: Network, batch: list[Task], histories: list[History | None]
+) -> ReceivedResults:
     assert fleet.send(state(fleet), batch, network.now, histories)
     (arrival,) = fleet.receive(1.0)
     return arrival
@@ -61,7 +63,7 @@ def test_a_worker_is_used_once_it_has_answered_a_ping(network: Network) -> None:
     assert not fleet.roster.living()
     fleet.tick(network.now)
     fleet.receive(0.1)
-    assert fleet.take_events() == [events.Joined(state(fleet), 7)]
+    assert fleet.take_events() == [events.WorkerJoined(state(fleet), 7)]
     assert fleet.take_events() == []
 
 
@@ -128,9 +130,9 @@ def test_workers_see_changed_parameters_with_their_next_batch(network: Network) 
 def test_an_impossible_result_ends_its_job_as_an_error(network: Network) -> None:
     fleet = ready(network, 1)
     worker = network.workers[wire.work_address(1)]
-    worker.answer = lambda job, _: Result(job[0], 0.0, 60.0, 0.0)
+    worker.answer = lambda job, _: JobResult(job[0], 0.0, 60.0, 0.0)
     arrival = run_jobs(fleet, network, tasks(1), [])
-    assert arrival.ended[0][1].cause == INVALID
+    assert arrival.ended[0][1].cause == INVALID_CAUSE
     assert len(arrival.special) == 1
     assert [type(event) for event in fleet.take_events()] == [events.Invalid]
     assert fleet.ledger.invalid_results == 1
@@ -141,9 +143,9 @@ def test_failures_and_lateness_are_checked_too(network: Network, fields: dict[st
     fleet = ready(network, 1)
     worker = network.workers[wire.work_address(1)]
     worker.seconds = 0.2
-    worker.answer = lambda job, _: Result(job[0], 0.1, 0.1, 0.0, **fields)  # type: ignore[arg-type]
+    worker.answer = lambda job, _: JobResult(job[0], 0.1, 0.1, 0.0, **fields)  # type: ignore[arg-type]
     arrival = run_jobs(fleet, network, tasks(1), [])
-    assert arrival.ended[0][1].cause == INVALID
+    assert arrival.ended[0][1].cause == INVALID_CAUSE
 
 
 def test_the_longest_job_allows_for_what_users_think(network: Network) -> None:
@@ -158,7 +160,7 @@ def test_a_worker_that_keeps_a_job_and_says_that_none_has_begun_is_overdue(netwo
     worker = network.workers[wire.work_address(1)]
     worker.seconds = 0.0
 
-    def answer(job: wire.Job, parameters: RunParameters) -> Result | None:
+    def answer(job: wire.Job, parameters: RunParameters) -> JobResult | None:
         worker.begun = 0
         return success(job, parameters) if job[4] else None
 
@@ -185,11 +187,11 @@ def old_heartbeat(worker: SimulatedWorker) -> bytes:
     message = wire.Heartbeat(
         wire.PROTOCOL, worker.instance, worker.instance, 0, 0.0, 1, [], 0.0, [0] * LAG_BUCKETS, "h", 1, "1"
     )
-    return packing.pack(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
+    return packing.pack_message(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
 
 
 def test_parameters_are_sent_once_and_again_where_a_worker_may_not_have_them(network: Network) -> None:
-    accounts: list[wire.Account] = [(["http://h/v1/AUTH_" + "x" * 80], "t" * 150) for _ in range(100)]
+    accounts: list[wire.AccountAccess] = [(["http://h/v1/AUTH_" + "x" * 80], "t" * 150) for _ in range(100)]
     fleet = ready(network, 1, 2, parameters=RunParameters(run_id=1, accounts=accounts))
     worker = network.workers[wire.work_address(1)]
     sizes: list[int] = []
@@ -277,7 +279,7 @@ def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(n
     assert batch.dues == pytest.approx([0.0, 0.5, 1.0])
     fleet.dispatcher.hand_back([batch.batch_id + 1], state(fleet), 10, asked=True)
     ((task, history),) = fleet.ledger.backlog
-    assert not tried(history)
+    assert not was_tried(history)
     assert fleet.send(state(fleet, 2), [task], now, [history])
     other = network.workers[state(fleet, 2).address].batches[-1]
     assert other.start == pytest.approx(now + 1.0)

@@ -13,7 +13,7 @@ import pytest
 from history import Entry, Findings, Row, check
 from simulated_faults import Simulation
 
-from ssbench.results.block import LOST
+from ssbench.results.block import LOST_CAUSE
 
 SEEDS = range(16)
 
@@ -48,7 +48,7 @@ def test_the_faults_of_these_seeds_are_of_every_kind_and_matter() -> None:
         simulation, found = simulate(seed)
         kinds |= simulation.counts.keys()
         again += found.counts["done twice"]
-        lost += sum(row.error == LOST for row in simulation.phase.rows)
+        lost += sum(row.error == LOST_CAUSE for row in simulation.phase.rows)
     assert kinds == {"kill", "stop", "up", "down", "both", "token", "clock"}
     assert again > 0
     assert lost > 0
@@ -112,7 +112,7 @@ def test_an_answer_that_is_in_no_row(log: list[Entry], rows: list[Row]) -> None:
     assert wrong.endswith("in no result")
     # An attempt before the last one, or one of a lost worker, may be in none.
     assert check(log, [*rows, replace(removed, trans_id=None, error="x")], 0.0).wrong == []
-    assert check(log, [*rows, replace(removed, trans_id=None, error=LOST)], 0.0).wrong == []
+    assert check(log, [*rows, replace(removed, trans_id=None, error=LOST_CAUSE)], 0.0).wrong == []
 
 
 def test_an_operation_that_was_done_twice(log: list[Entry], rows: list[Row]) -> None:

@@ -23,12 +23,12 @@ from ssbench.fleet.sockets import MasterSockets
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
     path = tmp_path / "key"
-    fleet_key.write_new(path)
+    fleet_key.write_fleet_key(path)
     return path
 
 
 def test_what_is_made_can_be_read_by_its_owner_only(key_file: Path) -> None:
-    key = fleet_key.read(key_file)
+    key = fleet_key.read_fleet_key(key_file)
     assert len({key.server_public, key.server_secret, key.client_public, key.client_secret}) == 4
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
 
@@ -36,23 +36,23 @@ def test_what_is_made_can_be_read_by_its_owner_only(key_file: Path) -> None:
 def test_nothing_is_overwritten(key_file: Path) -> None:
     before = key_file.read_bytes()
     with pytest.raises(KeyFileError, match="is there already"):
-        fleet_key.write_new(key_file)
+        fleet_key.write_fleet_key(key_file)
     assert key_file.read_bytes() == before
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="cannot be written: No such file") as caught:
-        fleet_key.write_new(tmp_path / "none" / "key")
+        fleet_key.write_fleet_key(tmp_path / "none" / "key")
     assert caught.value.exit_code == ExitCode.USAGE
     with pytest.raises(KeyFileError, match="cannot be read: No such file"):
-        fleet_key.read(tmp_path / "key")
+        fleet_key.read_fleet_key(tmp_path / "key")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 def test_one_that_others_may_read_is_refused(key_file: Path, mode: int) -> None:
     key_file.chmod(mode)
     with pytest.raises(KeyFileError, match=f"mode {mode:04o}"):
-        fleet_key.read(key_file)
+        fleet_key.read_fleet_key(key_file)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -75,7 +75,7 @@ def _write(path: Path, content: bytes) -> None:
 def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> None:
     _write(key_file, json.dumps({**json.loads(key_file.read_bytes()), **change}).encode())
     with pytest.raises(KeyFileError, match="is not a key file"):
-        fleet_key.read(key_file)
+        fleet_key.read_fleet_key(key_file)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -88,7 +88,7 @@ def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> 
 def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
     _write(tmp_path / "key", content)
     with pytest.raises(KeyFileError, match="is not a key file"):
-        fleet_key.read(tmp_path / "key")
+        fleet_key.read_fleet_key(tmp_path / "key")
 
 
 @pytest.mark.timeout(30)
@@ -102,7 +102,7 @@ def test_a_file_without_end_is_refused(tmp_path: Path, kind: str) -> None:
     else:
         _write(path, b"[" * 4000)
     with pytest.raises(KeyFileError, match=r"is not a key file of ssbench|others may read it"):
-        fleet_key.read(path)
+        fleet_key.read_fleet_key(path)
 
 
 def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
@@ -110,35 +110,35 @@ def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
         with pytest.raises(KeyFileError, match="key: cannot be written: File too large"):
-            fleet_key.write_new(tmp_path / "key")
+            fleet_key.write_fleet_key(tmp_path / "key")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path) -> None:
-    fleet = fleet_key.read(key_file)
+    fleet = fleet_key.read_fleet_key(key_file)
     assert fleet.allowed() == {fleet.client_public: "shared"}
-    one, two = (fleet_key.write_worker(key_file, name) for name in ("one", "host-2.b"))
+    one, two = (fleet_key.write_worker_key(key_file, name) for name in ("one", "host-2.b"))
     assert (one.name, stat.S_IMODE(one.stat().st_mode)) == ("one.key", 0o600)
-    worker = fleet_key.read(one)
+    worker = fleet_key.read_fleet_key(one)
     assert (worker.server_public, worker.server_secret) == (fleet.server_public, b"")
     assert fleet.server_secret not in one.read_bytes()
     names = {fleet.client_public: "local", worker.client_public: "one"}
-    assert fleet.allowed() == names | {fleet_key.read(two).client_public: "host-2.b"}
-    allowed.revoke(allowed.list_of(key_file), "host-2.b")
+    assert fleet.allowed() == names | {fleet_key.read_fleet_key(two).client_public: "host-2.b"}
+    allowed.revoke_worker_key(allowed.allowed_list_path(key_file), "host-2.b")
     assert fleet.allowed() == names
     with pytest.raises(KeyFileError, match=r"has no key of host-2\.b"):
-        allowed.revoke(allowed.list_of(key_file), "host-2.b")
+        allowed.revoke_worker_key(allowed.allowed_list_path(key_file), "host-2.b")
     with pytest.raises(KeyFileError, match="is the key of a worker; a master needs that of the fleet"):
         worker.allowed()
     with pytest.raises(KeyFileError, match="is the key of a worker"):
-        fleet_key.write_worker(one, "three")
+        fleet_key.write_worker_key(one, "three")
     with pytest.raises(KeyFileError, match="is there already"):
-        fleet_key.write_worker(key_file, "one")
+        fleet_key.write_worker_key(key_file, "one")
     one.unlink()
     with pytest.raises(KeyFileError, match="has a key of one already; give the new one another name"):
-        fleet_key.write_worker(key_file, "one")
+        fleet_key.write_worker_key(key_file, "one")
     assert not one.exists()
 
 
@@ -152,16 +152,16 @@ def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path) -> No
     ],
 )
 def test_a_wrong_list_of_keys(key_file: Path, text: str, wrong: str) -> None:
-    path = allowed.list_of(key_file)
+    path = allowed.allowed_list_path(key_file)
     _write(path, text.encode())
     with pytest.raises(KeyFileError, match=wrong):
-        fleet_key.read(key_file).allowed()
+        fleet_key.read_fleet_key(key_file).allowed()
 
 
 def test_a_wrong_list_of_keys_keeps_no_descriptors(key_file: Path) -> None:
     """A master holds thousands for itself; a program that tries again would soon have none."""
-    _write(allowed.list_of(key_file), b"one\n")
-    key = fleet_key.read(key_file)
+    _write(allowed.allowed_list_path(key_file), b"one\n")
+    key = fleet_key.read_fleet_key(key_file)
     before = len([*Path("/proc/self/fd").iterdir()])
     with pytest.raises(KeyFileError):
         MasterSockets(BindAddress("127.0.0.1", 0, 0), key)
@@ -169,10 +169,10 @@ def test_a_wrong_list_of_keys_keeps_no_descriptors(key_file: Path) -> None:
 
 
 def test_a_list_that_others_may_write_is_refused(key_file: Path) -> None:
-    fleet_key.write_worker(key_file, "one")
-    allowed.list_of(key_file).chmod(0o620)
+    fleet_key.write_worker_key(key_file, "one")
+    allowed.allowed_list_path(key_file).chmod(0o620)
     with pytest.raises(KeyFileError, match="others may write it"):
-        fleet_key.read(key_file).allowed()
+        fleet_key.read_fleet_key(key_file).allowed()
 
 
 @pytest.mark.parametrize("name", ["", "local", "a/b", "-x", "a b", "x" * 65, "\u00e9"])

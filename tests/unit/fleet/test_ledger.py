@@ -8,9 +8,9 @@ import pytest
 
 from ssbench.fleet import events
 from ssbench.fleet.history import History
-from ssbench.fleet.ledger import Ledger
+from ssbench.fleet.ledger import JobLedger
 from ssbench.fleet.wire import LOST_AFTER
-from ssbench.fleet.worker_state import Batch, Task, WorkerState
+from ssbench.fleet.worker_state import Task, TaskBatch, WorkerState
 
 
 def task(number: int) -> Task:
@@ -26,7 +26,7 @@ class Book:
 
     def __init__(self, numbers: int = 0) -> None:
         self.events: list[events.Event] = []
-        self.ledger = Ledger(self.events.append, numbers)
+        self.ledger = JobLedger(self.events.append, numbers)
 
     def worker(self, number: int = 1) -> WorkerState:
         made = WorkerState(number, number, "h", 1, "1", 10, 0.0)
@@ -401,7 +401,7 @@ def test_a_batch_knows_its_jobs() -> None:
     worker = Book().worker()
     worker.held.completed = 4
     histories = [None, History(1, 0.0, {})]
-    batch = Batch(10, tasks(1, 2), 3.0, worker, histories, (5.0, None))
+    batch = TaskBatch(10, tasks(1, 2), 3.0, worker, histories, (5.0, None))
     assert [batch.task(number)[3] for number in (10, 11)] == [1, 2]
     assert [batch.history(number) for number in (10, 11)] == histories
     assert [batch.due(number) for number in (10, 11)] == [5.0, None]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.fleet.pace import CHUNK, LEAD, StagedPace
-from ssbench.scenario.arrivals import Arrivals, due_by_stage
+from ssbench.fleet.pace import CHUNK_SECONDS, LEAD_SECONDS, StagedPace
+from ssbench.scenario.arrivals import Arrivals, count_due_by_stage
 from ssbench.scenario.model import Stage
 
 START = 1000.0
@@ -40,15 +40,17 @@ def test_an_open_loop_hands_out_what_is_due_within_its_lead() -> None:
     staged = pace(Stage(10, (100, 100), (500, 500)))
     in_flight = -200  # the loop leaves out what workers may hold ahead
     ahead = staged.room(START, 0, in_flight, 1000)
-    assert 500 * LEAD < ahead <= 500 * (LEAD + CHUNK) + 1
+    assert 500 * LEAD_SECONDS < ahead <= 500 * (LEAD_SECONDS + CHUNK_SECONDS) + 1
     dues = staged.dues(0, ahead)
     assert dues == pytest.approx([START + each / 500 for each in range(ahead)])
     assert staged.room(START, ahead, in_flight, 1000) == 0
     wait = staged.wait(START, ahead)
-    assert 0 < wait <= CHUNK
-    assert staged.room(START + wait + 1e-6, ahead, in_flight, 1000) == pytest.approx(500 * CHUNK, abs=1)
+    assert 0 < wait <= CHUNK_SECONDS
+    assert staged.room(START + wait + 1e-6, ahead, in_flight, 1000) == pytest.approx(
+        500 * CHUNK_SECONDS, abs=1
+    )
     assert staged.rate(START) == 500
-    assert staged.in_hand(START) == 100 + 500 * 2 * (LEAD + CHUNK) + 1
+    assert staged.in_hand(START) == 100 + 500 * 2 * (LEAD_SECONDS + CHUNK_SECONDS) + 1
 
 
 def test_users_that_are_busy_leave_no_room_and_what_is_late_is_handed_out_later() -> None:
@@ -106,21 +108,21 @@ def test_every_operation_is_handed_out_once_in_order_and_not_too_early(
 ) -> None:
     arrivals = Arrivals(plan, kind, 7)
     staged = StagedPace(plan, arrivals, START)
-    now, last, handed_out = START - LEAD, -math.inf, 0
+    now, last, handed_out = START - LEAD_SECONDS, -math.inf, 0
     end = START + sum(stage.seconds for stage in plan)
     while now < end:
         room = staged.room(now, handed_out, 0, capacity)
         if room > 0:
             dues = staged.dues(handed_out, room)
             assert len(dues) in (0, room)
-            assert all(last <= due <= now + LEAD + CHUNK for due in dues)
+            assert all(last <= due <= now + LEAD_SECONDS + CHUNK_SECONDS for due in dues)
             last = max([last, *dues])
             handed_out += len(dues)
         if staged.rate(now) is None:
-            now += CHUNK
+            now += CHUNK_SECONDS
         else:
-            now += min(max(staged.wait(now, handed_out), 1e-4), CHUNK)
-    due = sum(due_by_stage(plan, kind, 7, math.inf, None))
+            now += min(max(staged.wait(now, handed_out), 1e-4), CHUNK_SECONDS)
+    due = sum(count_due_by_stage(plan, kind, 7, math.inf, None))
     left = arrivals.until(math.inf)
     assert arrivals.taken == handed_out
     assert arrivals.taken + arrivals.skipped + left == due

@@ -64,7 +64,7 @@ def batches(draw: st.DrawFn) -> wire.JobBatch:
 
 
 results = st.builds(
-    wire.Result,
+    wire.JobResult,
     job_id=counts,
     first_byte=st.none() | seconds,
     last_byte=st.none() | seconds,
@@ -104,7 +104,7 @@ notices = (
 from_workers = (
     heartbeats
     | st.builds(
-        wire.Results,
+        wire.JobResults,
         run_id=counts,
         worker_id=counts,
         instance=counts,
@@ -141,7 +141,7 @@ def test_run_parameters_come_out_as_they_went_in(message: wire.RunParameters) ->
 
 @given(batches())
 def test_batches_come_out_as_they_went_in(message: wire.JobBatch) -> None:
-    assert packing.unpack_batch(packing.pack(message)) == message
+    assert packing.unpack_batch(packing.pack_message(message)) == message
 
 
 @given(notices, parameters, batches())
@@ -151,7 +151,7 @@ def test_notices_come_out_as_they_went_in(
     message = packing.pack_notice(notice)
     assert packing.unpack_notice(message) == notice
     # No other kind of message begins like one, and older versions see at once that it is none of theirs.
-    assert packing.unpack_notice(packing.pack_parameters(beginning) + packing.pack(batch)) is None
+    assert packing.unpack_notice(packing.pack_parameters(beginning) + packing.pack_message(batch)) is None
     assert msgspec.msgpack.decode(message)[0] == wire.PROTOCOL
     with pytest.raises(WireError):
         packing.split_work(message)
@@ -171,17 +171,17 @@ def test_any_notice_is_one_or_a_wire_error(rest: bytes) -> None:
 def test_work_messages_come_apart_as_they_were_put_together(
     beginning: wire.RunParameters, batch: wire.JobBatch
 ) -> None:
-    header, rest = packing.pack_parameters(beginning), packing.pack(batch)
+    header, rest = packing.pack_parameters(beginning), packing.pack_message(batch)
     assert packing.split_work(header + rest) == (header, rest)
-    reference = packing.refer(header, beginning)
+    reference = packing.pack_reference(header, beginning)
     assert packing.split_work(reference + rest) == (reference, rest)
-    assert packing.referred(reference) == (beginning.run_id, beginning.group)
-    assert packing.referred(header) is None
+    assert packing.unpack_reference(reference) == (beginning.run_id, beginning.group)
+    assert packing.unpack_reference(header) is None
     assert packing.unpack_notice(reference + rest) is None
     version, referred, _ = msgspec.msgpack.decode(reference + rest)
     assert (version, type(referred), len(reference) < 40) == (wire.PROTOCOL, bytes, True)
     other = packing.pack_parameters(msgspec.structs.replace(beginning, think_time=beginning.think_time + 1.0))
-    assert packing.refer(other, beginning) != reference
+    assert packing.pack_reference(other, beginning) != reference
 
 
 @given(parameters, st.data())
@@ -191,7 +191,7 @@ def test_a_work_message_that_was_cut_short_is_a_wire_error(
     header = packing.pack_parameters(beginning)
     with pytest.raises(WireError, match="work message"):
         packing.split_work(header[: data.draw(st.integers(0, len(header) - 1))])
-    reference = packing.refer(header, beginning)
+    reference = packing.pack_reference(header, beginning)
     with pytest.raises(WireError, match="work message"):
         packing.split_work(reference[: data.draw(st.integers(0, len(reference) - 1))])
 
@@ -208,7 +208,7 @@ def test_any_bytes_come_apart_or_are_a_wire_error(frame: bytes) -> None:
 
 @given(from_workers)
 def test_messages_of_workers_come_out_as_they_went_in(message: wire.FromWorker) -> None:
-    assert packing.unpack_from_worker(packing.pack(message)) == message
+    assert packing.unpack_from_worker(packing.pack_message(message)) == message
 
 
 def read_anything(frame: bytes) -> None:
@@ -239,7 +239,7 @@ def test_any_msgpack_is_a_message_or_a_wire_error(content: object) -> None:
 def test_a_damaged_message_is_a_message_or_a_wire_error(
     message: wire.FromWorker, data: st.DataObject
 ) -> None:
-    frame = bytearray(packing.pack(message))
+    frame = bytearray(packing.pack_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     read_anything(bytes(frame[: data.draw(st.integers(0, len(frame)))]))
@@ -321,9 +321,11 @@ def test_another_version_of_a_work_message_is_told_as_such(protocol: int, rest: 
 def test_a_work_message_is_one_array_that_begins_with_the_version(
     beginning: wire.RunParameters, batch: wire.JobBatch
 ) -> None:
-    version, packed, _ = msgspec.msgpack.decode(packing.pack_parameters(beginning) + packing.pack(batch))
+    version, packed, _ = msgspec.msgpack.decode(
+        packing.pack_parameters(beginning) + packing.pack_message(batch)
+    )
     assert version == wire.PROTOCOL
-    assert packed == packing.pack(beginning)
+    assert packed == packing.pack_message(beginning)
 
 
 @given(other_versions, counts, counts, st.lists(plain, max_size=3))
@@ -346,21 +348,21 @@ def test_another_version_with_impossible_numbers_is_nobodys(worker_id: int, inst
 def test_histories_belong_to_jobs_one_by_one() -> None:
     with pytest.raises(WireError, match="2 histories of 1 jobs"):
         packing.unpack_batch(
-            packing.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, None, None, False)] * 2))
+            packing.pack_message(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, None, None, False)] * 2))
         )
 
 
 def test_a_result_takes_few_bytes() -> None:
-    result = wire.Result(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
-    assert len(packing.pack([result])) < 100
+    result = wire.JobResult(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
+    assert len(packing.pack_message([result])) < 100
 
 
 def test_a_result_whose_other_fields_have_their_defaults_may_be_sent_as_a_brief_one() -> None:
-    briefs = [wire.Brief(1, 0.5, 0.5, 10.0), wire.Result(2, None, 0.5, 10.0, 4096, status=201)]
-    message = wire.Results(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
-    received = packing.unpack_from_worker(packing.pack(message))
-    assert isinstance(received, wire.Results)
-    assert received.results == [wire.Result(1, 0.5, 0.5, 10.0), briefs[1]]
+    briefs = [wire.BriefResult(1, 0.5, 0.5, 10.0), wire.JobResult(2, None, 0.5, 10.0, 4096, status=201)]
+    message = wire.JobResults(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
+    received = packing.unpack_from_worker(packing.pack_message(message))
+    assert isinstance(received, wire.JobResults)
+    assert received.results == [wire.JobResult(1, 0.5, 0.5, 10.0), briefs[1]]
 
 
 def test_what_a_worker_may_list_fits_into_a_message() -> None:
@@ -369,4 +371,4 @@ def test_what_a_worker_may_list_fits_into_a_message() -> None:
         wire.PROTOCOL, 2**62, 2**62, 2**62, 1.0, 1, jobs, 1.0, [2**32 - 1] * 64, "h" * 255, 1, "1"
     )
     for message in (wire.Handback(2**62, 2**62, 2**62, 2**62, jobs), beat):
-        assert len(packing.pack(message)) <= wire.MAX_WORKER_MESSAGE_BYTES
+        assert len(packing.pack_message(message)) <= wire.MAX_WORKER_MESSAGE_BYTES

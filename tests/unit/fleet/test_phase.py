@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ssbench.fleet.history import History
-from ssbench.fleet.phase import Phase, give_back
+from ssbench.fleet.phase import Phase, give_back_tasks
 from ssbench.fleet.worker_state import Task
 
 
@@ -26,7 +26,7 @@ def task(number: int) -> Task:
 
 def given_back(*not_begun: tuple[Task, History | None]) -> list[tuple[list[Task], bool]]:
     phase = Taken()
-    give_back(cast("Phase", phase), not_begun)
+    give_back_tasks(cast("Phase", phase), not_begun)
     return phase.calls
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ssbench.fleet.history import History
-from ssbench.fleet.plausible import Bounds, is_plain
-from ssbench.fleet.wire import Rare, Result
-from ssbench.fleet.worker_state import Batch, WorkerState
+from ssbench.fleet.plausible import ResultBounds, is_plain
+from ssbench.fleet.wire import JobResult, RareFields
+from ssbench.fleet.worker_state import TaskBatch, WorkerState
 from ssbench.scenario.operation_table import LIST, REMOVE, UPLOAD_IF_MISSING
 
 CREATE, READ, UPDATE, DELETE = range(4)
@@ -15,23 +15,23 @@ SENT, NOW = 100.0, 110.0
 #: The worker's clock is 1000 s behind the master's.
 OFFSET = 1000.0
 WORKER = WorkerState(1, 1, "h", 1, "1", 8, NOW)
-BOUNDS = Bounds((200, 5000), 10)
+BOUNDS = ResultBounds((200, 5000), 10)
 
 
-def batch(kind: int = READ, size: int = 0, history: History | None = None) -> Batch:
-    return Batch(1, [(kind, 0, 0, 1, size)], SENT, WORKER, [history] if history else [])
+def batch(kind: int = READ, size: int = 0, history: History | None = None) -> TaskBatch:
+    return TaskBatch(1, [(kind, 0, 0, 1, size)], SENT, WORKER, [history] if history else [])
 
 
-def due(moment: float) -> Batch:
-    return Batch(1, [(READ, 0, 0, 1, 0)], SENT, WORKER, dues=[moment])
+def due(moment: float) -> TaskBatch:
+    return TaskBatch(1, [(READ, 0, 0, 1, 0)], SENT, WORKER, dues=[moment])
 
 
-def result(**changes: object) -> Result:
+def result(**changes: object) -> JobResult:
     fields = {"job_id": 1, "first_byte": 0.1, "last_byte": 0.2, "completed": NOW - OFFSET - 1}
-    return Result(**(fields | changes))
+    return JobResult(**(fields | changes))
 
 
-def fault(given: Result, of: Batch) -> str | None:
+def fault(given: JobResult, of: TaskBatch) -> str | None:
     return BOUNDS.fault(of, given, OFFSET, NOW)
 
 
@@ -57,14 +57,14 @@ def fault(given: Result, of: Batch) -> str | None:
         ({"retries": 3, "retried": None}, batch()),
         ({"retries": 12, "retried": {"HTTP 503": 10}}, batch(history=History(2, SENT, {"HTTP 401": 2}))),
         ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, batch()),
-        ({"last_byte": 9.0, "rare": Rare(4.0, 4.5, 0.5)}, batch()),
-        ({"last_byte": 9.0, "rare": Rare(held=9.0)}, batch()),
+        ({"last_byte": 9.0, "rare": RareFields(4.0, 4.5, 0.5)}, batch()),
+        ({"last_byte": 9.0, "rare": RareFields(held=9.0)}, batch()),
         ({"late": 7.8}, due(101.0)),
         ({"late": 0.0}, due(120.0)),  # the clocks differ by less than is possible
         ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, batch()),
     ],
 )
-def test_what_can_be_is_taken(changes: dict[str, object], of: Batch) -> None:
+def test_what_can_be_is_taken(changes: dict[str, object], of: TaskBatch) -> None:
     assert fault(result(**changes), of) is None
 
 
@@ -85,11 +85,15 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Batch) -> None:
         ({"retries": 13}, batch(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
         ({"retries": 2, "retried": {"HTTP 503": 3}}, batch(), "2 retries, of which 3 have a cause"),
         ({"retried": {"HTTP 503": 2**32 - 1}}, batch(), "0 retries, of which 4294967295 have a cause"),
-        ({"last_byte": 9.0, "rare": Rare(6.0, 4.5)}, batch(), "of 9.000 s it spent 10.500 s with connecting"),
-        ({"last_byte": 1.0, "rare": Rare(last_attempt=1e9)}, batch(), "of 1.000 s it spent"),
-        ({"last_byte": 1.0, "rare": Rare(held=2.5)}, batch(), "of 1.000 s it spent 2.500 s"),
         (
-            {"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": Rare(held=1e9)},
+            {"last_byte": 9.0, "rare": RareFields(6.0, 4.5)},
+            batch(),
+            "of 9.000 s it spent 10.500 s with connecting",
+        ),
+        ({"last_byte": 1.0, "rare": RareFields(last_attempt=1e9)}, batch(), "of 1.000 s it spent"),
+        ({"last_byte": 1.0, "rare": RareFields(held=2.5)}, batch(), "of 1.000 s it spent 2.500 s"),
+        (
+            {"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": RareFields(held=1e9)},
             batch(),
             "of 10.010 s it spent",
         ),
@@ -105,21 +109,26 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Batch) -> None:
         ({"size": 2**63 - 1, "cause": "HTTP 500"}, batch(), "bytes were moved"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_reason(changes: dict[str, object], of: Batch, why: str) -> None:
+def test_what_cannot_be_is_refused_with_its_reason(
+    changes: dict[str, object], of: TaskBatch, why: str
+) -> None:
     assert why in (fault(result(**changes), of) or "taken")
 
 
 @pytest.mark.parametrize(
     ("rare", "plain"),
     [
-        (Rare(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1), True),
-        (Rare(connecting=0.1), False),
-        (Rare(pausing=0.1), False),
-        (Rare(last_attempt=0.0), False),
-        (Rare(held=0.1), False),
-        (Rare(left=1), False),
-        (Rare(unreached=["192.0.2.1"]), False),
+        (
+            RareFields(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1),
+            True,
+        ),
+        (RareFields(connecting=0.1), False),
+        (RareFields(pausing=0.1), False),
+        (RareFields(last_attempt=0.0), False),
+        (RareFields(held=0.1), False),
+        (RareFields(left=1), False),
+        (RareFields(unreached=["192.0.2.1"]), False),
     ],
 )
-def test_which_records_need_no_look(rare: Rare, plain: bool) -> None:
+def test_which_records_need_no_look(rare: RareFields, plain: bool) -> None:
     assert is_plain(rare) is plain

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ssbench.fleet import events
-from ssbench.fleet.descriptors import MOST_WORKERS
-from ssbench.fleet.roster import FIRST_NUMBER, NotReady, Roster
+from ssbench.fleet.descriptors import MAX_WORKERS
+from ssbench.fleet.roster import FIRST_WORKER_NUMBER, NotReady, Roster
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import WorkerState
 
@@ -74,11 +74,11 @@ class Gate:
 def test_workers_that_were_given_no_id_get_one_each_beyond_those_of_users() -> None:
     gate = Gate()
     names = [gate.hear(instance, 0.0, worker_id=UNNUMBERED) for instance in (5, 6)]
-    assert [worker and worker.worker_id for worker in names] == [FIRST_NUMBER, FIRST_NUMBER + 1]
+    assert [worker and worker.worker_id for worker in names] == [FIRST_WORKER_NUMBER, FIRST_WORKER_NUMBER + 1]
     again = gate.hear(5, 1.0, worker_id=UNNUMBERED)
     assert again is names[0]
     assert [worker.instance for worker in gate.roster.living()] == [5, 6]
-    assert (gate.used, gate.kinds()) == ([5, 6], [events.Joined, events.Joined])
+    assert (gate.used, gate.kinds()) == ([5, 6], [events.WorkerJoined, events.WorkerJoined])
 
 
 def test_one_that_does_not_answer_is_not_ready_and_the_reason_depends_on_its_host() -> None:
@@ -158,7 +158,7 @@ def test_one_that_is_lost_is_used_again_only_when_it_has_heard_of_that() -> None
     for step in range(1, 10):
         gate.roster.tick(float(step))
     assert (worker.presence.ready, worker.presence.lost) == (False, 1)
-    assert gate.kinds() == [events.Joined, events.Lost]
+    assert gate.kinds() == [events.WorkerJoined, events.Lost]
     # Until then it has the jobs that it had: others may have got them.
     for ping, told in ((3.0, []), (9.5, [events.Back])):
         gate.hear(1, 10.0, ping=ping)
@@ -201,7 +201,7 @@ def test_another_run_begins_with_nobody_ready_and_names_those_that_were() -> Non
     assert gate.roster.tick(5.0 + HEARTBEAT_SECONDS) == 0.0
     gate.kinds()
     gate.hear(1, 6.0)
-    assert gate.kinds() == [events.Joined]
+    assert gate.kinds() == [events.WorkerJoined]
 
 
 def test_a_gap_of_the_master_is_one_that_is_longer_than_a_heartbeat_interval() -> None:
@@ -220,15 +220,15 @@ def test_a_gap_of_the_master_is_one_that_is_longer_than_a_heartbeat_interval() -
 
 def test_in_a_full_roster_one_that_is_gone_makes_room_and_otherwise_it_is_told_once() -> None:
     gate = Gate()
-    for instance in range(1, MOST_WORKERS + 1):
+    for instance in range(1, MAX_WORKERS + 1):
         gate.hear(instance, 0.0, answers=False)
-    assert gate.hear(MOST_WORKERS + 1, 0.0) is None
-    assert gate.hear(MOST_WORKERS + 2, 0.0) is None
+    assert gate.hear(MAX_WORKERS + 1, 0.0) is None
+    assert gate.hear(MAX_WORKERS + 2, 0.0) is None
     assert gate.kinds() == [events.Full]
     gate.roster.leave(5, "why")
-    assert gate.hear(MOST_WORKERS + 3, 0.0) is not None
+    assert gate.hear(MAX_WORKERS + 3, 0.0) is not None
     assert gate.roster.known(5) is None
-    assert len(gate.roster.workers) == MOST_WORKERS
+    assert len(gate.roster.workers) == MAX_WORKERS
 
 
 def test_the_times_in_which_a_worker_stalled_are_kept_as_far_as_they_are_in_the_run() -> None:

@@ -38,7 +38,7 @@ class Sockets:
             raise zmq.Again
         self.moments.pop(0)
         self.number += 1
-        return packing.pack(wire.Goodbye(self.number, self.number, "it was told to"))
+        return packing.pack_message(wire.Goodbye(self.number, self.number, "it was told to"))
 
     def look_after_descriptors(self) -> None:
         return None

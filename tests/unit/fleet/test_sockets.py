@@ -36,7 +36,7 @@ def connections(port: int) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and only Linux can filter resets")
 def test_a_connection_whose_other_end_is_gone_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PEER_IS_GONE", 2)
+    monkeypatch.setattr(module, "_PEER_GONE_SECONDS", 2)
     with MasterSockets(BindAddress("127.0.0.1", 0, 0)) as master:
         for port, kind in zip(master.ports, (b"DEALER", b"PUSH"), strict=True):
             peer = socket.create_connection(("127.0.0.1", port), 30)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.standstill import StallDetector
 
 
-def standing(give_up_after: float = 60.0) -> Standstill:
-    return Standstill(give_up_after, 100.0)
+def standing(give_up_after: float = 60.0) -> StallDetector:
+    return StallDetector(give_up_after, 100.0)
 
 
 def test_what_succeeds_now_and_then_is_never_given_up() -> None:

@@ -15,15 +15,15 @@ from ssbench.fleet import key as fleet_key
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.zap import Clients, ZapHandler
+from ssbench.fleet.zap import AllowedClients, ZapHandler
 
 PATIENCE = 5000
 
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> FleetKey:
-    fleet_key.write_new(tmp_path / "fleet.key")
-    return fleet_key.read(tmp_path / "fleet.key")
+    fleet_key.write_fleet_key(tmp_path / "fleet.key")
+    return fleet_key.read_fleet_key(tmp_path / "fleet.key")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def sender(
 def test_a_message_of_an_allowed_key_comes_under_that_key(
     context: zmq.Context[zmq.Socket[bytes]], sealed: FleetKey
 ) -> None:
-    clients = Clients(sealed)
+    clients = AllowedClients(sealed)
     socket, port = listening(context, ZapHandler(context, clients), sealed)
     with socket, sender(context, port, sealed, (sealed.client_public, sealed.client_secret)):
         frame = socket.recv(copy=False)
@@ -70,7 +70,7 @@ def test_a_message_of_an_allowed_key_comes_under_that_key(
 def test_a_key_that_is_not_allowed_is_refused_and_remembered(
     context: zmq.Context[zmq.Socket[bytes]], sealed: FleetKey
 ) -> None:
-    clients = Clients(sealed)
+    clients = AllowedClients(sealed)
     socket, port = listening(context, ZapHandler(context, clients), sealed)
     stranger = zmq.curve_keypair()
     with socket, context.socket(zmq.PUSH) as peer:
@@ -88,15 +88,15 @@ def test_a_key_that_is_not_allowed_is_refused_and_remembered(
 
 def test_a_list_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "fleet.key"
-    fleet_key.write_new(path)
-    fleet = fleet_key.read(path)
-    clients = Clients(fleet)
+    fleet_key.write_fleet_key(path)
+    fleet = fleet_key.read_fleet_key(path)
+    clients = AllowedClients(fleet)
     assert clients.read_again() == ([], [])  # there never was one
-    worker = fleet_key.read(fleet_key.write_worker(path, "one"))
+    worker = fleet_key.read_fleet_key(fleet_key.write_worker_key(path, "one"))
     assert sorted(clients.read_again()[0]) == ["one"]
-    allowed.revoke(allowed.list_of(path), "one")
+    allowed.revoke_worker_key(allowed.allowed_list_path(path), "one")
     assert clients.read_again() == ([], ["one"])
-    listed = allowed.list_of(path)
+    listed = allowed.allowed_list_path(path)
     kept = listed.rename(tmp_path / "kept")
     with pytest.raises(KeyFileError, match="list of allowed keys is gone"):
         clients.read_again()

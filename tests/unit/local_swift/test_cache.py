@@ -2,12 +2,12 @@
 
 import pytest
 
-from ssbench.local_swift._cache import Cache, Folder
+from ssbench.local_swift._cache import Cache, CacheFolder
 
 
 @pytest.fixture(params=["dictionary", "folder"])
 def cache(request, tmp_path):
-    return Cache({} if request.param == "dictionary" else Folder(tmp_path))
+    return Cache({} if request.param == "dictionary" else CacheFolder(tmp_path))
 
 
 def test_keeps_and_forgets(cache):
@@ -23,7 +23,7 @@ def test_keeps_and_forgets(cache):
 
 
 def test_a_folder_is_shared(tmp_path):
-    one, other = Cache(Folder(tmp_path)), Cache(Folder(tmp_path))
+    one, other = Cache(CacheFolder(tmp_path)), Cache(CacheFolder(tmp_path))
     assert other.get("container/AUTH_test/c") is None
     one.set("container/AUTH_test/c", {"status": 200}, time=60)
     assert other.get("container/AUTH_test/c") == {"status": 200}

@@ -35,12 +35,12 @@ def variables(port: int, **more: str) -> str:
 def test_a_file_that_a_killed_swift_left_is_known(port: int, tmp_path: Path) -> None:
     file = tmp_path / "swift.env"
     file.write_text(variables(port))
-    assert command._was_left(file)
+    assert command._is_left_behind(file)
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         file.write_text(variables(server.getsockname()[1]))
-        assert not command._was_left(file)
+        assert not command._is_left_behind(file)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_a_file_that_a_killed_swift_left_is_known(port: int, tmp_path: Path) -> 
 def test_a_file_of_the_users_own_is_not(content: str, port: int, tmp_path: Path) -> None:
     file = tmp_path / "swift.env"
     file.write_text(content.format(port=port, whole=variables(port)))
-    assert not command._was_left(file)
-    assert not command._was_left(tmp_path / "none")
-    assert not command._was_left(tmp_path)
+    assert not command._is_left_behind(file)
+    assert not command._is_left_behind(tmp_path / "none")
+    assert not command._is_left_behind(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_is_no_file_of_ours_is_not_removed(
     """``--env-file >(...)``, or /dev/stdout: root would have removed it from the system."""
     monkeypatch.chdir(tmp_path)
     Path("-").write_text("mine")
-    monkeypatch.setattr(command, "_local_swift", refuse)
+    monkeypatch.setattr(command, "_make_local_swift", refuse)
     with pytest.raises(UsageError, match="refused"):
         command._serve(argparse.Namespace(env_file=Path(name), force=False))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["-", "variables"]
@@ -120,7 +120,7 @@ def test_a_pipe_has_the_variables_and_stays(pipe: tuple[Path, int]) -> None:
     swift: Any = SimpleNamespace(
         auth_url="u", user="a:b", key="k", log_directory="l", recon_urls={}, proxies=["proxy-1"]
     )
-    with command._variables_told(swift, path):
+    with command._publish_variables(swift, path):
         assert os.read(reading, 65536).startswith(b"export ST_AUTH=u\n")
     assert path.is_fifo()
 

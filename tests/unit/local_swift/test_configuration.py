@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.local_swift.configuration import Configuration, tempauth
-from ssbench.local_swift.layout import LISTINGS, Layout, Policy
+from ssbench.local_swift.configuration import SwiftConfiguration, make_tempauth_options
+from ssbench.local_swift.layout import LISTINGS_SERVER, Layout, Policy
 
 
-def make(directory: Path, layout: Layout, *policies: str, **options: Any) -> Configuration:
+def make(directory: Path, layout: Layout, *policies: str, **options: Any) -> SwiftConfiguration:
     """Write all files of such a Swift; ports count from 7000 in the order of its applications."""
     parsed = [Policy.parse(each) for each in policies or ("gold",)]
     layout = layout.resolved(parsed)
     apps = [*layout.proxy_names, "account", "container", *layout.object_names]
-    made = Configuration(
+    made = SwiftConfiguration(
         directory=directory,
         proxy_ip="0.0.0.0",
         storage_ip="127.0.0.1",
         policies=parsed,
         layout=layout,
         ports={app: 7000 + number for number, app in enumerate(apps)},
-        authentication=tempauth(60),
+        authentication=make_tempauth_options(60),
         **options,
     )
     made.write()
@@ -130,7 +130,7 @@ def test_only_objects_can_be_slow_and_each_server_by_its_name(tmp_path: Path) ->
     for name in ("account", "container"):
         assert pipeline(tmp_path, name)[:-1] == ["recon"]
     # The daemons that would write these do not run, and recon answers an error without them.
-    for name in (LISTINGS, "object-1", "object-2"):
+    for name in (LISTINGS_SERVER, "object-1", "object-2"):
         folder = tmp_path / "recon" / name
         assert {each.read_text() for each in folder.iterdir()} == {"{}"}
     assert read(tmp_path, "object-2")["filter:recon"]["recon_cache_path"] == str(tmp_path / "recon/object-2")

@@ -2,7 +2,7 @@ import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import Layout
-from ssbench.local_swift.layout import Policy, Slow
+from ssbench.local_swift.layout import Policy, SlowTarget
 
 
 def test_the_devices_that_are_needed():
@@ -37,16 +37,16 @@ def test_no_policy(text):
 @pytest.mark.parametrize(
     ("text", "slow"),
     [
-        ("d3:30ms:0.33", Slow("d3", 0.03, 0.33)),
-        ("d3:30ms:0.33:commit", Slow("d3", 0.03, 0.33, "commit")),
-        ("proxy-2:1.5s", Slow("proxy-2", 1.5)),
+        ("d3:30ms:0.33", SlowTarget("d3", 0.03, 0.33)),
+        ("d3:30ms:0.33:commit", SlowTarget("d3", 0.03, 0.33, "commit")),
+        ("proxy-2:1.5s", SlowTarget("proxy-2", 1.5)),
     ],
 )
 def test_slow(text, slow):
-    assert Slow.parse(text) == slow
+    assert SlowTarget.parse(text) == slow
 
 
 @pytest.mark.parametrize("text", ["d3", "d3:30", "d3:30ms:0", "d3:30ms:1.5", "d3:30ms:1:open:more", ":1s"])
 def test_not_slow(text):
     with pytest.raises(UsageError, match="slow"):
-        Slow.parse(text)
+        SlowTarget.parse(text)

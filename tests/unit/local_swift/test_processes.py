@@ -28,7 +28,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
     def server(program: str) -> ServerProcess:
         command = [sys.executable, "-c", f"import os, signal, sys; {program}"]
-        monkeypatch.setattr(children, "command", lambda *_: command)
+        monkeypatch.setattr(children, "make_python_command", lambda *_: command)
         made.append(ServerProcess(tmp_path, "object-1", ["object-1"]))
         return made[-1]
 

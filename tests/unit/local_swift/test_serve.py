@@ -22,7 +22,7 @@ def inside(program: str, folder: Path) -> tuple[Any, str]:
     """Run a program; return what it printed as JSON, and its standard error."""
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", _BEFORE + program, str(folder)],
-        env={**children.environment(), "EVENTLET_NO_GREENDNS": "yes"},
+        env={**children.make_child_environment(), "EVENTLET_NO_GREENDNS": "yes"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -172,9 +172,11 @@ def test_rings_are_the_same_bytes_each_time_and_ssbench_reads_them(tmp_path: Pat
     same, _ = inside(_RINGS, tmp_path)
     assert same
     assert {path.name for path in tmp_path.glob("*.gz")} == {"object.ring.gz", "account.ring.gz"}
-    assert sorted(ring.servers(tmp_path)) == [f"http://127.0.0.1:{7000 + number}" for number in range(3)]
-    placed = ring.placed([tmp_path / "object.ring.gz"], {ring.Kind("object", 0): range(16)})
-    replicas = placed[ring.Kind("object", 0)].values()
+    assert sorted(ring.read_ring_servers(tmp_path)) == [
+        f"http://127.0.0.1:{7000 + number}" for number in range(3)
+    ]
+    placed = ring.find_placed_replicas([tmp_path / "object.ring.gz"], {ring.RingKind("object", 0): range(16)})
+    replicas = placed[ring.RingKind("object", 0)].values()
     assert len(replicas) == 16
     assert all(len({each.device for each in chosen}) == 2 for chosen in replicas)
 

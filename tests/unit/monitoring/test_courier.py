@@ -15,14 +15,14 @@ from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import attribute_requests
 from ssbench.monitoring import courier, metrics_options, prometheus
-from ssbench.monitoring.courier import Courier
-from ssbench.monitoring.sums import Counting
+from ssbench.monitoring.courier import MetricsSender
+from ssbench.monitoring.sums import CountingSink
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
 
 @pytest.fixture
-def counting() -> Counting:
+def counting() -> CountingSink:
     return made()
 
 
@@ -33,15 +33,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_does_not_answer_holds_nothing_up(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
-    check_that_silence_holds_nothing_up(prometheus.pushing, counting, caplog)
+    check_that_silence_holds_nothing_up(prometheus.make_push_sender, counting, caplog)
 
 
 def test_a_server_that_refuses_is_named_with_its_reason(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with taking(400) as gateway, prometheus.pushing(counting, gateway.url):
+    with taking(400) as gateway, prometheus.make_push_sender(counting, gateway.url):
         run(counting)
     assert caplog.messages[-1] == (
         f"--metrics-push: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
@@ -49,8 +49,8 @@ def test_a_server_that_refuses_is_named_with_its_reason(
     )
 
 
-def test_a_pushgateway_gets_all_metrics_at_the_end(counting: Counting) -> None:
-    with taking() as gateway, prometheus.pushing(counting, gateway.url):
+def test_a_pushgateway_gets_all_metrics_at_the_end(counting: CountingSink) -> None:
+    with taking() as gateway, prometheus.make_push_sender(counting, gateway.url):
         run(counting)
     ((method, path, _, body),) = gateway.requests
     assert method == "PUT"
@@ -66,7 +66,7 @@ def test_a_pushgateway_gets_all_metrics_at_the_end(counting: Counting) -> None:
 
 
 def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(courier, "_SOON", 0.0)
+    monkeypatch.setattr(courier, "_MERGE_SECONDS", 0.0)
     with taking(held=True) as server:
         sent: list[Taken] = []
 
@@ -74,7 +74,7 @@ def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.Monke
             sent.append(server)
             server.free.wait(60)
 
-        with Courier("--x", server.url, deliver) as made:
+        with MetricsSender("--x", server.url, deliver) as made:
             made.send()
             wait_until(lambda: sent, "the first delivery")
             made.send()
@@ -121,7 +121,7 @@ def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
         transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
     )
     with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
-        attribute_requests.check(arguments)
+        attribute_requests.check_request_options(arguments)
     arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
-    attribute_requests.check(arguments)
+    attribute_requests.check_request_options(arguments)
     assert arguments.otlp is None

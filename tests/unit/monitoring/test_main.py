@@ -14,9 +14,9 @@ import pytest
 
 from ssbench.document.elements import Document
 from ssbench.monitoring import __main__ as process
-from ssbench.monitoring.live import Live
-from ssbench.monitoring.messages import Message, encode
-from ssbench.monitoring.site import Site
+from ssbench.monitoring.live import LiveDocument
+from ssbench.monitoring.messages import PageMessage, encode_message
+from ssbench.monitoring.site import PageApplication
 from ssbench.results.description import RunSummary
 
 
@@ -59,7 +59,7 @@ class Page:
 
 
 def finish(site: Page, live: Run) -> None:
-    process._finish(cast(Site, site), cast(Live, live), document("before"))
+    process._show_end(cast(PageApplication, site), cast(LiveDocument, live), document("before"))
 
 
 @pytest.fixture(autouse=True)
@@ -68,16 +68,16 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_messages_end_with_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    message = Message.of(tmp_path / "r\udcff.stat", RunSummary(ended=1.0))
-    lines = encode(message).encode() * 2
+    message = PageMessage.of(tmp_path / "r\udcff.stat", RunSummary(ended=1.0))
+    lines = encode_message(message).encode() * 2
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines)))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    process._read(messages)
+    process._read_messages(messages)
     now = time.monotonic()
-    assert process._next(messages, now + 60.0) == message
-    assert process._next(messages, now) == message
-    assert process._next(messages, now + 60.0) is None
-    assert process._next(messages, now) is True  # it is time to look
+    assert process._next_message(messages, now + 60.0) == message
+    assert process._next_message(messages, now) == message
+    assert process._next_message(messages, now + 60.0) is None
+    assert process._next_message(messages, now) is True  # it is time to look
 
 
 def test_where_nobody_looks_the_process_ends_at_once() -> None:
@@ -91,11 +91,11 @@ def test_those_who_look_see_the_end() -> None:
     site = Page()
     finish(site, Run(3))
     assert site.shown == [("state 2", True)]
-    assert site.waited == [process._TO_SEND]
+    assert site.waited == [process._LAST_SEND_SECONDS]
 
 
 def test_the_end_of_a_run_whose_master_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_TO_MAKE", 0.01)
+    monkeypatch.setattr(process, "_LAST_MAKE_SECONDS", 0.01)
     site = Page()
     finish(site, Run(10**9, ends=False))
     assert site.shown == [("killed", True)]

@@ -10,7 +10,7 @@ from collector import taking
 from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from runs import wait_until
 
-from ssbench.monitoring.sums import BUCKETS, Counting
+from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[otlp]'")
 
@@ -31,7 +31,7 @@ def logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def counting() -> Counting:
+def counting() -> CountingSink:
     return made()
 
 
@@ -58,8 +58,8 @@ def of(points: object, **wanted: str) -> object:
     return point
 
 
-def test_a_collector_gets_every_metric_with_the_counts_of_the_run(counting: Counting) -> None:
-    with taking() as collector, otlp.courier(counting, collector.url):
+def test_a_collector_gets_every_metric_with_the_counts_of_the_run(counting: CountingSink) -> None:
+    with taking() as collector, otlp.make_otlp_sender(counting, collector.url):
         wait_until(lambda: len(collector.requests) == 1, "the first metrics")
         run(counting)
     assert {(method, path) for method, path, *_ in collector.requests} == {("POST", "/v1/metrics")}
@@ -79,8 +79,8 @@ def test_a_collector_gets_every_metric_with_the_counts_of_the_run(counting: Coun
     assert last["ssbench.moved"].unit == "By"
     latency = of(last["ssbench.latency"].histogram.data_points, operation="read")
     assert (latency.count, latency.sum) == (10, pytest.approx(0.2))  # type: ignore[attr-defined]
-    assert tuple(latency.explicit_bounds) == BUCKETS  # type: ignore[attr-defined]
-    assert latency.bucket_counts[BUCKETS.index(0.02)] == 10  # type: ignore[attr-defined]
+    assert tuple(latency.explicit_bounds) == LATENCY_BUCKETS  # type: ignore[attr-defined]
+    assert latency.bucket_counts[LATENCY_BUCKETS.index(0.02)] == 10  # type: ignore[attr-defined]
     assert not latency.HasField("min")  # type: ignore[attr-defined]
     assert of(last["ssbench.worker.cpu"].gauge.data_points, worker="3", host="a").as_double == 0.5  # type: ignore[attr-defined]
     assert last["ssbench.run_end_timestamp"].gauge.data_points[0].as_double == 1234.5
@@ -88,18 +88,18 @@ def test_a_collector_gets_every_metric_with_the_counts_of_the_run(counting: Coun
     assert labels(info.attributes)["label"] == "new disks"
 
 
-def test_a_path_is_kept_and_a_whole_address_too(counting: Counting) -> None:
+def test_a_path_is_kept_and_a_whole_address_too(counting: CountingSink) -> None:
     for path in ("/otlp/", "/otlp/v1/metrics"):
-        with taking() as collector, otlp.courier(counting, collector.url + path):
+        with taking() as collector, otlp.make_otlp_sender(counting, collector.url + path):
             pass
         assert collector.requests[0][1] == "/otlp/v1/metrics"
 
 
 def test_a_failure_is_said_at_once_and_counted_where_the_last_delivery_was_made(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     with taking(400) as collector:
-        with otlp.courier(counting, collector.url):
+        with otlp.make_otlp_sender(counting, collector.url):
             wait_until(lambda: caplog.messages, "a message")
             assert caplog.messages[0].startswith(f"--otlp: {collector.url}/v1/metrics: ")
             assert caplog.messages[0].endswith("; it is tried again every 5 s")
@@ -111,22 +111,22 @@ def test_a_failure_is_said_at_once_and_counted_where_the_last_delivery_was_made(
 
 
 def test_an_answer_without_an_end_costs_little_and_is_no_delivery(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     with taking() as collector:
         collector.endless = True
-        with otlp.courier(counting, collector.url):
+        with otlp.make_otlp_sender(counting, collector.url):
             wait_until(lambda: caplog.messages, "a message")
     assert "an answer of more than 65,536 bytes; it is tried again every 5 s" in caplog.messages[0]
     assert collector.read < 50_000_000  # what buffers of sockets hold
 
 
 def test_an_answer_that_points_elsewhere_is_no_delivery(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     for status in (301, 302, 304, 307):
         caplog.clear()
-        with taking(status) as collector, otlp.courier(counting, collector.url):
+        with taking(status) as collector, otlp.make_otlp_sender(counting, collector.url):
             run(counting)
         assert f"HTTP {status}, which is not followed elsewhere" in caplog.messages[0]
         assert "so the server does not know how the run ended" in caplog.messages[-1]
@@ -135,11 +135,11 @@ def test_an_answer_that_points_elsewhere_is_no_delivery(
 
 @pytest.mark.usefixtures("impatient")
 def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     with taking() as collector:
         pass
-    with caplog.at_level(logging.INFO), otlp.courier(counting, collector.url) as made_now:
+    with caplog.at_level(logging.INFO), otlp.make_otlp_sender(counting, collector.url) as made_now:
         run(counting)
         wait_until(lambda: made_now._failing or made_now._trouble(), "the first attempt to fail")
     assert [each for each in caplog.messages if "Waiting" in each] == []
@@ -148,6 +148,6 @@ def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
 
 @pytest.mark.usefixtures("impatient")
 def test_a_collector_that_does_not_answer_holds_nothing_up(
-    counting: Counting, caplog: pytest.LogCaptureFixture
+    counting: CountingSink, caplog: pytest.LogCaptureFixture
 ) -> None:
-    check_that_silence_holds_nothing_up(otlp.courier, counting, caplog)
+    check_that_silence_holds_nothing_up(otlp.make_otlp_sender, counting, caplog)

@@ -27,15 +27,15 @@ from ssbench.base import serving
 from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import statsd as swift_statsd
-from ssbench.document.figures import COUNTED
+from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.monitoring import families, metrics_options
-from ssbench.monitoring.gathering import Source, groups
+from ssbench.monitoring.gathering import RunMonitor, group_by_fields
 from ssbench.monitoring.prometheus import PrometheusExporter
 from ssbench.monitoring.statsd_sender import StatsdSender
-from ssbench.monitoring.sums import Counting, Sums
+from ssbench.monitoring.sums import CountingSink, MetricSums
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
-from ssbench.results.schema import NOT_MEASURED, UNKNOWN
+from ssbench.results.schema import NOT_MEASURED, UNKNOWN_NUMBER
 from ssbench.scenario.model import Scenario, SizeClass
 
 DASHBOARD = Path(__file__).parents[3] / "doc" / "grafana-dashboard.json"
@@ -47,7 +47,7 @@ READ, CREATE = 1, 0
 MASTER = MasterFacts(0.25, 0.125)
 WORKERS = (WorkerFacts(1, "a", cpu_share=0.5, lag_p99=0.002), WorkerFacts(2, "b"))
 SO_FAR = RunSummary(ended=0.0, workers=WORKERS, master=MASTER)
-SOURCE = Source(lambda: (3, 4), lambda: (Path("/results/night.stat.gz"), SO_FAR))
+SOURCE = RunMonitor(lambda: (3, 4), lambda: (Path("/results/night.stat.gz"), SO_FAR))
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -61,7 +61,7 @@ def results() -> ResultBlock:
     rows.append(row(operation=CREATE, size_class=1, size=5000, last_byte=70.0, completed=1e9, status=201))
     failed = {"operation": READ, "size": 0, "first_byte": NOT_MEASURED, "last_byte": NOT_MEASURED}
     rows.append(row(**failed, completed=1e9, status=503, retries=2))
-    rows.append(row(**failed, completed=1e9, status=UNKNOWN))
+    rows.append(row(**failed, completed=1e9, status=UNKNOWN_NUMBER))
     started = {"started": {101: 1e9 - 0.25, 102: 1e9 - 0.5}}
     failures = {101: Failure("HTTP 503", "", {}), 102: Failure("connect timeout", "", {})}
     return block(rows, failures=failures, rare=started)
@@ -78,12 +78,12 @@ def scrape(exporter: PrometheusExporter) -> Samples:
 
 
 @pytest.fixture
-def counting() -> Counting:
-    return Counting(SCENARIO, SOURCE, "before upgrade")
+def counting() -> CountingSink:
+    return CountingSink(SCENARIO, SOURCE, "before upgrade")
 
 
 @pytest.fixture
-def exporter(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
+def exporter(counting: CountingSink, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
     # How often it looks whether it is to end.
     monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
     with PrometheusExporter(counting, "127.0.0.1", 0) as made:
@@ -94,7 +94,7 @@ def labels(operation: str, size_class: str, **more: str) -> tuple[tuple[str, str
     return tuple(sorted({"operation": operation, "size_class": size_class, **more}.items()))
 
 
-def test_a_scrape_has_what_the_results_had(exporter: PrometheusExporter, counting: Counting) -> None:
+def test_a_scrape_has_what_the_results_had(exporter: PrometheusExporter, counting: CountingSink) -> None:
     counting.tick(0.0)
     for now in (1.0, 2.0):
         counting.add(results())
@@ -135,7 +135,7 @@ def test_every_series_exists_before_the_first_result(exporter: PrometheusExporte
     assert math.isnan(found["ssbench_master_cpu_ratio", ()])
 
 
-def test_the_load_generator_and_the_run(exporter: PrometheusExporter, counting: Counting) -> None:
+def test_the_load_generator_and_the_run(exporter: PrometheusExporter, counting: CountingSink) -> None:
     counting.tick(0.0)
     found = scrape(exporter)
     first, second = (tuple({"worker": worker, "host": host}.items()) for worker, host in ("1a", "2b"))
@@ -151,17 +151,17 @@ def test_the_load_generator_and_the_run(exporter: PrometheusExporter, counting: 
 
 def test_of_very_many_workers_the_greatest_values_are_told() -> None:
     facts = tuple(
-        WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None) for n in range(families.MOST_WORKERS + 1)
+        WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None) for n in range(families.MAX_LISTED_WORKERS + 1)
     )
-    sums = Sums(1, facts=facts)
+    sums = MetricSums(1, facts=facts)
     found = {metric.key: dict(metric.samples(sums)) for metric in families.METRICS}
-    assert found["worker.cpu"] == {("busiest", ""): families.MOST_WORKERS / 1000}
+    assert found["worker.cpu"] == {("busiest", ""): families.MAX_LISTED_WORKERS / 1000}
     assert [*map(math.isnan, found["worker.lag"].values())] == [True]
 
 
 def test_operations_in_flight_are_the_mean_of_the_last_seconds() -> None:
     """Ten users are busy all the time, with operations of a quarter of a second."""
-    counting = Counting(SCENARIO, SOURCE)
+    counting = CountingSink(SCENARIO, SOURCE)
     counting.tick(0.0)
     for now in np.arange(0.5, 20.5, 0.5):
         rows = [row(operation=READ, last_byte=0.25, completed=1e9, status=200) for _ in range(20)]
@@ -176,7 +176,7 @@ def test_operations_in_flight_are_the_mean_of_the_last_seconds() -> None:
 
 
 def test_the_end_of_a_run_is_a_moment_and_counts_the_rest(
-    exporter: PrometheusExporter, counting: Counting
+    exporter: PrometheusExporter, counting: CountingSink
 ) -> None:
     counting.tick(0.0)
     counting.add(results())
@@ -197,7 +197,7 @@ def test_the_end_of_a_run_is_a_moment_and_counts_the_rest(
 
 
 def test_causes_from_workers_are_no_more_than_a_server_can_take(
-    exporter: PrometheusExporter, counting: Counting
+    exporter: PrometheusExporter, counting: CountingSink
 ) -> None:
     rows = [row(operation=READ, completed=1e9, last_byte=NOT_MEASURED) for _ in range(200)]
     counting.add(block(rows, failures={n: Failure(f"cause\n{n}", "", {}) for n in range(200)}))
@@ -208,7 +208,7 @@ def test_causes_from_workers_are_no_more_than_a_server_can_take(
 
 
 def test_every_query_of_the_dashboard_asks_for_what_there_is(
-    exporter: PrometheusExporter, counting: Counting
+    exporter: PrometheusExporter, counting: CountingSink
 ) -> None:
     counting.tick(0.0)
     counting.add(results())
@@ -223,7 +223,7 @@ def test_every_query_of_the_dashboard_asks_for_what_there_is(
     assert asked <= exported
     # What is exported and not asked for: the moments that clients add, the facts, rare counters.
     unasked = exported - asked - {name for name in exported if name.endswith(("_created", "_info"))}
-    unasked -= {f"ssbench_{key}_total" for key in COUNTED}
+    unasked -= {f"ssbench_{key}_total" for key in COUNTED_FIGURES}
     assert unasked <= {"ssbench_first_byte_latency_seconds_count", "ssbench_first_byte_latency_seconds_sum"}
     for query in queries:
         assert query.count("(") == query.count(")")
@@ -267,8 +267,8 @@ def test_silent_connections_give_way_and_are_closed(
         def ours() -> int:
             return len(list(Path("/proc/self/fd").iterdir())) - len(silent) - before
 
-        wait_until(lambda: ours() <= serving.MOST + 1, "silent connections to give way")
-        monkeypatch.setattr(serving, "SECONDS", 0.1)
+        wait_until(lambda: ours() <= serving.MAX_CONNECTIONS + 1, "silent connections to give way")
+        monkeypatch.setattr(serving, "MAX_CONNECTION_SECONDS", 0.1)
         for made in silent:
             while made.recv(4096):  # until it is closed: an error may be answered first
                 pass
@@ -280,7 +280,7 @@ def test_it_listens_at_the_address_that_is_given(address: str, monkeypatch: pyte
         pytest.skip("no IPv6 on this host")
     monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
     with (
-        PrometheusExporter(Counting(SCENARIO, SOURCE), address, 0) as made,
+        PrometheusExporter(CountingSink(SCENARIO, SOURCE), address, 0) as made,
         socket.create_connection((address, made.port), 30) as connection,
     ):
         connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
@@ -291,12 +291,14 @@ def test_a_port_that_is_taken_is_one_line(exporter: PrometheusExporter) -> None:
     with pytest.raises(
         UsageError, match=r"--metrics-port: cannot listen at 127\.0\.0\.1:\d+: Address already"
     ):
-        PrometheusExporter(Counting(SCENARIO, SOURCE), "127.0.0.1", exporter.port)
+        PrometheusExporter(CountingSink(SCENARIO, SOURCE), "127.0.0.1", exporter.port)
 
 
 def test_groups_of_wide_values() -> None:
     made = block([row(operation=n % 2, status=100 * n, completed=1.0) for n in range(300)])
-    found = {(first, second): list(rows) for first, second, rows in groups(made, "operation", "status")}
+    found = {
+        (first, second): list(rows) for first, second, rows in group_by_fields(made, "operation", "status")
+    }
     assert len(found) == 300
     assert found[1, 29_900] == [299]
 
@@ -338,7 +340,7 @@ def test_a_statsd_server_gets_lines_as_swift_sends_them(server: socket.socket) -
     assert "ssbench.errors.HTTP_503:1|c" in lines
     assert "ssbench.errors.connect_timeout:1|c" in lines
     # What takes in Swift's lines takes in these, except gauges, of which Swift has none.
-    parsed = [swift_statsd.parse(line.encode()) for line in lines if not line.endswith("|g")]
+    parsed = [swift_statsd.parse_statsd_line(line.encode()) for line in lines if not line.endswith("|g")]
     assert None not in parsed
     counts = Counter(line.name for line in parsed if line)
     assert counts["ssbench.object.GET.200.timing"] == 100
@@ -351,7 +353,7 @@ def test_many_timings_are_sampled(server: socket.socket) -> None:
         sender.add(block(rows))
         sender.end(RunSummary(ended=1.0))
         lines = [line for line in received(server) if ".timing" in line]
-    parsed = [swift_statsd.parse(line.encode()) for line in lines]
+    parsed = [swift_statsd.parse_statsd_line(line.encode()) for line in lines]
     assert len(parsed) <= 400
     weights = [line.weight for line in parsed if line and "first" not in line.name]
     assert math.isclose(sum(weights), 10_000, rel_tol=0.01)

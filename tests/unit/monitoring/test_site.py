@@ -20,19 +20,19 @@ from result_rows import many
 from runs import wait_until
 
 from ssbench.base import serving
-from ssbench.base.serving import BoundedServer, listen
+from ssbench.base.serving import BoundedServer, open_listening_socket
 from ssbench.cli import sides
 from ssbench.cli.master import main
-from ssbench.comparison.earlier import compare_with, runs_in
+from ssbench.comparison.earlier import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Note, Section, Tone
-from ssbench.document.renderers.html import Part, parts
-from ssbench.monitoring.live import WAITING, Live
-from ssbench.monitoring.messages import Message, decode, encode
-from ssbench.monitoring.site import Site
+from ssbench.document.renderers.html import PagePart, make_page_parts
+from ssbench.monitoring.live import WAITING_DOCUMENT, LiveDocument
+from ssbench.monitoring.messages import PageMessage, decode_message, encode_message
+from ssbench.monitoring.site import PageApplication
 from ssbench.reports import products
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
-from ssbench.results.current import Following
+from ssbench.reports.writing import make_run_report
+from ssbench.results.current import ResultsFollower
 from ssbench.results.description import RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.reading import DamageError
@@ -52,7 +52,7 @@ def rows(first: int, count: int) -> Any:
 def test_a_file_is_read_as_it_grows_wherever_it_is_cut(tmp_path: Path) -> None:
     whole, path = write_full_run(tmp_path / "whole.stat.gz").read_bytes(), tmp_path / "growing.stat.gz"
     path.write_bytes(b"")
-    found, following = 0, Following(path)
+    found, following = 0, ResultsFollower(path)
     with closing(following), path.open("ab", buffering=0) as out:
         for place in range(0, len(whole), 7):
             out.write(whole[place : place + 7])
@@ -65,10 +65,10 @@ def test_a_file_is_read_as_it_grows_wherever_it_is_cut(tmp_path: Path) -> None:
 
 def test_what_a_writer_takes_back_is_noticed(tmp_path: Path) -> None:
     path = write_full_run(tmp_path / "run.stat.gz")
-    following = Following(path)
+    following = ResultsFollower(path)
     with closing(following):
         assert [len(each) for each in following.blocks()] == [4]
-    following = Following(path)
+    following = ResultsFollower(path)
     with closing(following):
         assert len(next(following.blocks())) == 4
         path.write_bytes(path.read_bytes()[:-10])
@@ -77,11 +77,11 @@ def test_what_a_writer_takes_back_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_page_goes_with_the_run_and_ends_as_the_report_of_its_file(tmp_path: Path) -> None:
-    path, live = tmp_path / "run.stat.gz", Live()
-    assert live.look() is WAITING
+    path, live = tmp_path / "run.stat.gz", LiveDocument()
+    assert live.look() is WAITING_DOCUMENT
     assert not live.begun
     writer = RunResultsWriter(path, RUN)
-    live.tell(Message.of(path, RunSummary(1e9, warnings=("a warning so far",))))
+    live.tell(PageMessage.of(path, RunSummary(1e9, warnings=("a warning so far",))))
     assert live.begun
     writer.add(rows(0, 3000))
     while "3,000" not in (shown := page_of(live.look())):
@@ -97,13 +97,13 @@ def test_the_page_goes_with_the_run_and_ends_as_the_report_of_its_file(tmp_path:
     found = live.look()
     assert live.ended
     results = open_results(path)
-    statistics = summarize(results, products.GROUPS, over_time=True)
-    made = report("html", statistics, ReportOptions())
-    for each in parts(found):
+    statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
+    made = make_run_report("html", statistics, ReportOptions())
+    for each in make_page_parts(found):
         assert each.html in made
     # Another run over the same bench.
     other = write_full_run(tmp_path / "other.stat.gz")
-    live.tell(Message.of(other, RunSummary(1e9)))
+    live.tell(PageMessage.of(other, RunSummary(1e9)))
     assert not live.ended
     assert live.look().title == RUN.scenario.name
     assert live.ended
@@ -123,40 +123,46 @@ def test_sides_are_compared_by_earlier_runs_as_at_the_end(tmp_path: Path) -> Non
     """The page had what is assumed without any, the report what these showed."""
     for day in range(7):
         write_sides(tmp_path / f"{day}.stat.gz", day)
-    path, live = tmp_path / "6.stat.gz", Live()
-    live.earlier = runs_in(tmp_path)
-    live.tell(Message.of(path, RunSummary(1e9)))
-    shown = "".join(each.html for each in parts(live.look()))
+    path, live = tmp_path / "6.stat.gz", LiveDocument()
+    live.earlier = list_folder_runs(tmp_path)
+    live.tell(PageMessage.of(path, RunSummary(1e9)))
+    shown = "".join(each.html for each in make_page_parts(live.look()))
     assert "What differs from run to run is that of 6 earlier equal runs" in shown
     # As the report has it.
     arguments = argparse.Namespace(results_dir=tmp_path)
-    statistics = summarize(open_results(path), products.GROUPS)
-    assert sides.compare(arguments, [path], statistics) == compare_with(live.earlier, path, statistics)
-    assert runs_in(tmp_path / "none") is None is runs_in(None)
+    statistics = summarize(open_results(path), products.PAGE_GROUPS)
+    assert sides.compare_sides_of_files(arguments, [path], statistics) == compare_with_earlier(
+        live.earlier, path, statistics
+    )
+    assert list_folder_runs(tmp_path / "none") is None is list_folder_runs(None)
     live.earlier = None
-    live.tell(Message.of(path, RunSummary(1e9)))
-    assert "earlier equal runs in --results-dir" in "".join(each.html for each in parts(live.look()))
+    live.tell(PageMessage.of(path, RunSummary(1e9)))
+    assert "earlier equal runs in --results-dir" in "".join(
+        each.html for each in make_page_parts(live.look())
+    )
 
 
 def page_of(document: Document) -> str:
     assert document.verdict is not None
     assert document.verdict.tone is Tone.OPEN
-    return "".join(each.html for each in parts(document))
+    return "".join(each.html for each in make_page_parts(document))
 
 
 def test_a_message_keeps_any_name_of_a_file() -> None:
-    message = Message.of(Path("/tmp/\udcff\n\u20ac.stat.gz"), RunSummary(1.0, warnings=("w",)))
-    line = encode(message)
+    message = PageMessage.of(Path("/tmp/\udcff\n\u20ac.stat.gz"), RunSummary(1.0, warnings=("w",)))
+    line = encode_message(message)
     assert line.count("\n") == 1
-    assert decode(line.encode()) == message
-    assert decode(line.encode()).file == Path("/tmp/\udcff\n\u20ac.stat.gz")
+    assert decode_message(line.encode()) == message
+    assert decode_message(line.encode()).file == Path("/tmp/\udcff\n\u20ac.stat.gz")
 
 
 @pytest.fixture
-def site() -> Iterator[tuple[Site, int]]:
-    made = Site(TOKEN)
-    made.publish("t", parts(Document("t", [Section("One", [Note("a")]), Section("Two", [Note("b")])])))
-    server = BoundedServer(made, listen("127.0.0.1", 0), "test")
+def site() -> Iterator[tuple[PageApplication, int]]:
+    made = PageApplication(TOKEN)
+    made.publish(
+        "t", make_page_parts(Document("t", [Section("One", [Note("a")]), Section("Two", [Note("b")])]))
+    )
+    server = BoundedServer(made, open_listening_socket("127.0.0.1", 0), "test")
     yield made, server.server_port
     server.end()
 
@@ -171,7 +177,7 @@ def ask(port: int, path: str, method: str = "GET") -> tuple[int, dict[str, str],
 @pytest.mark.parametrize(
     "path", ["/", "/the-toke/", "/the-token-/", "/the-token/x", "/the-token/../", "/\u00ff/"]
 )
-def test_without_the_token_nothing_is_told(site: tuple[Site, int], path: str) -> None:
+def test_without_the_token_nothing_is_told(site: tuple[PageApplication, int], path: str) -> None:
     for method in ("GET", "HEAD", "POST"):
         with closing(socket.create_connection(("127.0.0.1", site[1]), 30)) as connection:
             connection.sendall(f"{method} {path} HTTP/1.0\r\n\r\n".encode("latin-1"))
@@ -182,7 +188,7 @@ def test_without_the_token_nothing_is_told(site: tuple[Site, int], path: str) ->
         assert len(body) < 30
 
 
-def test_what_is_served_to_those_who_have_it(site: tuple[Site, int]) -> None:
+def test_what_is_served_to_those_who_have_it(site: tuple[PageApplication, int]) -> None:
     _, port = site
     code, headers, body = ask(port, f"/{TOKEN}/")
     assert code == 200
@@ -214,7 +220,7 @@ def follow(port: int) -> Iterator[Iterator[dict[str, Any]]]:
         yield events(answer)
 
 
-def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[Site, int]) -> None:
+def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[PageApplication, int]) -> None:
     made, port = site
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
         connection.request("GET", f"/{TOKEN}/events")
@@ -224,7 +230,9 @@ def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[Site, int]
         first = next(found)
         assert first["order"] == [*first["changed"]] == ["contents", "head", "one", "two"]
         assert made.read
-        made.publish("t", [Part("one", first["changed"]["one"]), Part("two", "<p id=two>new</p>")], last=True)
+        made.publish(
+            "t", [PagePart("one", first["changed"]["one"]), PagePart("two", "<p id=two>new</p>")], last=True
+        )
         assert list(found) == [
             {"title": "t", "order": ["one", "two"], "changed": {"two": "<p id=two>new</p>"}, "last": True}
         ]
@@ -232,37 +240,37 @@ def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[Site, int]
 
 
 def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
-    site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
+    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "SECONDS", 2.0)
+    monkeypatch.setattr(serving, "MAX_CONNECTION_SECONDS", 2.0)
     made, port = site
     silent = []
-    for _ in range(serving.MOST_STREAMS):
+    for _ in range(serving.MAX_STREAMS):
         one = socket.create_connection(("127.0.0.1", port), 30)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
         assert one.recv(12) == b"HTTP/1.0 200"
         silent.append(one)
-    monkeypatch.setattr(serving, "_TURN", 1000.0)  # nobody gives way so soon
-    monkeypatch.setattr(serving, "_SLOW", 1000.0)
+    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)  # nobody gives way so soon
+    monkeypatch.setattr(serving, "_SLOW_SECONDS", 1000.0)
     assert ask(port, f"/{TOKEN}/events")[0] == 503
     # They take nothing, so that each is closed, and the page is there for others meanwhile.
-    made.publish("t", [Part("one", f"<p id=one>{'x' * 20_000_000}</p>")])
+    made.publish("t", [PagePart("one", f"<p id=one>{'x' * 20_000_000}</p>")])
     assert made.wait_for_readers(60)
-    made.publish("t", [Part("one", "<p id=one></p>")])
+    made.publish("t", [PagePart("one", "<p id=one></p>")])
     assert ask(port, f"/{TOKEN}/")[0] == 200
     for one in silent:
         one.close()
 
 
 def test_the_slowest_of_many_readers_gives_way_to_the_next(
-    site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
+    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "SECONDS", 1000.0)
-    monkeypatch.setattr(serving, "_TURN", 1000.0)
-    monkeypatch.setattr(serving, "_SLOW", 0.0)
+    monkeypatch.setattr(serving, "MAX_CONNECTION_SECONDS", 1000.0)
+    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)
+    monkeypatch.setattr(serving, "_SLOW_SECONDS", 0.0)
     stuck: set[int] = set()
-    on_its_way = serving._on_its_way
+    on_its_way = serving._count_unread_bytes
 
     def noted(request: socket.socket) -> int:
         found = on_its_way(request)
@@ -270,11 +278,11 @@ def test_the_slowest_of_many_readers_gives_way_to_the_next(
             stuck.add(request.fileno())
         return found
 
-    monkeypatch.setattr(serving, "_on_its_way", noted)
+    monkeypatch.setattr(serving, "_count_unread_bytes", noted)
     made, port = site
-    made.publish("t", [Part("one", f"<p id=one>{'x' * 8_000_000}</p>")])
+    made.publish("t", [PagePart("one", f"<p id=one>{'x' * 8_000_000}</p>")])
     silent = []
-    for _ in range(serving.MOST_STREAMS - 1):
+    for _ in range(serving.MAX_STREAMS - 1):
         one = socket.create_connection(("127.0.0.1", port), 30)
         one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
         assert one.recv(12) == b"HTTP/1.0 200"
@@ -285,24 +293,24 @@ def test_the_slowest_of_many_readers_gives_way_to_the_next(
         for _ in silent:
             with follow(port) as other:
                 assert next(other)["order"] == ["one"]
-        made.publish("new", [Part("one", "<p id=one></p>")], last=True)
+        made.publish("new", [PagePart("one", "<p id=one></p>")], last=True)
         assert next(first)["title"] == "new"
     for one in silent:
         one.close()
 
 
 def test_where_all_readers_read_the_oldest_gives_way_after_some_seconds(
-    site: tuple[Site, int], monkeypatch: pytest.MonkeyPatch
+    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_SLOW", 1000.0)
-    monkeypatch.setattr(serving, "_TURN", 1000.0)
+    monkeypatch.setattr(serving, "_SLOW_SECONDS", 1000.0)
+    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)
     made, port = site
-    made.publish("t", [Part("one", "<p id=one></p>")])
+    made.publish("t", [PagePart("one", "<p id=one></p>")])
     with ExitStack() as stack:
-        following = [stack.enter_context(follow(port)) for _ in range(serving.MOST_STREAMS)]
+        following = [stack.enter_context(follow(port)) for _ in range(serving.MAX_STREAMS)]
         assert all(next(each)["title"] == "t" for each in following)
         assert ask(port, f"/{TOKEN}/events")[0] == 503
-        monkeypatch.setattr(serving, "_TURN", 0.0)
+        monkeypatch.setattr(serving, "_TURN_SECONDS", 0.0)
         with follow(port) as ninth:
             assert next(ninth)["title"] == "t"
             assert not list(following[0])

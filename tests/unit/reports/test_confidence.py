@@ -13,13 +13,13 @@ from ssbench.document import units
 from ssbench.document.elements import Section
 from ssbench.reports import confidence, run_charts, time_line
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.steadiness import steadiness
+from ssbench.statistics.steadiness import judge_steadiness
 from ssbench.statistics.summary import make_statistics
 
 
@@ -50,7 +50,7 @@ def statistics(seconds, rate=100, level=0.01):
 
 def shown(found):
     """The lines of the section."""
-    return section_lines(Section("", [*confidence.elements(found)]))
+    return section_lines(Section("", [*confidence.make_confidence_elements(found)]))
 
 
 def test_short_runs_have_no_section():
@@ -68,7 +68,7 @@ def test_rates_and_percentiles_have_their_intervals():
     assert median.low < line.last_byte.percentile(50) < median.high
     assert median.high / median.low < 1.1
     last = next(line for line in lines if "READ last" in line)
-    assert f"{units.milliseconds(median.low)}-{units.milliseconds(median.high)}" in last
+    assert f"{units.format_milliseconds(median.low)}-{units.format_milliseconds(median.high)}" in last
     assert last.split()[-1] == "-"  # of 4000 latencies 4 lie beyond p99.9
 
 
@@ -78,16 +78,16 @@ def test_an_upper_end_with_nothing_beyond_it_is_open():
 
 
 def test_a_run_that_slows_down_is_not_steady():
-    judged = steadiness(np.linspace(100, 80, 60), 0.0, LatencyTable())
+    judged = judge_steadiness(np.linspace(100, 80, 60), 0.0, LatencyTable())
     assert not judged.steady
     assert "its rate fell by 22.6 % a minute" in judged.warning()
     # Of an hour, which no minute of it shows: it was said to fall by 0 %.
-    hour = steadiness(np.linspace(100, 90, 3600), 0.0, LatencyTable())
+    hour = judge_steadiness(np.linspace(100, 90, 3600), 0.0, LatencyTable())
     assert "its rate fell by 0.2 % a minute" in hour.warning()
-    assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warning() is None
+    assert judge_steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warning() is None
     assert judged.warm_up is None
-    assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warm_up == 0
-    assert steadiness(np.full(59, 100.0), 0.0, LatencyTable()).warm_up is None
+    assert judge_steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warm_up == 0
+    assert judge_steadiness(np.full(59, 100.0), 0.0, LatencyTable()).warm_up is None
 
 
 def test_stages_have_intervals_of_their_own_and_none_together():
@@ -109,7 +109,7 @@ def test_stages_have_intervals_of_their_own_and_none_together():
 def test_json_has_the_intervals_of_stages_and_none_of_all_together():
     """It had those of rates, over all that the stages differ by, where texts and pages have none."""
     found = play(lambda sent: sent + 0.01, [Stage(20, (8, 8), (rate, rate)) for rate in (20, 400)])
-    made = json.loads(report("json", found, ReportOptions()))
+    made = json.loads(make_run_report("json", found, ReportOptions()))
     together, stage = (each["operations"][0]["figures"] for each in (made, made["stages"][0]))
     assert (together["ops_interval"], together["bytes_interval"]) == (None, None)
     assert not any(together[name]["intervals"] for name in ("last_byte", "response", "lateness"))
@@ -160,7 +160,10 @@ def test_charts_of_an_open_loop_say_that_their_latencies_begin_with_the_send():
     )
     for (answers, stages), unit in zip(store, ("ms since sent", "ms"), strict=True):
         found = play(answers, stages)
-        charts = {each.title: each for each in (*run_charts.latencies(found), *time_line.charts(found))}
+        charts = {
+            each.title: each
+            for each in (*run_charts.make_latency_charts(found), *time_line.make_time_line_charts(found))
+        }
         assert charts["Latency by percentile"].unit == unit
         assert charts["Histogram of latencies"].axis == unit
         if "Latency" in charts:

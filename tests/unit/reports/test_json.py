@@ -13,13 +13,13 @@ import pytest
 from full_run import RUN, SUMMARY, write_full_run
 from old_formats import failure, msgpack_file, pickle_file, success
 
-from ssbench.base.record import schema_text
+from ssbench.base.record import format_json_schema
 from ssbench.cli.master import main
 from ssbench.reports import writing as reports
-from ssbench.reports.json_records import Report
-from ssbench.reports.json_run import scenario_of
+from ssbench.reports.json_records import RunReportRecord
+from ssbench.reports.json_run import make_scenario_record
 from ssbench.reports.options import ReportOptions
-from ssbench.results.block import LOST, ResultBlock
+from ssbench.results.block import LOST_CAUSE, ResultBlock
 from ssbench.results.formats import open_results
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.operation_table import DELETE, READ
@@ -34,14 +34,14 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
     statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
-    made: dict[str, Any] = json.loads(reports.report("json", statistics, options or ReportOptions()))
+    made: dict[str, Any] = json.loads(reports.make_run_report("json", statistics, options or ReportOptions()))
     VALIDATOR.validate(made)
     return made
 
 
 def test_the_schema_in_the_documentation_is_that_of_the_code() -> None:
     # After a change: ssbench-master schema report > doc/report-schema.json
-    assert SCHEMA.read_text() == schema_text(Report)
+    assert SCHEMA.read_text() == format_json_schema(RunReportRecord)
 
 
 def test_a_file_of_version_1() -> None:
@@ -58,7 +58,7 @@ def test_the_life_of_objects_has_both_ends_where_they_differ() -> None:
     statistics = summarize(open_results(KNOWN))
     for least, most, words in ((None, None, ""), (60, None, "60"), (60, 90, "60 to 90")):
         scenario = replace(statistics.run.scenario, delete_after=least, delete_after_most=most)
-        asked = scenario_of(scenario)
+        asked = make_scenario_record(scenario)
         assert (asked.delete_after, asked.delete_after_most, scenario.expiry) == (least, most, words)
 
 
@@ -84,7 +84,7 @@ def test_every_part(tmp_path: Path) -> None:
     causes = {each["cause"]: each for each in made["errors"]}
     assert causes["HTTP 503"]["statuses"] == {"503": 1}
     assert causes["HTTP 503"]["operations"] == {"delete": 1}
-    assert causes[LOST]["statuses"] == {"none": 1}
+    assert causes[LOST_CAUSE]["statuses"] == {"none": 1}
     assert [each["slowest"]["trans_id"] for each in made["slowest"]] == ["tx1", "tx0"]
     assert made["slowest"][0]["storage_url"] == "http://b/v1/x"
     everything = made["over_time"]["operations"][0]
@@ -171,7 +171,7 @@ def test_many_workers_do_not_make_it_large(
     assert {each["figures"]["last_byte"]["slowest"] is not None for each in made["workers"]} == {in_full}
     assert (len(asked) > 2 * workers) == in_full
     statistics = summarize(open_results(path), ("worker",))
-    text = "".join(reports.report("json", statistics, ReportOptions()))
+    text = "".join(reports.make_run_report("json", statistics, ReportOptions()))
     lines = [line for line in text.splitlines() if line.startswith('  {"worker_id"')]
     assert len(lines) == (0 if in_full else workers)
     assert all(len(line) < 2500 for line in lines)

@@ -12,7 +12,7 @@ from ssbench.reports import load, parameters
 from ssbench.results.description import RunDescription
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics.asked import mix_of
+from ssbench.statistics.asked import asked_mix
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.summary import make_statistics
 
@@ -26,7 +26,7 @@ def test_the_mix_asked_for_is_the_one_that_is_drawn() -> None:
     scenario = Scenario("s", CLASSES, user_count=3, operation_count=9)
     draws = Workload(scenario, 7).draws()
     codes = [next(draws)[0] for _ in range(20_000)]
-    asked = mix_of(scenario)
+    asked = asked_mix(scenario)
     shares = np.bincount(codes, minlength=4) / len(codes)
     for share, name in zip(shares.tolist(), ("create", "read", "update", "delete"), strict=True):
         assert abs(share - asked[name]) < 0.02, name
@@ -51,19 +51,19 @@ def test_seed_capacity_and_an_interruption_are_told() -> None:
         current = True
 
     numbers = make_statistics(Collector(), Facts())
-    assert [each.text for each in load.asked(numbers)] == ["Load: closed loop, 3 users", "Seed: 42"]
+    assert [each.text for each in load.make_load_notes(numbers)] == ["Load: closed loop, 3 users", "Seed: 42"]
     numbers = replace(numbers, interrupted=True, counters={"capacity": 64, "not_begun": 3})
     # Of operations that were due and never began it knows nothing.
     (counted,) = (
         each
-        for each in parameters.elements(numbers)
+        for each in parameters.make_parameter_elements(numbers)
         if isinstance(each, Table) and each.columns[0].head == "counted"
     )
     assert [*counted.rows] == [
         ("operations that the workers can run at once", "64"),
         ("operations that still waited for a free object at the end, and were not sent", "3"),
     ]
-    assert [each.text for each in load.asked(numbers)] == [
+    assert [each.text for each in load.make_load_notes(numbers)] == [
         "Interrupted after 0 s: figures are of what was done until then",
         "Load: closed loop, 3 users; the workers run 64 operations at once",
         "Seed: 42",

@@ -25,11 +25,11 @@ STALLING = stalling(1 * MS, 4.0, 5.0, 10.0)
 
 def shown(statistics: RunStatistics) -> str:
     """The section on the load."""
-    return "\n".join(section_lines(Section("", [*load.elements(statistics)]), View(columns=100)))
+    return "\n".join(section_lines(Section("", [*load.make_load_elements(statistics)]), View(columns=100)))
 
 
 def report(statistics: RunStatistics) -> dict[str, float]:
-    return printed(text.sections(statistics, ReportOptions()))
+    return printed(text.make_sections_report(statistics, ReportOptions()))
 
 
 @pytest.mark.parametrize("kind", ["even", "poisson"])
@@ -79,7 +79,7 @@ def test_what_was_due_and_did_not_begin_by_the_end_is_counted() -> None:
     numbers = play(lambda sent: sent + 1.0, [Stage(10, (5, 5), (50, 50))])
     assert (numbers.due, numbers.total.count, numbers.not_begun) == (500, 50, 450)
     assert "not begun by the end: 450" in shown(numbers)
-    (brief,) = (each.text for each in load.brief(numbers))
+    (brief,) = (each.text for each in load.make_open_loop_notes(numbers))
     assert brief.startswith(
         "Latency counts from when operations were due. From when they were sent: p50 1000"
     )
@@ -101,7 +101,11 @@ def test_stages_are_reported_each_by_itself() -> None:
     assert first.course is not None
     assert first.course.busy == pytest.approx(1.0, rel=0.01)
     assert first.total.count + second.total.count + third.total.count == numbers.total.count
-    section = text.sections(numbers, ReportOptions()).partition("\nStages\n")[2].split("\nConfidence")[0]
+    section = (
+        text.make_sections_report(numbers, ReportOptions())
+        .partition("\nStages\n")[2]
+        .split("\nConfidence")[0]
+    )
     lines = section.splitlines()
     assert max(map(len, lines)) <= 80
     row = next(line.split() for line in lines if line.strip().startswith("2: 100/s"))
@@ -135,7 +139,7 @@ def test_the_warm_up_is_left_out_and_its_number_is_shown() -> None:
 def test_think_time_is_not_idleness() -> None:
     numbers = play(lambda sent: sent + 10 * MS, [Stage(10, (4, 4))], think_time=0.09)
     assert numbers.total.requests_per_second == pytest.approx(40, rel=0.05)
-    full = text.sections(numbers, ReportOptions())
+    full = text.make_sections_report(numbers, ReportOptions())
     assert "Think time: 0.09 s after each operation" in full
     assert "busy 10" in full
     assert "they were idle otherwise" not in full
@@ -143,7 +147,11 @@ def test_think_time_is_not_idleness() -> None:
 
 def test_a_closed_loop_has_no_section() -> None:
     numbers = play(lambda sent: sent + 10 * MS, [Stage(2, (4, 4))])
-    assert [*load.elements(numbers), *load.brief(numbers), *run_tables.part_sections(numbers)] == []
+    assert [
+        *load.make_load_elements(numbers),
+        *load.make_open_loop_notes(numbers),
+        *run_tables.make_breakdown_sections(numbers),
+    ] == []
     assert (numbers.due, numbers.not_begun, numbers.stages) == (None, None, ())
     assert math.isnan(numbers.total.due.response.percentile(50))
 
@@ -156,8 +164,8 @@ def test_conditions_on_response_times() -> None:
         ("response_p50 > 500us", 0.001, True),
         ("response_max < 2s", 1.001, True),
     ):
-        (judgment,) = thresholds.judge(numbers, [conditions.parse(text_)])
+        (judgment,) = thresholds.judge_conditions(numbers, [conditions.parse_condition(text_)])
         assert judgment.value == pytest.approx(expected, rel=0.01)
         assert (judgment.failed, judgment.undecided) == (fails, not fails)
     closed = play(STALLING, [Stage(6, (8, 8))])
-    assert thresholds.value(closed, conditions.parse("response_p99.9 > 1s")) is None
+    assert thresholds.figure_value(closed, conditions.parse_condition("response_p99.9 > 1s")) is None

@@ -10,10 +10,10 @@ import pytest
 
 from ssbench.cli.master import main
 from ssbench.scenario.draws import Target, Workload
-from ssbench.scenario.finding import shipped
-from ssbench.scenario.forecast import running_out
+from ssbench.scenario.finding import list_shipped_scenarios
+from ssbench.scenario.forecast import find_running_out
 from ssbench.scenario.population import Population
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
 SCENARIO = """
 name: Two kinds
@@ -109,7 +109,7 @@ def test_how_much_load_there_is(
     assert [line for line in said if line in lines] == lines
 
 
-@pytest.mark.parametrize("name", [name for name, _ in shipped()])
+@pytest.mark.parametrize("name", [name for name, _ in list_shipped_scenarios()])
 def test_every_shipped_scenario_fits_the_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-scenario", name]) == 0
     said = capsys.readouterr().out
@@ -162,8 +162,8 @@ container_count: 5
 def test_they_run_out_when_that_was_said(tmp_path: Path) -> None:
     path = tmp_path / "drain.yaml"
     path.write_text(DRAIN)
-    scenario = load(path)
-    said = {each.size_class: each for each in running_out(scenario)}
+    scenario = read_scenario(path)
+    said = {each.size_class: each for each in find_running_out(scenario)}
     names = [each.name for each in scenario.size_classes]
     first: dict[str, list[int]] = {name: [] for name in names}
     for seed in range(30):

@@ -12,21 +12,21 @@ from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import capacity, master
-from ssbench.cluster.findings import attribute
-from ssbench.cluster.json_record import Attributed
-from ssbench.comparison.compare import compare
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.json_record import AttributedRun
+from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.conclusion import Capacity
-from ssbench.comparison.entry import entry_of
-from ssbench.comparison.figures import figures_of
-from ssbench.comparison.steps import step_of
+from ssbench.comparison.entry import make_entry
+from ssbench.comparison.figures import make_run_figures
+from ssbench.comparison.steps import make_step
 from ssbench.comparison.variables import Variable
 from ssbench.document import renderers
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
 from ssbench.results.formats import open_results
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
 
 
@@ -35,32 +35,32 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
     """Something real of each product."""
     path = write_full_run(tmp_path_factory.mktemp("products") / "run.stat.gz")
     statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
-    figures = [figures_of(statistics, name) for name in ("one", "two")]
-    entry = entry_of(statistics, path.name, 1, 1)
-    steps = (step_of(3, statistics),)
+    figures = [make_run_figures(statistics, name) for name in ("one", "two")]
+    entry = make_entry(statistics, path.name, 1, 1)
+    steps = (make_step(3, statistics),)
     joined = simulate(1, Cause(devices=(1,)), Shape(devices=4, nodes=3, requests=400))
     return {
         Product.RUN: statistics,
-        Product.COMPARISON: compare(figures[:1], figures[1:]),
+        Product.COMPARISON: compare_runs(figures[:1], figures[1:]),
         Product.REPEATED: figures,
         Product.CONFIGURATIONS: figures,
-        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", Result.PASSED),
+        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", GateResult.PASSED),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
-        Product.OUTLOOK: load("very_small"),
+        Product.OUTLOOK: read_scenario("very_small"),
         Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
-        Product.ATTRIBUTION: Attributed(attribute(joined)),
+        Product.ATTRIBUTION: AttributedRun(make_attribution(joined)),
     }
 
 
 @pytest.mark.parametrize(
-    ("product", "name"), [(product, name) for product in Product for name in products.names(product)]
+    ("product", "name"), [(product, name) for product in Product for name in products.format_names(product)]
 )
 def test_each_product_is_made_in_each_format(
     samples: dict[Product, object], product: Product, name: str
 ) -> None:
-    assert products.has(product, name)
-    made = products.find(product, name)(samples[product], ReportOptions())
+    assert products.has_format(product, name)
+    made = products.find_writer(product, name)(samples[product], ReportOptions())
     assert made.endswith("\n")
     if name in {"text", "markdown", "html"}:
         words = {
@@ -79,10 +79,10 @@ def test_each_product_is_made_in_each_format(
         assert "\x1b" not in made
 
 
-@pytest.mark.parametrize("name", products.FILES)
+@pytest.mark.parametrize("name", products.FORMAT_FILES)
 def test_each_option_with_a_file_is_a_format_of_a_run(name: str) -> None:
-    assert products.has(Product.RUN, name)
-    assert products.option(name) == f"--{name.replace('_', '-')}"
+    assert products.has_format(Product.RUN, name)
+    assert products.format_option(name) == f"--{name.replace('_', '-')}"
 
 
 def test_a_module_in_the_folder_of_renderers_is_a_format_of_each_product(
@@ -90,18 +90,18 @@ def test_a_module_in_the_folder_of_renderers_is_a_format_of_each_product(
 ) -> None:
     text = "def render(document, view):\n    return f'= {document.title}\\n'\n"
     (tmp_path / "asciidoc.py").write_text(text)
-    monkeypatch.setattr(products, "_RENDERERS", tmp_path)
+    monkeypatch.setattr(products, "_RENDERER_FOLDER", tmp_path)
     monkeypatch.setattr(renderers, "__path__", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "ssbench.document.renderers.asciidoc", raising=False)
     for product in Product:
-        assert "asciidoc" in products.names(product)
-        assert products.find(product, "asciidoc")(samples[product], ReportOptions()).startswith("= ")
+        assert "asciidoc" in products.format_names(product)
+        assert products.find_writer(product, "asciidoc")(samples[product], ReportOptions()).startswith("= ")
 
 
 @pytest.mark.parametrize("name", ["pdf", "__init__", "csv"])
 def test_what_is_no_format(name: str) -> None:
     with pytest.raises(KeyError):
-        products.find(Product.TREND, name)
+        products.find_writer(Product.TREND, name)
 
 
 def asked(*more: str) -> argparse.Namespace:
@@ -112,15 +112,15 @@ def asked(*more: str) -> argparse.Namespace:
 @pytest.mark.parametrize("option", ["--junit"])
 def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
     with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
-        capacity.prepare(asked(option, "x"))
+        capacity.check_capacity_options(asked(option, "x"))
 
 
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
-    monkeypatch.setitem(products.FILES, "yaml", "file for YAML")
-    monkeypatch.setitem(products._OWN[Product.RUN], "yaml", "ssbench.reports.json:report")
+    monkeypatch.setitem(products.FORMAT_FILES, "yaml", "file for YAML")
+    monkeypatch.setitem(products._OWN_FORMATS[Product.RUN], "yaml", "ssbench.reports.json:make_run_json")
     with pytest.raises(UsageError, match="--yaml is for a single run"):
-        capacity.prepare(asked("--yaml", "x"))
+        capacity.check_capacity_options(asked("--yaml", "x"))
 
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

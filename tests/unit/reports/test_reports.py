@@ -20,13 +20,13 @@ from ssbench.cli import output_file
 from ssbench.cli.master import main
 from ssbench.reports import csv, text
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report as make_report
+from ssbench.reports.writing import make_run_report as make_report
 from ssbench.reports.writing import write_report
-from ssbench.results.block import LOST, Failure
+from ssbench.results.block import LOST_CAUSE, Failure
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN
+from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEP_FIELDS, UNKNOWN_NUMBER
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
@@ -48,12 +48,12 @@ ROWS: list[ResultRow] = [
     (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 200, 2),
     (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 200, 0),
     (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 200, 1),
-    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, UNKNOWN, 0),
+    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, UNKNOWN_NUMBER, 0),
 ]
 FAILURES = {
     1: Failure(None, "", {"HTTP 503": 2}),
     3: Failure("short body", "12 of 2500 bytes", {"HTTP 408": 1}),
-    4: Failure(LOST, "", {}),
+    4: Failure(LOST_CAUSE, "", {}),
 }
 SUMMARY = RunSummary(ended=1e9 + 4, not_sendable=((3, 0, 2),), lost_jobs=1, warnings=("worker 1 was busy",))
 
@@ -250,15 +250,17 @@ def numbers(path: Path) -> RunStatistics:
 
 
 def test_the_report_of_known_results(known: Path) -> None:
-    assert text.sections(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
+    assert text.make_sections_report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
 def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> None:
     """The old table said 1 error, and the summary 2."""
     found = numbers(known)
-    table = re.findall(r"Count: +\d+ \( *(\d+) error", text.table(found, ReportOptions(95)))
-    rows = re.findall(r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", text.summary(found, ReportOptions(95)), re.MULTILINE)
-    names, values = (line.split(",") for line in csv.report(found, ReportOptions(95)).splitlines())
+    table = re.findall(r"Count: +\d+ \( *(\d+) error", text.make_table_report(found, ReportOptions(95)))
+    rows = re.findall(
+        r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", text.make_summary_report(found, ReportOptions(95)), re.MULTILINE
+    )
+    names, values = (line.split(",") for line in csv.make_run_csv(found, ReportOptions(95)).splitlines())
     columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
     marked = [
         line.split("|")[4].strip()
@@ -272,13 +274,16 @@ def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> No
 
 def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:
     found, options = numbers(known), ReportOptions(95, (50, 99.9))
-    report, plain = text.sections(found, options), text.sections(found, ReportOptions(95))
+    report, plain = (
+        text.make_sections_report(found, options),
+        text.make_sections_report(found, ReportOptions(95)),
+    )
     before, title, further = report.partition("\nFurther percentiles\n")
     assert title
     assert plain.startswith(before)
     assert further.splitlines()[0].split() == ["Latency", "in", "ms", "n", "p50", "p99.9"]
-    names, values = csv.report(found, options).splitlines()
-    plain_names, plain_values = csv.report(found, ReportOptions(95)).splitlines()
+    names, values = csv.make_run_csv(found, options).splitlines()
+    plain_names, plain_values = csv.make_run_csv(found, ReportOptions(95)).splitlines()
     assert names.startswith(plain_names)
     assert values.startswith(plain_values)
     middle = found.total.lines[0].last_byte.percentile(50)
@@ -296,7 +301,7 @@ def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixt
 
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
-    report = text.sections(numbers(plain), ReportOptions(95))
+    report = text.make_sections_report(numbers(plain), ReportOptions(95))
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nRun\n")
     assert behind.endswith("  ALL last         3    -    -    -    -    -      -       -   1500\n")
@@ -306,15 +311,15 @@ def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
     path = tmp_path / "old.stat"
     path.write_bytes(msgpack_file([[success(), failure()]]))
     assert (
-        text.sections(numbers(path), ReportOptions(95))
+        text.make_sections_report(numbers(path), ReportOptions(95))
         .splitlines()[-1]
         .startswith("Distribution of requests")
     )
-    assert "lost" not in csv.report(numbers(path), ReportOptions(95))
+    assert "lost" not in csv.make_run_csv(numbers(path), ReportOptions(95))
 
 
 def test_the_csv_of_known_results(known: Path) -> None:
-    report = csv.report(numbers(known), ReportOptions(99.9))
+    report = csv.make_run_csv(numbers(known), ReportOptions(99.9))
     assert report.count("\n") == 2
     header, data = csv_module.reader(io.StringIO(report))
     columns = dict(zip(header, data, strict=True))
@@ -354,7 +359,7 @@ def test_the_csv_of_known_results(known: Path) -> None:
 
 @pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
 def test_any_percentile(known: Path, percentile: float) -> None:
-    report = text.sections(numbers(known), ReportOptions(percentile))
+    report = text.make_sections_report(numbers(known), ReportOptions(percentile))
     heads = [line for line in report.splitlines() if "std_dev" in line]
     assert f"{percentile}%-ile" in heads[0]
     usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
@@ -365,17 +370,17 @@ def test_any_percentile(known: Path, percentile: float) -> None:
 def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
     failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
     few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
-    report = text.sections(few, ReportOptions(100))
+    report = text.make_sections_report(few, ReportOptions(100))
     assert "TOTAL\n" in report
     assert ("there is no result in this stat file" in report) == (not rows)
-    assert csv.report(few, ReportOptions(100)).count("\n") == 2
+    assert csv.make_run_csv(few, ReportOptions(100)).count("\n") == 2
 
 
 def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
     rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
     instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
-    assert "Average requests per second:   inf\n" in text.sections(instant, ReportOptions(95))
-    assert ",inf," in csv.report(instant, ReportOptions(95))
+    assert "Average requests per second:   inf\n" in text.make_sections_report(instant, ReportOptions(95))
+    assert ",inf," in csv.make_run_csv(instant, ReportOptions(95))
 
 
 @pytest.mark.parametrize(
@@ -400,13 +405,13 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
 def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
     classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
     path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
-    assert f"      {shown:15}  x\n" in text.sections(numbers(path), ReportOptions(95))
+    assert f"      {shown:15}  x\n" in text.make_sections_report(numbers(path), ReportOptions(95))
 
 
 def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
     path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
-    report = text.sections(numbers(path), ReportOptions(95))
+    report = text.make_sections_report(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     write_report("both", numbers(path), ReportOptions(), out)
@@ -420,7 +425,8 @@ def test_control_characters_of_a_transaction_id_reach_no_csv(
     path = tmp_path / "evil.stat"
     path.write_bytes(msgpack_file([[success(trans_id="tx\x1b[2J\r\n1")]]))
     assert (
-        csv.report(numbers(path), ReportOptions(95)).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"') > 1
+        csv.make_run_csv(numbers(path), ReportOptions(95)).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"')
+        > 1
     )
     assert main(["-q", "export", "-s", str(path)]) == 0
     exported = capsys.readouterr().out
@@ -470,7 +476,7 @@ def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.
     ]
     assert main([*command, "--pctile", "99.9"]) == 0
     assert capsys.readouterr().out == ""
-    assert report.read_text() == csv.report(numbers(known), ReportOptions(99.9))
+    assert report.read_text() == csv.make_run_csv(numbers(known), ReportOptions(99.9))
     assert seconds.read_text().count("\n") == 4
 
 
@@ -645,7 +651,7 @@ EXPECTED = [
         "expected_entries": 0,
         "unchecked": 0,
         "master": 0,
-        **dict.fromkeys(STEPS),
+        **dict.fromkeys(STEP_FIELDS),
     },
     {
         "operation": "read",
@@ -682,7 +688,7 @@ EXPECTED = [
         "expected_entries": 0,
         "unchecked": 0,
         "master": 0,
-        **dict.fromkeys(STEPS),
+        **dict.fromkeys(STEP_FIELDS),
     },
 ]
 
@@ -693,7 +699,7 @@ def test_export_as_json_lines(known: Path, tmp_path: Path) -> None:
     exported = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(exported) == len(ROWS)
     assert [exported[0], exported[3]] == EXPECTED
-    assert (exported[4]["worker_id"], exported[4]["error"]) == (None, LOST)
+    assert (exported[4]["worker_id"], exported[4]["error"]) == (None, LOST_CAUSE)
 
 
 def test_export_as_csv(known: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -752,7 +758,7 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
 def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(output_file, "terminal_columns", lambda _: 80)
+    monkeypatch.setattr(output_file, "measure_terminal", lambda _: 80)
     folder = tmp_path / "runs"
     folder.mkdir()
     file = known.rename(folder / "-x.stat.gz")

@@ -24,34 +24,34 @@ from ssbench.comparison import conclusion as json_of_capacity
 from ssbench.comparison import formats as json_of_comparison
 from ssbench.comparison import listing
 from ssbench.comparison import runs_list as list_runs
-from ssbench.comparison.capacity_report import HEADS, cells
-from ssbench.comparison.compare import compare
+from ssbench.comparison.capacity_report import STEP_HEADS, format_step_cells
+from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.conclusion import Capacity
-from ssbench.comparison.entry import entry_of
-from ssbench.comparison.figures import figures_of
-from ssbench.comparison.objective import judge as judge_find
-from ssbench.comparison.steps import step_of
+from ssbench.comparison.entry import make_entry
+from ssbench.comparison.figures import make_run_figures
+from ssbench.comparison.objective import judge_objective as judge_find
+from ssbench.comparison.steps import make_step
 from ssbench.comparison.variables import Variable
 from ssbench.document import figures
 from ssbench.document.elements import Document, Table, View
-from ssbench.document.gates import Result
-from ssbench.monitoring.gathering import Source
-from ssbench.monitoring.sums import Counting
+from ssbench.document.gates import GateResult
+from ssbench.monitoring.gathering import RunMonitor
+from ssbench.monitoring.sums import CountingSink
 from ssbench.reports import run_tables
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.run import terminal
 from ssbench.run.live import LiveScreen
-from ssbench.run.live_frame import compose, frame
+from ssbench.run.live_frame import compose_live_screen, compose_progress_line
 from ssbench.scenario import conditions
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
-from ssbench.statistics.thresholds import judge
+from ssbench.statistics.thresholds import judge_conditions
 
 SCENARIO = Scenario(
     "same", (SizeClass("small", 1000, 9000, 1, (1, 1, 1, 1)),), user_count=4, run_seconds=60.0
@@ -112,7 +112,7 @@ def expected(run: RunStatistics, operation: str, key: str) -> tuple[float | None
     section = next(
         each for each in run.sections if (each.operation.name if each.operation else "all") == operation
     )
-    found = figures.find(key)
+    found = figures.find_figure(key)
     assert found is not None, key
     value = found.value(section.lines[0], run)
     scale = 1000 if found.unit is figures.Unit.SECONDS else 1
@@ -123,7 +123,7 @@ def expected(run: RunStatistics, operation: str, key: str) -> tuple[float | None
 
 
 def _report(run: RunStatistics, name: str) -> str:
-    return report(name, run, ReportOptions())
+    return make_run_report(name, run, ReportOptions())
 
 
 def _summary(it: Made) -> Shown:
@@ -165,7 +165,7 @@ def _html(it: Made) -> Shown:
     pytest.importorskip("jinja2")
     from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
-    page = html.render(Document("", [run_tables.operations(it.statistics)]), View())
+    page = html.render(Document("", [run_tables.make_operation_table(it.statistics)]), View())
     for line in page.partition("</table>")[0].split("<tr")[2:]:
         name, *rest = [
             re.sub("<[^>]*>", "", cell).lstrip(">").strip() for cell in re.split("<td[^>]*>", line)[1:]
@@ -206,12 +206,12 @@ def _csv(it: Made) -> Shown:
 
 
 def _compare(it: Made) -> Shown:
-    runs = [figures_of(it.statistics, name) for name in ("a", "b")]
-    comparison = compare(runs[:1], runs[1:])
-    data = json.loads(json_of_comparison.report(comparison))
+    runs = [make_run_figures(it.statistics, name) for name in ("a", "b")]
+    comparison = compare_runs(runs[:1], runs[1:])
+    data = json.loads(json_of_comparison.make_comparison_report(comparison))
     found: dict[tuple[str, str], object] = {}
     for each in data["rows"]:
-        for key in figures.COMPARED:
+        for key in figures.COMPARED_FIGURES:
             if key != "errors":  # compared as a share
                 change = each["changes"].get(key)
                 value = None if change is None else change["after"]
@@ -221,7 +221,7 @@ def _compare(it: Made) -> Shown:
 
 
 def _listing(it: Made) -> Shown:
-    cells_ = _first_row(listing.document([figures_of(it.statistics, "a")], View()))
+    cells_ = _first_row(listing.make_configurations_document([make_run_figures(it.statistics, "a")], View()))
     return {
         ("all", "rate"): cells_["all/s"],
         ("all", "p99"): cells_["p99 ms"],
@@ -238,20 +238,20 @@ def _first_row(document: Document) -> dict[str, object]:
 
 
 def _list(it: Made) -> Shown:
-    entry = entry_of(it.statistics, "x.stat.gz", 1, 1)
-    shown = _first_row(list_runs.document([("last", entry)], View()))
+    entry = make_entry(it.statistics, "x.stat.gz", 1, 1)
+    shown = _first_row(list_runs.make_runs_document([("last", entry)], View()))
     return {("all", "rate"): shown["ops/s"], ("all", "p99"): shown["p99 ms"]}
 
 
 def _sweep(it: Made) -> Shown:
     keys = {"ops/s": "rate", "MB/s": "mb_per_s", "p50 ms": "p50", "p99 ms": "p99", "errors": "errors"}
-    shown = dict(zip(HEADS, cells(step_of(4, it.statistics)), strict=True))
+    shown = dict(zip(STEP_HEADS, format_step_cells(make_step(4, it.statistics)), strict=True))
     return {("all", key): shown[head] for head, key in keys.items()}
 
 
 def _sweep_json(it: Made) -> Shown:
-    found = Capacity("t", Variable.USERS, (step_of(4, it.statistics),), (), "c", Result.PASSED)
-    (step,) = json.loads(json_of_capacity.report(found))["steps"]
+    found = Capacity("t", Variable.USERS, (make_step(4, it.statistics),), (), "c", GateResult.PASSED)
+    (step,) = json.loads(json_of_capacity.make_capacity_report(found))["steps"]
     scaled = ("p50", "p99", "mean")
     times = {("all", key): None if step[key] is None else 1000 * step[key] for key in scaled}
     return {**times, ("all", "rate"): step["ops_per_second"], ("all", "errors"): step["errors"]}
@@ -272,8 +272,8 @@ _CONDITIONS = (
 def _conditions(it: Made) -> Shown:
     found: dict[tuple[str, str], object] = {}
     for name in (*OPERATION_NAMES, "all"):
-        parsed = [conditions.parse(f"{name}.{each}") for each in _CONDITIONS]
-        for judgment in judge(it.statistics, parsed):
+        parsed = [conditions.parse_condition(f"{name}.{each}") for each in _CONDITIONS]
+        for judgment in judge_conditions(it.statistics, parsed):
             if judgment.few or judgment.undecided:  # its text says of how many
                 assert f"of {judgment.count:,} operations" in judgment.text
                 continue
@@ -287,14 +287,14 @@ def _conditions(it: Made) -> Shown:
 def _progress(it: Made) -> Shown:
     screen = _fed(it)
     figures_ = screen.figures(_END)
-    line = compose(figures_, 200)
+    line = compose_progress_line(figures_, 200)
     found = re.search(r"p50 (\S+) p99 (\S+) ms", line)
     assert found
     return {("all", "p50"): found[1], ("all", "p99"): found[2]}
 
 
 def _live(it: Made) -> Shown:
-    lines = frame(_fed(it).view(_END), 120, 40)
+    lines = compose_live_screen(_fed(it).view(_END), 120, 40)
     keys = ("%", "%", "|", "p50", "p95", "p99", "max", "errors")
     return _rows("\n".join(lines), r"^(CREATE|READ|UPDATE|DELETE) +(.*)$", keys)
 
@@ -315,7 +315,7 @@ def _fed(it: Made) -> LiveScreen:
 
 
 def _prometheus(it: Made) -> Shown:
-    counting = Counting(SCENARIO, Source(lambda: (1, 1)))
+    counting = CountingSink(SCENARIO, RunMonitor(lambda: (1, 1)))
     for each in it.blocks:
         counting.take(each)
     sums = counting.shown
@@ -387,7 +387,7 @@ def test_what_a_search_judges_is_what_is_shown() -> None:
     for name in ("small", "larger"):
         run = made(name).statistics
         for text in ("read.p50 <= 1s", "errors <= 50%"):
-            (found,) = judge_find(run, [conditions.parse(text)])
+            (found,) = judge_find(run, [conditions.parse_condition(text)])
             row_ = found.condition.row
             line = run.sections[2 if "read" in text else 0].lines[0]
             asked = row_.value(line, run) if row_.whole is None else row_.share(line, run)

@@ -9,7 +9,7 @@ from result_rows import block
 from ssbench.document.elements import Note
 from ssbench.reports import key_figures, run_tables
 from ssbench.results.block import Failure
-from ssbench.results.schema import NOT_MEASURED, Mark
+from ssbench.results.schema import NOT_MEASURED, ResultMark
 from ssbench.statistics.attempts import Part
 from ssbench.statistics.summary import summarize
 
@@ -28,16 +28,16 @@ def test_deletes_that_found_nothing_are_counted(rare: dict[str, dict[int, int]])
     run.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
     numbers = summarize(run)
     assert numbers.total.counted["vanished"] == 2
-    notes = [each.text for each in key_figures.elements(numbers) if isinstance(each, Note)]
+    notes = [each.text for each in key_figures.make_figure_elements(numbers) if isinstance(each, Note)]
     assert any(line.endswith("lost (successes): 2") for line in notes)
-    parts = run_tables.parts(numbers)
+    parts = run_tables.make_latency_part_table(numbers)
     assert [row[-1] for row in parts.rows if not isinstance(row, Note)] == ["2", "2"]
     assert parts.columns[-1].head == "found nothing"
 
 
 def test_what_was_held_up_is_in_no_part_of_latencies() -> None:
     run = Memory()
-    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.DELAYED)}}
+    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(ResultMark.DELAYED)}}
     run.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
     total = summarize(run).total
     last_byte = total.lines[0].last_byte
@@ -53,7 +53,7 @@ def test_three_times_of_an_operation() -> None:
         "pausing": {1: 1.0},
         "last_attempt": {0: 0.75, 1: 0.5},
         "attempts": {1: 2},
-        "marks": {2: int(Mark.DELAYED)},
+        "marks": {2: int(ResultMark.DELAYED)},
     }
     rows = [row(last=1.0), row(last=3.0), row(last=5.0), row(last=1.5), row(last=2.0)]
     failures = {4: Failure("HTTP 503", "", {})}
@@ -61,7 +61,7 @@ def test_three_times_of_an_operation() -> None:
     run.add(block([row(last=0.125)], [None]))
     numbers = summarize(run)
     (figures,) = numbers.groups.by("operation").values()
-    last_attempts = run_tables.last_attempts(numbers)
+    last_attempts = run_tables.make_last_attempt_table(numbers)
     assert [row[-1] for row in last_attempts.rows if not isinstance(row, Note) and row[0] == "ALL"] == [
         "1500"
     ]

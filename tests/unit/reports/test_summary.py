@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from result_rows import block, many, row
 
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.curves import curves_of
+from ssbench.comparison.curves import make_run_curves
 from ssbench.document import columns, units
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.results.formats import open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.reasons import of_ending
+from ssbench.statistics.reasons import find_ending_reasons
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics, summarize
 
@@ -64,7 +64,7 @@ def steady(seconds: int, rate: int, run: RunDescription | None = None, **facts: 
 
 
 def summary(statistics: RunStatistics, **options: object) -> list[str]:
-    return report("summary", statistics, ReportOptions(**options)).splitlines()  # type: ignore[arg-type]
+    return make_run_report("summary", statistics, ReportOptions(**options)).splitlines()  # type: ignore[arg-type]
 
 
 def test_what_a_person_looks_for_is_there() -> None:
@@ -98,7 +98,7 @@ def test_latencies_by_size_and_curves_are_those_of_the_table_in_an_open_loop_too
     numbers = make_statistics(collector, facts)
     (line,) = (line for line in summary(numbers) if line.startswith("by size: "))
     assert re.match(r"by size: tiny READ p50 500\.0 ms, .* \| big READ p50 500\.0 ms, ", line)
-    drawn = curves_of(numbers, "r").latencies["READ"].y
+    drawn = make_run_curves(numbers, "r").latencies["READ"].y
     assert (drawn.min(), drawn.max()) == (pytest.approx(500.0), pytest.approx(500.0))
 
 
@@ -124,7 +124,7 @@ def test_the_time_at_the_end_in_which_nothing_ended_is_of_the_run() -> None:
     numbers = steady(1, 4, summary=RunSummary(ended=START + 64, ended_early=True, error_code=4))
     numbers = replace(numbers, end=START + 0.00005, start=START, sending=64.1)
     assert summary(numbers)[0] == "Mixed - ENDED EARLY after 64.1 s of 60 s"
-    (reason,) = (each for each in of_ending(numbers) if each.exit_code == ExitCode.WORKERS)
+    (reason,) = (each for each in find_ending_reasons(numbers) if each.exit_code == ExitCode.WORKERS)
     assert reason.text == "the run ended early, after 64.1 s; a warning says why"
 
 
@@ -140,10 +140,10 @@ def test_bars_are_plain_where_the_encoding_has_no_others() -> None:
     assert "█" in "".join(summary(statistics))
     plain = "\n".join(summary(statistics, encoding="ascii"))
     assert plain.isascii()
-    assert columns.bars([0, 1, 2, 4], "latin-1") == "_:=#"
-    assert columns.bars([0, 1, 2, 4], "utf-8") == "▁▃▅█"
-    assert columns.bars([], "utf-8") == ""
-    assert columns.bars([0, 0], "no such encoding") == "__"
+    assert columns.draw_bars([0, 1, 2, 4], "latin-1") == "_:=#"
+    assert columns.draw_bars([0, 1, 2, 4], "utf-8") == "▁▃▅█"
+    assert columns.draw_bars([], "utf-8") == ""
+    assert columns.draw_bars([0, 0], "no such encoding") == "__"
 
 
 def test_a_second_without_operations_is_seen_in_a_long_run() -> None:
@@ -168,7 +168,7 @@ def test_many_warnings_are_counted() -> None:
 def test_a_file_of_version_1_has_a_summary(path: Path) -> None:
     lines = summary(summarize(open_results(path)))
     assert any(line.endswith(("ssbench 1.0", "ssbench 1.0.0")) for line in lines[1:4])
-    assert max(map(columns.width, lines)) <= 80
+    assert max(map(columns.measure_width, lines)) <= 80
 
 
 _TEXTS = st.text(max_size=60)
@@ -214,24 +214,24 @@ def test_no_line_is_wider_than_80_columns(
     run = RunDescription(scenario(name, tuple(classes)), "1.0", storage_urls=tuple(urls))
     ended = RunSummary(ended=START, workers=tuple(WorkerFacts(number, host, "1.0") for number in range(40)))
     lines = summary(make_statistics(collector, Facts(run, ended, warnings)), verbose=verbose)
-    assert max(map(columns.width, lines)) <= 80
+    assert max(map(columns.measure_width, lines)) <= 80
 
 
 @given(st.integers(0, 10**18), st.integers(5, 12))
 def test_counts_have_room(number: int, room: int) -> None:
-    text = units.count(number, room)
+    text = units.format_count(number, room)
     assert len(text) <= max(room, 8)
 
 
 @given(st.floats(0, 1e7))
 def test_latencies_have_room(seconds: float) -> None:
-    assert len(units.milliseconds(seconds)) <= 5
+    assert len(units.format_milliseconds(seconds)) <= 5
 
 
 @given(st.lists(st.text(max_size=100), max_size=20))
 def test_wrapping_loses_nothing(words: list[str]) -> None:
     text = "".join(char for word in words for char in word if not char.isspace())
-    lines = list(columns.wrap(words))
+    lines = list(columns.wrap_words(words))
     assert "".join(char for line in lines for char in line if not char.isspace()) == text
 
 
@@ -249,6 +249,6 @@ def test_the_length_of_a_run_agrees_with_the_whole_seconds_of_the_table() -> Non
     statistics = replace(steady(4, 600), end=START + 3.74)
     seconds = re.search(r"(\S+) s from 2023", " ".join(summary(statistics)[1:4]))
     assert seconds is not None
-    (whole,) = re.findall(r"\((\d+)s\)$", report("table", statistics, ReportOptions()), re.M)
+    (whole,) = re.findall(r"\((\d+)s\)$", make_run_report("table", statistics, ReportOptions()), re.M)
     assert "." in seconds[1]
     assert int(float(seconds[1])) == int(whole)

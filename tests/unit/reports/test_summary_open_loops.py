@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from planted_load import play
 
-from ssbench.reports.key_figures import bounded, latency_table
+from ssbench.reports.key_figures import format_bounded_percentile, make_latency_table
 from ssbench.scenario.model import Stage
-from ssbench.statistics.asked import asked_of, delivered_of
-from ssbench.statistics.due import Censored
-from ssbench.statistics.latencies import merge, plain
+from ssbench.statistics.asked import asked_load, delivered_load
+from ssbench.statistics.due import CensoredLatencies
+from ssbench.statistics.latencies import merge_latencies, select_latencies
 
 MS = 1e-3
 
@@ -47,9 +47,9 @@ def test_what_never_began_makes_percentiles_at_least(kind):
 def test_the_full_report_has_the_response_times_of_the_summary():
     """Beside "in response times as at least" stood those of what had begun alone."""
     numbers = overloaded(users=1, rate=100.0, took=40 * MS)
-    ((_, operations, median, *_),) = (row for row in latency_table(numbers).rows if row[0] == "ALL resp")
+    ((_, operations, median, *_),) = (row for row in make_latency_table(numbers).rows if row[0] == "ALL resp")
     latency = numbers.total.latency
-    assert (operations, median) == (f"{numbers.due}", bounded(latency, 50))
+    assert (operations, median) == (f"{numbers.due}", format_bounded_percentile(latency, 50))
     assert median.startswith(">")
 
 
@@ -66,7 +66,7 @@ def test_what_workers_had_ahead_of_an_interruption_was_due_too():
     numbers = play(lambda sent: sent + MS, [Stage(10.0, (10, 10), (100.0, 100.0))], interrupted=9.5)
     assert numbers.total.count == 1000
     assert (numbers.delivery.due, numbers.delivery.not_begun) == (1000, 0)
-    assert (asked_of(numbers).operations, delivered_of(numbers).operations) == (1000, 1000)
+    assert (asked_load(numbers).operations, delivered_load(numbers).operations) == (1000, 1000)
 
 
 def test_the_operations_share_what_never_began():
@@ -104,11 +104,11 @@ def test_stages_with_and_without_a_rate_have_latencies_of_both():
 
 
 def test_percentiles_with_endless_ones_follow_the_rule():
-    few = plain(np.arange(1.0, 11.0))
+    few = select_latencies(np.arange(1.0, 11.0))
     assert few.percentile(50, endless=0) == 5.5
     assert few.percentile(50, endless=9) == 10.0
     assert few.percentile(50, endless=10) == math.inf
-    assert math.isnan(plain(np.empty(0)).percentile(50))
-    found = Censored.of(few, plain(np.array([0.5] * 2)))
+    assert math.isnan(select_latencies(np.empty(0)).percentile(50))
+    found = CensoredLatencies.of(few, select_latencies(np.array([0.5] * 2)))
     assert (found.percentile(50), found.most(50)) == (4.5, 6.5)
-    assert Censored.of(few, merge(())).percentile(90) == 9.5
+    assert CensoredLatencies.of(few, merge_latencies(())).percentile(90) == 9.5

@@ -11,21 +11,21 @@ import pytest
 from counted import SCENARIO, Memory, failed, row
 from result_rows import block
 
-from ssbench.base.record import schema
+from ssbench.base.record import make_json_schema
 from ssbench.document.elements import Note
-from ssbench.document.figures import COUNTED
+from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.monitoring.families import METRICS
-from ssbench.monitoring.gathering import Source
-from ssbench.monitoring.sums import Counting
+from ssbench.monitoring.gathering import RunMonitor
+from ssbench.monitoring.sums import CountingSink
 from ssbench.reports import key_figures, run_tables
-from ssbench.reports.json_records import Report
+from ssbench.reports.json_records import RunReportRecord
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import ResultBlock
 from ssbench.results.counters import COUNTERS, count_results, sum_counters
 from ssbench.scenario import conditions
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.thresholds import judge
+from ssbench.statistics.thresholds import judge_conditions
 
 #: A number of its own for each counter, so that none is taken for another.
 EXPECTED = {
@@ -62,27 +62,30 @@ def results() -> ResultBlock:
 
 
 def test_each_counter_is_a_figure() -> None:
-    assert COUNTERS.keys() == COUNTED.keys() == EXPECTED.keys()
+    assert COUNTERS.keys() == COUNTED_FIGURES.keys() == EXPECTED.keys()
 
 
-@pytest.mark.parametrize("key", COUNTED)
+@pytest.mark.parametrize("key", COUNTED_FIGURES)
 def test_it_is_in_every_output(key: str) -> None:
     run = summarize(Memory(results()))
-    value, figure = EXPECTED[key], COUNTED[key]
+    value, figure = EXPECTED[key], COUNTED_FIGURES[key]
     assert (run.total.counted[key], run.sections[1].counted[key]) == (value, value)
-    parts = run_tables.parts(run)
+    parts = run_tables.make_latency_part_table(run)
     (place,) = (place for place, column in enumerate(parts.columns) if column.head == figure.title)
     assert [each[place] for each in parts.rows if not isinstance(each, Note)] == [str(value)] * 2
-    made = json.loads(report("json", run, ReportOptions()))
+    made = json.loads(make_run_report("json", run, ReportOptions()))
     assert made["operations"][0]["figures"][key] == value
-    assert schema(Report)["$defs"]["Figures"]["properties"][key]["description"] == figure.meaning
-    head, data = csv.reader(io.StringIO(report("csv", run, ReportOptions())))
+    assert (
+        make_json_schema(RunReportRecord)["$defs"]["Figures"]["properties"][key]["description"]
+        == figure.meaning
+    )
+    head, data = csv.reader(io.StringIO(make_run_report("csv", run, ReportOptions())))
     assert float(dict(zip(head, data, strict=True))[f"read_{key}"]) == value
-    (judgment,) = judge(run, [conditions.parse(f"read.{key} > {value - 1}")])
+    (judgment,) = judge_conditions(run, [conditions.parse_condition(f"read.{key} > {value - 1}")])
     assert (judgment.value, judgment.failed) == (value, True)
-    notes = [each.text for each in key_figures.elements(run) if isinstance(each, Note)]
+    notes = [each.text for each in key_figures.make_figure_elements(run) if isinstance(each, Note)]
     assert (f"{figure.meaning}: {value}" in notes) == figure.has_note
-    counting = Counting(SCENARIO, Source(lambda: (1, 1)))
+    counting = CountingSink(SCENARIO, RunMonitor(lambda: (1, 1)))
     counting.take(results())
     (metric,) = (each for each in METRICS if each.key == key)
     assert dict(metric.samples(counting.shown))["read", "small"] == value
@@ -90,10 +93,10 @@ def test_it_is_in_every_output(key: str) -> None:
 
 def test_a_table_has_columns_of_what_was_counted_only() -> None:
     run = summarize(Memory(block([row(retries=1), row()])))
-    parts = run_tables.parts(run)
+    parts = run_tables.make_latency_part_table(run)
     # Nor of connecting and pauses, which files of old versions do not know.
     assert [each.head for each in parts.columns] == ["operation", "retries"]
-    assert not run_tables.parts(summarize(Memory(block([row()])))).rows
+    assert not run_tables.make_latency_part_table(summarize(Memory(block([row()])))).rows
 
 
 def test_they_count_the_rows_that_are_asked_for() -> None:

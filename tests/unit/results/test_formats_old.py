@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
 
 from ssbench.base.errors import StatFileError
-from ssbench.document.columns import width
+from ssbench.document.columns import measure_width
 from ssbench.reports import csv, json, text
 from ssbench.reports.options import ReportOptions
 from ssbench.results.formats import open_results
 from ssbench.results.legacy import msgpack_stream, python2_pickle
 from ssbench.results.legacy.old_results import OldResultColumns
 from ssbench.results.reading import RunResults
-from ssbench.results.stream import Stream
+from ssbench.results.stream import StatFileStream
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 
@@ -91,20 +91,22 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
     for suffix, percentile in (("", 95), (".p50", 50), (".p99", 99)):
         expected = path.parent / f"{case}{version}{suffix}.txt"
         if expected.exists():
-            ours = text.sections(statistics, ReportOptions(percentile))
+            ours = text.make_sections_report(statistics, ReportOptions(percentile))
             assert comparable(ours) == comparable(expected.read_text())
         expected = path.parent / f"{case}{version}{suffix}.csv"
         if expected.exists():
-            assert same_columns(csv.report(statistics, ReportOptions(percentile))) == same_columns(
+            assert same_columns(csv.make_run_csv(statistics, ReportOptions(percentile))) == same_columns(
                 expected.read_text()
             )
     expected = path.parent / f"{case}.rps"
     if expected.exists():
-        assert csv.requests_per_second(statistics, ReportOptions()) == expected.read_text()
-    assert text.sections(statistics, ReportOptions(95)) == text.table(statistics, ReportOptions(95))
-    lines = text.summary(statistics, ReportOptions(95)).splitlines()
+        assert csv.make_requests_per_second_csv(statistics, ReportOptions()) == expected.read_text()
+    assert text.make_sections_report(statistics, ReportOptions(95)) == text.make_table_report(
+        statistics, ReportOptions(95)
+    )
+    lines = text.make_summary_report(statistics, ReportOptions(95)).splitlines()
     assert any(line.startswith("ALL ") for line in lines)
-    assert max(map(width, lines)) <= 80
+    assert max(map(measure_width, lines)) <= 80
 
 
 @needs_genuine
@@ -116,7 +118,7 @@ def test_the_numbers_of_an_older_layout_are_in_ours(path: Path) -> None:
         expected = path.parent / f"{case}{suffix}.txt"
         if not expected.exists():
             continue
-        ours, theirs = text.sections(statistics, ReportOptions(percentile)), expected.read_text()
+        ours, theirs = text.make_sections_report(statistics, ReportOptions(percentile)), expected.read_text()
         latencies = [line for line in theirs.splitlines() if "latency: " in line]
         assert latencies == [line for line in ours.splitlines() if "latency: " in line]
         if statistics.total.failed == 0:  # they counted failures as requests, or left their times out
@@ -228,7 +230,7 @@ def test_texts_may_be_any(tmp_path: Path) -> None:
     ):
         statistics = read(data, tmp_path)
         assert statistics.run.scenario.name == name
-        assert name in text.sections(statistics, ReportOptions(95))
+        assert name in text.make_sections_report(statistics, ReportOptions(95))
         assert statistics.total.lines[1].size_class == name
 
 
@@ -287,8 +289,8 @@ def test_a_scenario_that_makes_no_sense_still_has_a_report(tmp_path: Path) -> No
     ):
         statistics = read(msgpack_file([[success()]], _scenario_data=nonsense, user_count="many"), tmp_path)
         assert statistics.total.count == 1
-        assert text.sections(statistics, ReportOptions(95))
-        assert csv.report(statistics, ReportOptions(95))
+        assert text.make_sections_report(statistics, ReportOptions(95))
+        assert csv.make_run_csv(statistics, ReportOptions(95))
 
 
 def test_secrets_in_a_failure_are_not_kept(tmp_path: Path) -> None:
@@ -473,10 +475,10 @@ def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
     if not opened(path):
         return
     statistics = summarize(open_results(path))
-    assert text.sections(statistics, ReportOptions(99.9)).count("\n") >= 10
-    assert csv.report(statistics, ReportOptions(100)).count("\n") == 2
-    assert "".join(json.report(statistics, ReportOptions(95))).startswith("{")
-    assert csv.requests_per_second(statistics, ReportOptions())
+    assert text.make_sections_report(statistics, ReportOptions(99.9)).count("\n") >= 10
+    assert csv.make_run_csv(statistics, ReportOptions(100)).count("\n") == 2
+    assert "".join(json.make_run_json(statistics, ReportOptions(95))).startswith("{")
+    assert csv.make_requests_per_second_csv(statistics, ReportOptions())
 
 
 WHOLE = {
@@ -581,13 +583,13 @@ def test_whatever_a_scenario_of_old_holds_can_be_written_as_json(value: object, 
     path.write_bytes(
         msgpack.packb({**state(), "_scenario_data": data}) + msgpack.packb([success()], use_bin_type=False)
     )
-    json.report(summarize(open_results(path)), ReportOptions(95))
+    json.make_run_json(summarize(open_results(path)), ReportOptions(95))
 
 
 def test_keys_of_an_old_scenario_may_be_any(tmp_path: Path) -> None:
     data = {**state()["_scenario_data"], 5: 1, 1e300: 2, None: 3, True: 4, b"\xff": 5}
     statistics = read(msgpack_file([[success()]], _scenario_data=data), tmp_path)
-    assert json.report(statistics, ReportOptions(95))
+    assert json.make_run_json(statistics, ReportOptions(95))
 
 
 @pytest.mark.parametrize(
@@ -629,7 +631,7 @@ def test_compressed_data_may_expand_as_far_as_gzip_can(tmp_path: Path) -> None:
     with gzip.open(path, "wb", 6) as out:
         for _ in range(80):
             out.write(bytes(1_000_000))
-    stream = Stream(path)
+    stream = StatFileStream(path)
     assert 1000 * stream.size < 80_000_000
     expanded = 0
     while data := stream.read_some(1_000_000):

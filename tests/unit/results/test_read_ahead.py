@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ssbench.results.read_ahead import ahead
+from ssbench.results.read_ahead import iterate_ahead
 
 
 def alive() -> bool:
@@ -15,8 +15,8 @@ def alive() -> bool:
 
 
 def test_items_keep_their_order_and_the_thread_ends_with_them() -> None:
-    assert [*ahead(iter(range(1000)), 3)] == [*range(1000)]
-    assert [*ahead(iter([]), 1)] == []
+    assert [*iterate_ahead(iter(range(1000)), 3)] == [*range(1000)]
+    assert [*iterate_ahead(iter([]), 1)] == []
     assert not alive()
 
 
@@ -31,7 +31,7 @@ def test_so_many_are_made_ahead_and_no_more() -> None:
                 enough.set()
             yield number
 
-    going = ahead(items(), 3)
+    going = iterate_ahead(items(), 3)
     assert next(going) == 0
     assert enough.wait(60)
     assert made == [*range(5)]
@@ -44,7 +44,7 @@ def test_an_error_comes_in_its_place() -> None:
         yield 2
         raise OSError(5, "Input/output error")
 
-    going = ahead(items(), 10)
+    going = iterate_ahead(items(), 10)
     assert [next(going), next(going)] == [1, 2]
     with pytest.raises(OSError, match="Input/output error"):
         next(going)
@@ -54,7 +54,7 @@ def test_an_error_comes_in_its_place() -> None:
 @pytest.mark.parametrize("used", [0, 1, 50])
 @pytest.mark.parametrize("most", [1, 2, 100])
 def test_one_that_is_closed_early_leaves_no_thread(used: int, most: int) -> None:
-    going = ahead(iter(range(100)), most)
+    going = iterate_ahead(iter(range(100)), most)
     for number in range(used):
         assert next(going) == number
     going.close()

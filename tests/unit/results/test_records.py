@@ -27,14 +27,14 @@ from hypothesis import strategies as st
 from ssbench.base import untrusted
 from ssbench.base.errors import ExitCode, StatFileError
 from ssbench.cli.master import main
-from ssbench.comparison.entry import entry_of
-from ssbench.comparison.index import is_sound
+from ssbench.comparison.entry import make_entry
+from ssbench.comparison.index import is_sound_entry
 from ssbench.reports import text
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results import columns, export, reading, records
 from ssbench.results import writer as writer_module
-from ssbench.results.block import LOST, Failure, ResultBlock, TextColumn
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, TextColumn
 from ssbench.results.description import (
     Gap,
     LoadSample,
@@ -46,8 +46,8 @@ from ssbench.results.description import (
 )
 from ssbench.results.formats import open_results
 from ssbench.results.reading import DamageError
-from ssbench.results.rows import ResultRow, Rows
-from ssbench.results.schema import FIELDS, NOT_MEASURED, Field, Kind, row_fields
+from ssbench.results.rows import ResultRow, RowCollector
+from ssbench.results.schema import FIELDS, NOT_MEASURED, FieldKind, ResultField, row_fields
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.summary import summarize
@@ -148,9 +148,9 @@ def test_what_was_seen_of_the_cluster_comes_back(tmp_path: Path) -> None:
 
 def test_what_a_later_version_saw_of_the_cluster_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "run.stat"
-    later = records.record(records.CLUSTER, b'{"servers": {"of": "another shape"}}')
-    closing = records.closing_record(records.Closing(0, 0, SUMMARY))
-    path.write_bytes(records.PREAMBLE + records.run_record(RUN) + later + closing)
+    later = records.encode_record(records.CLUSTER_KIND, b'{"servers": {"of": "another shape"}}')
+    closing = records.encode_closing(records.ClosingRecord(0, 0, SUMMARY))
+    path.write_bytes(records.FILE_PREAMBLE + records.encode_run(RUN) + later + closing)
     results = open_results(path)
     assert list(results.blocks()) == []
     assert results.summary == SUMMARY
@@ -162,8 +162,8 @@ def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
     write(path, [row(i) for i in range(3)])
     data = gzip.decompress(path.read_bytes())
     assert data.startswith(b"ssbench results 2\nRUN ")
-    _, size, _ = records.RECORD_HEADER.unpack_from(data, len(records.PREAMBLE))
-    start = len(records.PREAMBLE) + records.RECORD_HEADER.size
+    _, size, _ = records.RECORD_HEADER.unpack_from(data, len(records.FILE_PREAMBLE))
+    start = len(records.FILE_PREAMBLE) + records.RECORD_HEADER.size
     assert json.loads(data[start : start + size])["scenario"]["name"] == SCENARIO.name
     plain = tmp_path / "run.stat"
     plain.write_bytes(data)
@@ -173,12 +173,12 @@ def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
 LATENCIES = st.just(NOT_MEASURED) | st.floats(0, 1e5)
 MOMENTS = st.just(NOT_MEASURED) | st.floats(0, 4e9)
 VALUES = {
-    Kind.NUMBER: None,
-    Kind.SECONDS: LATENCIES,
-    Kind.COMPLETION: st.floats(0, 4e9),
-    Kind.MOMENT: MOMENTS,
-    Kind.TEXT: st.none() | st.text(min_size=1, max_size=40),
-    Kind.FAILURES: st.none()
+    FieldKind.NUMBER: None,
+    FieldKind.SECONDS: LATENCIES,
+    FieldKind.COMPLETION: st.floats(0, 4e9),
+    FieldKind.MOMENT: MOMENTS,
+    FieldKind.TEXT: st.none() | st.text(min_size=1, max_size=40),
+    FieldKind.FAILURES: st.none()
     | st.builds(
         Failure,
         st.none() | st.text(max_size=9),
@@ -189,12 +189,12 @@ VALUES = {
 LARGEST = {"b": 2**7, "h": 2**15, "q": 2**53, "B": 2**8, "H": 2**16, "I": 2**32}
 
 
-def values(field: Field) -> st.SearchStrategy[Any]:
+def values(field: ResultField) -> st.SearchStrategy[Any]:
     """Any value that a field can have."""
     limits = {"operation": 3, "size_class": 1}
     if field.name in limits:
         return st.integers(0, limits[field.name])
-    if field.kind is Kind.NUMBER:
+    if field.kind is FieldKind.NUMBER:
         highest = (2**63 if field.name == "worker" else LARGEST[field.packed]) - 1
         return st.integers(-1 if field.packed.islower() else 0, highest)
     return VALUES[field.kind]
@@ -209,10 +209,10 @@ def as_block(results: list[dict[str, Any]], given: set[str]) -> ResultBlock:
     columns: dict[str, Any] = {}
     for name, field in FIELDS.items():
         column = [result[name] for result in results]
-        if field.kind is Kind.TEXT:
+        if field.kind is FieldKind.TEXT:
             columns[name] = column
-        elif field.kind is not Kind.FAILURES:
-            columns[name] = np.array(column, np.int64 if field.kind is Kind.NUMBER else np.float64)
+        elif field.kind is not FieldKind.FAILURES:
+            columns[name] = np.array(column, np.int64 if field.kind is FieldKind.NUMBER else np.float64)
         if not field.in_row and name not in given:
             columns.pop(name, None)
     failures = {row: result["failures"] for row, result in enumerate(results) if result["failures"]}
@@ -234,12 +234,12 @@ def test_every_result_comes_back(
     for name, field in FIELDS.items():
         written = [value for block in blocks for value in getattr(block, name)]
         got = [value for block in read_blocks for value in getattr(block, name)]
-        if field.kind is Kind.FAILURES:
+        if field.kind is FieldKind.FAILURES:
             written, got = (
                 [block.failures.get(place) for block in some for place in range(len(block))]
                 for some in (blocks, read_blocks)
             )
-        if field.kind in (Kind.SECONDS, Kind.COMPLETION, Kind.MOMENT):
+        if field.kind in (FieldKind.SECONDS, FieldKind.COMPLETION, FieldKind.MOMENT):
             assert got == pytest.approx(written, abs=1e-6, nan_ok=True), name
         else:
             assert got == written, name
@@ -249,9 +249,9 @@ def test_every_result_comes_back(
 
 def test_many_rows_make_several_blocks(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
-    count = 2 * columns.MAX_ROWS + 100
+    count = 2 * columns.MAX_BLOCK_ROWS + 100
     writer = RunResultsWriter(path, RUN)
-    failures = {count - 1: Failure(LOST, "", {})}
+    failures = {count - 1: Failure(LOST_CAUSE, "", {})}
     rows = result_rows.many(range(count), trans_id=[f"tx{i}" for i in range(count)])
     rows.failures.update(failures)
     writer.add(rows)
@@ -276,12 +276,12 @@ def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_pa
     )
     statistics = summarize(open_results(both))
     for name in ("both", "full", "html", "json", "summary_md"):
-        assert "another stat file follows" in " ".join(report(name, statistics, ReportOptions()).split()), (
-            name
-        )
+        assert "another stat file follows" in " ".join(
+            make_run_report(name, statistics, ReportOptions()).split()
+        ), name
     # The first run was killed, so that it has no end.
     whole = gzip.decompress(first.read_bytes())
-    killed = whole[: whole.rindex(records.END)]
+    killed = whole[: whole.rindex(records.END_KIND)]
     both.write_bytes(gzip.compress(killed) + second.read_bytes())
     blocks, warnings = read(both)
     assert numbers(blocks) == [1, 2]
@@ -369,15 +369,17 @@ def test_a_flipped_byte_is_noticed_and_what_stands_before_is_read(
 
 @given(
     payload=st.binary(max_size=300),
-    kind=st.sampled_from([records.ROWS, records.RUN, records.CLUSTER, records.END, b"NEW "]),
+    kind=st.sampled_from(
+        [records.ROWS_KIND, records.RUN_KIND, records.CLUSTER_KIND, records.END_KIND, b"NEW "]
+    ),
 )
 def test_a_record_that_is_whole_but_makes_no_sense(
     payload: bytes, kind: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "nonsense"
-    good = records.record(records.ROWS, columns.encode(result_rows.block([row()])))
-    for data in (records.record(kind, payload), records.record(kind, good[12:20] + payload)):
-        path.write_bytes(records.PREAMBLE + records.run_record(RUN) + good + data)
+    good = records.encode_record(records.ROWS_KIND, columns.encode_rows(result_rows.block([row()])))
+    for data in (records.encode_record(kind, payload), records.encode_record(kind, good[12:20] + payload)):
+        path.write_bytes(records.FILE_PREAMBLE + records.encode_run(RUN) + good + data)
         blocks, warnings = read(path)
         assert numbers(blocks)[:1] == [0]
         assert warnings
@@ -388,9 +390,11 @@ def test_a_record_that_is_whole_but_makes_no_sense(
 )
 def test_failures_that_are_none(failures: bytes, tmp_path: Path) -> None:
     path = tmp_path / "nonsense"
-    good = records.record(records.ROWS, columns.encode(result_rows.block([row()])))
-    bad = records.record(records.ROWS, good[records.RECORD_HEADER.size :] + columns._text(13, failures))
-    path.write_bytes(records.PREAMBLE + records.run_record(RUN) + good + bad)
+    good = records.encode_record(records.ROWS_KIND, columns.encode_rows(result_rows.block([row()])))
+    bad = records.encode_record(
+        records.ROWS_KIND, good[records.RECORD_HEADER.size :] + columns._encode_text(13, failures)
+    )
+    path.write_bytes(records.FILE_PREAMBLE + records.encode_run(RUN) + good + bad)
     blocks, warnings = read(path)
     assert numbers(blocks) == [0]
     assert "1 results before that" in warnings[0]
@@ -399,25 +403,28 @@ def test_failures_that_are_none(failures: bytes, tmp_path: Path) -> None:
 def test_a_column_cannot_claim_more_than_there_is(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     header = columns._ROWS_HEADER.pack(2**32 - 1, 0) + bytes([1, 0])
-    for data in (records.record(records.ROWS, header), records.RECORD_HEADER.pack(b"ROWS", 2**32 - 1, 0)):
-        path.write_bytes(records.PREAMBLE + records.run_record(RUN) + data)
+    for data in (
+        records.encode_record(records.ROWS_KIND, header),
+        records.RECORD_HEADER.pack(b"ROWS", 2**32 - 1, 0),
+    ):
+        path.write_bytes(records.FILE_PREAMBLE + records.encode_run(RUN) + data)
         with pytest.raises(StatFileError, match="4,294,967,295"):
             read(path)
 
 
 def same_again(path: Path, kind: bytes, payload: bytes, times: int) -> None:
     """Write the beginning of a stat file, and a record of that kind again and again."""
-    head = records.PREAMBLE + (records.run_record(RUN) if kind != records.RUN else b"")
+    head = records.FILE_PREAMBLE + (records.encode_run(RUN) if kind != records.RUN_KIND else b"")
     with gzip.open(path, "wb") as out:
         out.write(head)
         for _ in range(times):
-            out.write(records.record(kind, payload))
+            out.write(records.encode_record(kind, payload))
 
 
 def constant_payload(begin: int = 1, **bases: int) -> bytes:
     """Return the payload of a full block whose columns are of width 0: some bytes for 65,536 results."""
     usual = ("operation", "size_class", "worker", "container", "object", "size", "last_byte", "completed")
-    payload = struct.pack("<Iq", columns.MAX_ROWS, begin)
+    payload = struct.pack("<Iq", columns.MAX_BLOCK_ROWS, begin)
     for name, base in {**dict.fromkeys(usual, 0), **bases}.items():
         payload += struct.pack("<BBq", FIELDS[name].number, 16, base)
     return payload
@@ -426,10 +433,10 @@ def constant_payload(begin: int = 1, **bases: int) -> bytes:
 def test_a_small_file_may_hold_any_number_of_results(tmp_path: Path) -> None:
     """As of a no-op run, or of a store that always takes as long; compressed again, thousands to a byte."""
     path = tmp_path / "many.stat.gz"
-    same_again(path, records.ROWS, constant_payload(last_byte=1000), 40)
-    assert 1_000_000 + 8 * path.stat().st_size < columns.MAX_ROWS * 40
+    same_again(path, records.ROWS_KIND, constant_payload(last_byte=1000), 40)
+    assert 1_000_000 + 8 * path.stat().st_size < columns.MAX_BLOCK_ROWS * 40
     results = open_results(path)
-    assert sum(len(each) for each in results.blocks()) == 40 * columns.MAX_ROWS
+    assert sum(len(each) for each in results.blocks()) == 40 * columns.MAX_BLOCK_ROWS
     assert not results.damaged
 
 
@@ -437,21 +444,21 @@ def test_reading_ends_where_the_memory_of_the_computer_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "many.stat.gz"
-    same_again(path, records.ROWS, constant_payload(last_byte=1000), 1_000)
-    size = int(untrusted._STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    same_again(path, records.ROWS_KIND, constant_payload(last_byte=1000), 1_000)
+    size = int(untrusted._PROCESS_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.setattr(untrusted, "memory_bound", lambda: size + 32 * 1024 * 1024)
     results = open_results(path)
     with pytest.raises(StatFileError, match=r"GB of memory is needed for its results, of which [\d,]+ "):
         summarize(results)
-    assert 0 < results.results_read < 100 * columns.MAX_ROWS
+    assert 0 < results.results_read < 100 * columns.MAX_BLOCK_ROWS
 
 
 def test_what_costs_no_memory_is_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "many.stat.gz"
-    same_again(path, records.ROWS, constant_payload(last_byte=1000), 60)
-    size = int(untrusted._STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    same_again(path, records.ROWS_KIND, constant_payload(last_byte=1000), 60)
+    size = int(untrusted._PROCESS_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.setattr(untrusted, "memory_bound", lambda: size + 32 * 1024 * 1024)
-    assert sum(map(len, open_results(path).blocks())) == 60 * columns.MAX_ROWS
+    assert sum(map(len, open_results(path).blocks())) == 60 * columns.MAX_BLOCK_ROWS
 
 
 def test_results_end_in_no_more_seconds_than_those_of_a_year(
@@ -460,10 +467,10 @@ def test_results_end_in_no_more_seconds_than_those_of_a_year(
     monkeypatch.setattr(reading, "_MAX_SECONDS", 100_000)
     path = tmp_path / "years.stat.gz"
     with gzip.open(path, "wb") as out:
-        out.write(records.PREAMBLE + records.run_record(RUN))
+        out.write(records.FILE_PREAMBLE + records.encode_run(RUN))
         for day in range(3):
             payload = constant_payload(day * 86400 * 10**9, completed=2 * 10**9)  # zigzag: a second each
-            out.write(records.record(records.ROWS, payload))
+            out.write(records.encode_record(records.ROWS_KIND, payload))
     results = open_results(path)
     list(results.blocks())
     assert results.damaged
@@ -486,8 +493,8 @@ _RATIOS = st.fixed_dictionaries(
 @settings(max_examples=15)
 @given(
     ratios=_RATIOS,
-    count=st.integers(1, 2 * columns.MAX_ROWS),
-    batch=st.sampled_from([1, 100, 1000, columns.MAX_ROWS]),
+    count=st.integers(1, 2 * columns.MAX_BLOCK_ROWS),
+    batch=st.sampled_from([1, 100, 1000, columns.MAX_BLOCK_ROWS]),
     failed=st.text(max_size=1000),
     again=st.booleans(),
 )
@@ -526,7 +533,7 @@ def test_results_that_all_failed_with_the_same_long_text_are_read(tmp_path: Path
     writer = RunResultsWriter(tmp_path / "run.stat.gz", RUN)
     count = 800
     failure = Failure("HTTP 503", "x" * 100_000, {})
-    rows = Rows()
+    rows = RowCollector()
     for _ in range(count):
         rows.rows.append(rows.pack(*row()[: len(row_fields())]))
         rows.trans_ids.append(None)
@@ -546,10 +553,10 @@ def test_an_end_that_tells_of_other_results_is_damage(
     """A block was taken out, whose checksum is gone with it."""
     path = tmp_path / "less.stat.gz"
     path.write_bytes(
-        records.PREAMBLE
-        + records.run_record(RUN)
-        + records.record(records.ROWS, columns.encode(result_rows.block([row(), row(1)])))
-        + records.closing_record(records.Closing(500, 0, replace(SUMMARY, interrupted=False)))
+        records.FILE_PREAMBLE
+        + records.encode_run(RUN)
+        + records.encode_record(records.ROWS_KIND, columns.encode_rows(result_rows.block([row(), row(1)])))
+        + records.encode_closing(records.ClosingRecord(500, 0, replace(SUMMARY, interrupted=False)))
     )
     assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
     words = "its end says 500 results: this is about the 2 results before that"
@@ -564,9 +571,9 @@ def test_a_file_has_no_more_workers_than_any_fleet(tmp_path: Path, monkeypatch: 
         for first in (0, 50, 100)
     ]
     with gzip.open(path, "wb") as out:
-        out.write(records.PREAMBLE + records.run_record(RUN))
+        out.write(records.FILE_PREAMBLE + records.encode_run(RUN))
         for block in blocks:
-            out.write(records.record(records.ROWS, columns.encode(block)))
+            out.write(records.encode_record(records.ROWS_KIND, columns.encode_rows(block)))
     results = open_results(path)
     assert sum(len(each) for each in results.blocks()) == 100
     assert "results of more than 100 workers" in results.warnings[0]
@@ -577,10 +584,10 @@ def test_a_file_has_no_more_workers_than_any_fleet(tmp_path: Path, monkeypatch: 
 def test_what_is_known_of_a_run_cannot_be_without_end(place: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / "file.stat.gz"
     value = "[" * 200 + "]" * 200 if what == "deep" else "[" + "0," * 250_000 + "0]"
-    text = records.run_record(RUN)[records.RECORD_HEADER.size :].decode()
+    text = records.encode_run(RUN)[records.RECORD_HEADER.size :].decode()
     found = text.replace(f'"{place}":{{', f'"{place}":{{"x":{value},', 1)
     assert found != text
-    same_again(path, records.RUN, found.encode(), 1)
+    same_again(path, records.RUN_KIND, found.encode(), 1)
     with pytest.raises(StatFileError, match=r"nested deeper than 50 levels|more than 200,000 values"):
         open_results(path)
 
@@ -630,26 +637,26 @@ def test_a_file_with_strange_values_is_reported_on_or_refused(
     path = tmp_path_factory.getbasetemp() / "strange.stat.gz"
     write(path, [row(number, completed=1.7e9 + number / 10) for number in range(30)])
     content = gzip.decompress(path.read_bytes())
-    out, position = content[: len(records.PREAMBLE)], len(records.PREAMBLE)
-    wanted = data.draw(st.sampled_from([records.RUN, records.END, records.ROWS]))
+    out, position = content[: len(records.FILE_PREAMBLE)], len(records.FILE_PREAMBLE)
+    wanted = data.draw(st.sampled_from([records.RUN_KIND, records.END_KIND, records.ROWS_KIND]))
     while position < len(content):
         kind, size, _ = records.RECORD_HEADER.unpack_from(content, position)
         position += records.RECORD_HEADER.size + size
         payload = bytearray(content[position - size : position])
-        if kind == wanted == records.ROWS:
+        if kind == wanted == records.ROWS_KIND:
             payload[data.draw(st.integers(0, size - 1))] = data.draw(st.integers(0, 255))
         elif kind == wanted:
             payload = bytearray(json.dumps(changed(json.loads(payload), data)).encode())
-        out += records.record(kind, bytes(payload))
+        out += records.encode_record(kind, bytes(payload))
     path.write_bytes(out)
     try:
         statistics = summarize(open_results(path), ("worker", "storage_url", "group"), over_time=True)
     except StatFileError:
         return
     for name in ("full", "csv", "json", "junit", "summary_md", "requests_per_second"):
-        assert report(name, statistics, ReportOptions(95, verbose=True))
-    entry = entry_of(statistics, "strange.stat.gz", 1, 1)
-    assert is_sound(entry), entry
+        assert make_run_report(name, statistics, ReportOptions(95, verbose=True))
+    entry = make_entry(statistics, "strange.stat.gz", 1, 1)
+    assert is_sound_entry(entry), entry
 
 
 #: Numbers that no writer makes, for any column.
@@ -658,15 +665,15 @@ _ABSURD = st.sampled_from([-(2**63), -1, 2**31, 2**32, 2**53, 10**18, 2**62, 2**
 
 def absurd(source: bytes, data: st.DataObject) -> bytes:
     """Return a file of the same with one value of the run, of its end or of its results an absurd one."""
-    out, position = source[: len(records.PREAMBLE)], len(records.PREAMBLE)
-    wanted = data.draw(st.sampled_from([records.RUN, records.END, records.ROWS]))
+    out, position = source[: len(records.FILE_PREAMBLE)], len(records.FILE_PREAMBLE)
+    wanted = data.draw(st.sampled_from([records.RUN_KIND, records.END_KIND, records.ROWS_KIND]))
     while position < len(source):
         kind, size, _ = records.RECORD_HEADER.unpack_from(source, position)
         position += records.RECORD_HEADER.size + size
         payload = source[position - size : position]
-        if kind == wanted == records.ROWS:
+        if kind == wanted == records.ROWS_KIND:
             # Of columns that are not there the numbers of a default would have to be known.
-            there = {each.number for each in columns._walk(payload, columns.count(payload))}
+            there = {each.number for each in columns._walk_columns(payload, columns.count_rows(payload))}
             field = data.draw(
                 st.sampled_from([name for name, each in FIELDS.items() if each.number in there - {13}])
             )
@@ -677,10 +684,10 @@ def absurd(source: bytes, data: st.DataObject) -> bytes:
                     np.where(np.arange(len(numbers)) == 1, number, numbers) if one else numbers * 0 + number
                 )
 
-            payload = columns.changed(payload, {field: change})
+            payload = columns.change_columns(payload, {field: change})
         elif kind == wanted:
             payload = json.dumps(changed(json.loads(payload), data)).encode()
-        out += records.record(kind, payload)
+        out += records.encode_record(kind, payload)
     return gzip.compress(out, 1)
 
 
@@ -742,14 +749,14 @@ class _Output(io.TextIOWrapper):
     [("size", 10**18), ("connections", 2**62), ("retries", -1), ("status", 2**31), ("entries", 2**62)],
 )
 def test_a_number_that_no_field_can_have_is_damage(field: str, number: int, tmp_path: Path) -> None:
-    payload = columns.encode(result_rows.block([row(), row(1)]))
+    payload = columns.encode_rows(result_rows.block([row(), row(1)]))
     wrong = (
-        columns.changed(payload, {field: lambda numbers: numbers * 0 + number})
+        columns.change_columns(payload, {field: lambda numbers: numbers * 0 + number})
         if field in ("size", "retries", "entries")
-        else payload + columns._numbers(FIELDS[field].number, np.full(2, number))
+        else payload + columns._encode_numbers(FIELDS[field].number, np.full(2, number))
     )
     with pytest.raises(DamageError, match=f"{field}: a number that cannot be"):
-        columns.decode(wrong, 2)
+        columns.decode_rows(wrong, 2)
 
 
 def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
@@ -802,7 +809,7 @@ def test_a_disk_that_stands_still_holds_nobody_up(
 def test_files_of_version_1_give_this_report(name: str) -> None:
     path = DATA / f"version-1-{name}.stat.gz"
     assert gzip.decompress(path.read_bytes()).startswith(b"ssbench results 1\n")
-    assert text.sections(summarize(open_results(path)), ReportOptions()) == path.with_name(
+    assert text.make_sections_report(summarize(open_results(path)), ReportOptions()) == path.with_name(
         f"version-1-{name}.txt"
     ).read_text(encoding="utf-8")
 

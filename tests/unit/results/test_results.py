@@ -13,12 +13,12 @@ import result_rows
 from field_table import field_table
 
 from ssbench.results import columns, export
-from ssbench.results.block import Failure, ResultBlock, constant, is_constant, join
+from ssbench.results.block import Failure, ResultBlock, is_constant_column, join_blocks, make_constant_column
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.reading import DamageError
-from ssbench.results.rows import Rows
-from ssbench.results.schema import FIELDS, NOT_MEASURED, Field, Kind, row_fields
+from ssbench.results.rows import RowCollector
+from ssbench.results.schema import FIELDS, NOT_MEASURED, FieldKind, ResultField, row_fields
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.collect import Collector
@@ -44,9 +44,11 @@ def test_the_documentation_has_the_table() -> None:
 def test_a_new_field_is_one_row_in_the_table(
     in_row: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    field = Field("disk", 200, Kind.NUMBER, "number", 3, "disk_number", "of a disk", "h", in_row, -1)
+    field = ResultField(
+        "disk", 200, FieldKind.NUMBER, "number", 3, "disk_number", "of a disk", "h", in_row, -1
+    )
     monkeypatch.setitem(FIELDS, "disk", field)
-    results = Rows(also=() if in_row else ("disk",))
+    results = RowCollector(also=() if in_row else ("disk",))
     usual = len(row_fields()) - in_row
     results.rows += [
         result_rows.packed(results, (*result_rows.row(completed=1e9 + place)[:usual], disk))
@@ -111,7 +113,7 @@ def test_what_few_results_have_and_what_all_have() -> None:
 
 
 def test_rows_begin_anew_after_a_block_was_taken() -> None:
-    rows = Rows()
+    rows = RowCollector()
     for text in ("a", None):
         rows.rows.append(result_rows.packed(rows, result_rows.row()[: len(row_fields())]))
         rows.trans_ids.append(text)
@@ -126,37 +128,37 @@ def test_blocks_are_joined_and_cut() -> None:
     second = result_rows.block(
         [result_rows.row(object=2)], failures={0: Failure("x", "", {})}, common={"stage": 1, "storage_url": 3}
     )
-    joined = join([first, second])
+    joined = join_blocks([first, second])
     assert len(joined) == 3
     assert joined.object.tolist() == [1, 1, 2]
     assert list(joined.trans_id) == ["a", None, None]
-    assert is_constant(joined.stage)
+    assert is_constant_column(joined.stage)
     assert joined.storage_url.tolist() == [-1, -1, 3]
     assert "due" not in joined.given
     assert joined.failures == {2: Failure("x", "", {})}
     part = joined.part(1, 3)
     assert (len(part), part.object.tolist(), list(part.trans_id)) == (2, [1, 2], [None, None])
     assert part.failures == {1: Failure("x", "", {})}
-    assert join([first]) is first
+    assert join_blocks([first]) is first
 
 
 @pytest.mark.parametrize("value", [0, 5, -1, 2**53])
 def test_a_column_of_one_value_takes_no_more_than_that_value(value: int) -> None:
     rows = [result_rows.row(completed=float(place)) for place in range(1000)]
-    plain = len(columns.encode(result_rows.block(rows)))
-    for column in (constant(value, 1000), np.full(1000, value)):
+    plain = len(columns.encode_rows(result_rows.block(rows)))
+    for column in (make_constant_column(value, 1000), np.full(1000, value)):
         block = result_rows.block(rows)
         block = ResultBlock(1000, {**{name: getattr(block, name) for name in block.given}, "size": column})
-        assert len(columns.encode(block)) <= plain + 8
-        assert columns.decode(columns.encode(block), 1).size.tolist() == [value] * 1000
+        assert len(columns.encode_rows(block)) <= plain + 8
+        assert columns.decode_rows(columns.encode_rows(block), 1).size.tolist() == [value] * 1000
 
 
 def test_results_without_their_completion_are_damage() -> None:
     block = result_rows.block([result_rows.row()])
-    payload = columns.encode(block)
+    payload = columns.encode_rows(block)
     start = payload.index(bytes([FIELDS["completed"].number, 0]), 12)
     with pytest.raises(DamageError, match="without their completion"):
-        columns.decode(payload[:start] + payload[start + 2 :], 1)
+        columns.decode_rows(payload[:start] + payload[start + 2 :], 1)
 
 
 def test_not_measured_is_not_a_number() -> None:
@@ -171,8 +173,8 @@ def test_the_usual_status_takes_no_room() -> None:
     sizes = []
     for rows in (usual, unknown, failed):
         block = result_rows.block(rows)
-        payload = columns.encode(block)
+        payload = columns.encode_rows(block)
         sizes.append(len(payload))
-        assert columns.decode(payload, 1).status.tolist() == block.status.tolist()
+        assert columns.decode_rows(payload, 1).status.tolist() == block.status.tolist()
     assert abs(sizes[0] - sizes[1]) <= 2
     assert sizes[2] > sizes[0]

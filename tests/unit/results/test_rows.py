@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from result_rows import ALSO, packed, row
 
 from ssbench.results.block import Failure
-from ssbench.results.rows import Rows
-from ssbench.results.schema import UNKNOWN
+from ssbench.results.rows import RowCollector
+from ssbench.results.schema import UNKNOWN_NUMBER
 
 RESULTS = st.lists(
     st.fixed_dictionaries(
@@ -26,7 +26,7 @@ RESULTS = st.lists(
 )
 
 
-def fill(made: Rows, results: list[dict[str, Any]]) -> None:
+def fill(made: RowCollector, results: list[dict[str, Any]]) -> None:
     for place, each in enumerate(results):
         for name in each.keys() & {"account", "address"}:
             made.note(name, each[name])
@@ -37,7 +37,7 @@ def fill(made: Rows, results: list[dict[str, Any]]) -> None:
 
 @given(RESULTS, RESULTS)
 def test_values_are_those_that_were_given(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> None:
-    made = Rows(ALSO)
+    made = RowCollector(ALSO)
     for results in (first, second):
         fill(made, results)
         assert len(made) == len(results)
@@ -46,14 +46,14 @@ def test_values_are_those_that_were_given(first: list[dict[str, Any]], second: l
         for name in ("object", "size", "last_byte", "retries"):
             assert getattr(block, name).tolist() == [each[name] for each in results]
         assert block.account.tolist() == [each.get("account", 0) for each in results]
-        assert block.address.tolist() == [each.get("address", UNKNOWN) for each in results]
+        assert block.address.tolist() == [each.get("address", UNKNOWN_NUMBER) for each in results]
         assert [*block.trans_id] == [f"tx{place}" if place % 2 else None for place in range(len(results))]
         assert ("address" in block.given) is any("address" in each for each in results)
         assert len(made) == 0
 
 
 def test_common_values_stay_and_the_rest_begins_anew() -> None:
-    made = Rows(ALSO)
+    made = RowCollector(ALSO)
     made.common["group"] = 3
     fill(made, [{"address": 5}])
     made.failures[0] = Failure("reset", "", {})
@@ -62,11 +62,11 @@ def test_common_values_stay_and_the_rest_begins_anew() -> None:
     block = made.take()
     assert block.group.tolist() == [3, 3]
     assert block.failed.tolist() == [False, False]
-    assert block.address.tolist() == [UNKNOWN, UNKNOWN]
+    assert block.address.tolist() == [UNKNOWN_NUMBER, UNKNOWN_NUMBER]
 
 
 def test_few_rows_may_differ_from_what_is_common() -> None:
-    made = Rows()
+    made = RowCollector()
     made.common["stage"] = 2
     for place in range(3):
         if place == 1:

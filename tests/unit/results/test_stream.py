@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
 from ssbench.results import stream
-from ssbench.results.read_ahead import ahead
-from ssbench.results.stream import Stream
+from ssbench.results.read_ahead import iterate_ahead
+from ssbench.results.stream import StatFileStream
 
 #: How a file is damaged.
 Damage = Callable[[bytes], bytes]
@@ -43,7 +43,7 @@ DAMAGE = st.one_of(st.just(lambda data: data), SHARES.map(cut), SHARES.map(chang
 def everything(path: Path, sizes: list[int]) -> tuple[bytes, str | None, list[tuple[int, int]]]:
     """Return what is in a file, read by these sizes in turn, its damage, and the progress."""
     progress: list[tuple[int, int]] = []
-    reading = Stream(path, lambda done, size: progress.append((done, size)))
+    reading = StatFileStream(path, lambda done, size: progress.append((done, size)))
     found = bytearray()
     number = 0
     while True:
@@ -78,11 +78,11 @@ def test_decompressing_ahead_changes_nothing(
         )
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "_CHUNK", 512)
-        patch.setattr(stream, "_MAX_OUTPUT", 700)
-        patch.setattr(stream, "_LARGE", 10**9)
+        patch.setattr(stream, "_CHUNK_BYTES", 512)
+        patch.setattr(stream, "_MAX_PIECE_BYTES", 700)
+        patch.setattr(stream, "_LARGE_FILE_BYTES", 10**9)
         alone = everything(path, sizes)
-        patch.setattr(stream, "_LARGE", 0)
+        patch.setattr(stream, "_LARGE_FILE_BYTES", 0)
         assert everything(path, sizes) == alone
     found, why, progress = alone
     assert whole.startswith(found) or why is not None
@@ -94,14 +94,14 @@ def test_decompressing_ahead_changes_nothing(
 def test_a_large_file_is_read_ahead_until_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "_LARGE", 1000)
-    monkeypatch.setattr(stream, "_AHEAD", 1)
+    monkeypatch.setattr(stream, "_LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(stream, "_MAX_PIECES_AHEAD", 1)
     small, large, plain = (tmp_path / name for name in ("small", "large", "plain"))
     small.write_bytes(gzip.compress(b"x" * 10))
     large.write_bytes(gzip.compress(bytes(range(256)) * 1000, 0))
     plain.write_bytes(bytes(5000))
     for path, threaded in ((small, False), (large, True), (plain, False)):
-        reading = Stream(path)
+        reading = StatFileStream(path)
         assert reading.peek(2) == reading.read(2)
         assert any(thread.name == "read ahead" for thread in threading.enumerate()) == threaded
         reading.close()
@@ -112,14 +112,14 @@ def test_a_large_file_is_read_ahead_until_it_is_closed(
 def test_a_file_that_cannot_be_read_on(tmp_path: Path, large: bool) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"x"))
-    reading = Stream(path)
+    reading = StatFileStream(path)
 
     class Broken:
         def read(self, _size: int) -> bytes:
             raise OSError(5, "Input/output error")
 
     decompressor = stream._Gunzip(Broken())  # type: ignore[arg-type]
-    reading._pieces = ahead(decompressor.pieces(), 1) if large else decompressor.pieces()
+    reading._pieces = iterate_ahead(decompressor.pieces(), 1) if large else decompressor.pieces()
     with pytest.raises(StatFileError, match="cannot be read: Input/output error"):
         reading.read(1)
     reading.close()
@@ -130,12 +130,12 @@ def test_damage_is_known_as_soon_as_all_before_it_is_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
     """Bytes that make no sense just before it are not called wrong without it."""
-    monkeypatch.setattr(stream, "_LARGE", large)
+    monkeypatch.setattr(stream, "_LARGE_FILE_BYTES", large)
     data = bytearray(gzip.compress(bytes(5000)))
     data[-8] ^= 1  # the checksum
     path = tmp_path / "x.gz"
     path.write_bytes(data)
-    reading = Stream(path)
+    reading = StatFileStream(path)
     assert reading.read(1) == b"\0"
     assert reading.damage is not None
     assert "damaged at or before byte" in reading.damage

@@ -16,7 +16,7 @@ from fcntl import ioctl
 import pytest
 
 from ssbench.run import bars
-from ssbench.run.bars import Bar
+from ssbench.run.bars import ProgressBar
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_line_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, total: int | None, line: str
 ) -> None:
     caplog.set_level(logging.INFO)
-    with Bar("Cleaning up", total) as bar:
+    with ProgressBar("Cleaning up", total) as bar:
         bar.advance(9)
         assert not caplog.messages
         monkeypatch.setattr(bars, "_LINE_SECONDS", 0.0)

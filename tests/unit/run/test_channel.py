@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.run import channel
-from ssbench.run.channel import Channel
+from ssbench.run.channel import OutputChannel
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def fill(end: FileIO) -> int:
 
 
 def test_everything_arrives_in_order(pipe: tuple[FileIO, FileIO]) -> None:
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
     print("one", file=channel)
     channel.write_if_read("two")
     channel.write("\udcff\n")
@@ -47,7 +47,7 @@ def test_everything_arrives_in_order(pipe: tuple[FileIO, FileIO]) -> None:
 
 def test_what_can_be_spared_is_dropped_first(pipe: tuple[FileIO, FileIO]) -> None:
     held = fill(pipe[1])
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
     for _ in range(30):
         channel.write_if_read("." * 10_000)
     assert channel.behind
@@ -65,9 +65,9 @@ def test_what_can_be_spared_is_dropped_first(pipe: tuple[FileIO, FileIO]) -> Non
 
 
 def test_of_a_text_that_never_fits_the_beginning_is_written(pipe: tuple[FileIO, FileIO]) -> None:
-    writing = Channel(pipe[1].fileno())
-    writing.write("x" * (channel._MOST + 1000))
-    left = channel._MOST
+    writing = OutputChannel(pipe[1].fileno())
+    writing.write("x" * (channel._MAX_WAITING_BYTES + 1000))
+    left = channel._MAX_WAITING_BYTES
     while left:
         left -= len(pipe[0].read(left))
     assert writing.drain(30)
@@ -76,7 +76,7 @@ def test_of_a_text_that_never_fits_the_beginning_is_written(pipe: tuple[FileIO, 
 
 def test_a_line_is_dropped_when_very_much_waits(pipe: tuple[FileIO, FileIO]) -> None:
     fill(pipe[1])
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
     for _ in range(12):
         channel.write("a" * 99_999 + "\n")
     assert channel.unread == 1_200_000
@@ -88,7 +88,7 @@ def test_a_line_is_dropped_when_very_much_waits(pipe: tuple[FileIO, FileIO]) -> 
 
 def test_the_end_spares_what_can_be_spared(pipe: tuple[FileIO, FileIO]) -> None:
     fill(pipe[1])
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
     channel.write("first")
     for _ in range(20):
         channel.write_if_read("." * 10_000)
@@ -107,7 +107,7 @@ def test_the_end_spares_what_can_be_spared(pipe: tuple[FileIO, FileIO]) -> None:
 def test_a_descriptor_that_somebody_made_non_blocking(pipe: tuple[FileIO, FileIO]) -> None:
     held = fill(pipe[1])
     os.set_blocking(pipe[1].fileno(), False)
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
     channel.write("a line\n")
     assert not channel.drain(0.01)
     data = b""
@@ -120,7 +120,7 @@ def test_a_descriptor_that_somebody_made_non_blocking(pipe: tuple[FileIO, FileIO
 
 def test_a_disk_with_room_again(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        channel = Channel(file.fileno())
+        channel = OutputChannel(file.fileno())
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
         try:
@@ -135,7 +135,7 @@ def test_a_disk_with_room_again(tmp_path: Path) -> None:
 
 
 def test_a_closed_one() -> None:
-    channel = Channel(None)
+    channel = OutputChannel(None)
     channel.write("lost")
     assert channel.drain(0)
     assert (channel.unread, channel.why, channel.isatty()) == (4, "it is closed", False)
@@ -144,7 +144,7 @@ def test_a_closed_one() -> None:
 
 
 def test_a_signal_handler_may_write_in_the_middle_of_a_write(pipe: tuple[FileIO, FileIO]) -> None:
-    channel = Channel(pipe[1].fileno())
+    channel = OutputChannel(pipe[1].fileno())
 
     class Text(str):
         __slots__ = ()

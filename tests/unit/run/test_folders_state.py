@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.cli import master
-from ssbench.cli.archives import folder_of_last
+from ssbench.cli.archives import choose_folder_of_last
 from ssbench.run import folders
 from ssbench.run.folders import earlier_folders, results_folder
 
@@ -125,7 +125,7 @@ def test_a_folder_that_is_there_is_enough(
     assert earlier_folders() == []
     assert master.main(["list"]) == 0
     monkeypatch.setenv("HOME", "/nonexistent")
-    assert folder_of_last(argparse.Namespace(results_dir=None)) is None
+    assert choose_folder_of_last(argparse.Namespace(results_dir=None)) is None
     for more, expected in (
         ([], "no folder for results: the user has no home, and No"),
         (["--workers=1"], "No"),

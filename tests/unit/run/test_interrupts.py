@@ -39,10 +39,10 @@ def test_the_first_one_stops_and_says_what_happens_now(
 def test_the_second_one_raises_at_the_next_check_and_nowhere_else() -> None:
     with Interrupts() as interrupts, interrupts.armed(lambda: "ending"):
         send()
-        interruption.check()
+        interruption.raise_if_interrupted()
         send()
         with pytest.raises(KeyboardInterrupt):
-            interruption.check()
+            interruption.raise_if_interrupted()
 
 
 def test_the_second_one_raises_at_the_end_where_nothing_checks() -> None:
@@ -79,7 +79,7 @@ def test_between_runs_that_of_the_host_program_is_called_and_does_not_count_late
             send()
         with interrupts.armed(lambda: "ending"):
             send()
-            interruption.check()
+            interruption.raise_if_interrupted()
 
 
 def test_before_a_run_the_first_one_raises_at_the_next_check() -> None:

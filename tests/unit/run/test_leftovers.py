@@ -12,12 +12,12 @@ from simulated import Network, failure
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run import leftovers
-from ssbench.run.leftovers import Leftovers, accounts_to_clean, what_deletes
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
-from ssbench.run.options import RunOptions, Side
-from ssbench.run.part import parts_of
-from ssbench.run.places import Place
+from ssbench.run.leftovers import Leftovers, accounts_to_clean, describe_deletion
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
+from ssbench.run.options import RunOptions, RunSide
+from ssbench.run.part import make_group_runs
+from ssbench.run.places import ContainerSet
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.store.swift.credentials import Credentials, Session
@@ -30,15 +30,15 @@ class Run:
 
     def __init__(self, count: int, *, noop: bool = False, local_swift: bool = False) -> None:
         self.network = Network()
-        self.news = News()
+        self.news = WorkerNews()
         fleet = self.network.fleet(RunParameters(run_id=1))
-        self.loop = Loop(
+        self.loop = MasterLoop(
             fleet, ClosedLoop(8, 2), self.news, [[TokenRenewal(None)]], 60.0, lambda: self.network.now
         )
         self.worker = self.network.worker(1)
         fleet.receive(0)
         size_class = replace(SCENARIO.size_classes[0], initial_files=max(1, count))
-        (part,) = parts_of(replace(SCENARIO, size_classes=(size_class,)), 1, None)
+        (part,) = make_group_runs(replace(SCENARIO, size_classes=(size_class,)), 1, None)
         part.crew = fleet.crews[0]
         part.state.owns_initial = count > 0
         for number in range(1, count + 1):
@@ -119,7 +119,7 @@ def test_after_an_interruption_it_has_a_few_seconds(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(leftovers, "_LAST_SECONDS", -1.0)  # they are over already
+    monkeypatch.setattr(leftovers, "_LAST_DELETION_SECONDS", -1.0)  # they are over already
     run = Run(5)
     run.loop.interrupted.set()
     assert not run.leftovers.delete(gave_up=False)
@@ -176,28 +176,28 @@ def test_options_that_find_several_accounts() -> None:
 
 
 def test_what_deletes_them() -> None:
-    place = Place("my base", "gold", 3)
+    place = ContainerSet("my base", "gold", 3)
     command = "ssbench-master cleanup-containers --container-base 'my base' -p gold"
-    assert what_deletes([place], (), local_swift=False).endswith(f": {command}")
-    assert what_deletes([replace(place, policy=None)], (), local_swift=False).endswith(
+    assert describe_deletion([place], (), local_swift=False).endswith(f": {command}")
+    assert describe_deletion([replace(place, policy=None)], (), local_swift=False).endswith(
         " --container-base 'my base'"
     )
-    accounts = what_deletes([place], (), local_swift=False, options=["--accounts=2"])
+    accounts = describe_deletion([place], (), local_swift=False, options=["--accounts=2"])
     assert "cleanup-containers --accounts=2 --container-base" in accounts
     # Nothing can be deleted in a Swift that is gone when the user reads this.
-    assert "cleanup-containers" not in what_deletes([place], (), local_swift=True)
+    assert "cleanup-containers" not in describe_deletion([place], (), local_swift=True)
 
 
-def what_deletes_of(*sides: Side) -> str:
-    places = (part.places[0] for part in parts_of(SCENARIO, 1, None, sides))
-    return what_deletes(places, sides, local_swift=False)
+def what_deletes_of(*sides: RunSide) -> str:
+    places = (part.places[0] for part in make_group_runs(SCENARIO, 1, None, sides))
+    return describe_deletion(places, sides, local_swift=False)
 
 
 def test_what_deletes_both_sides() -> None:
     command = "ssbench-master cleanup-containers --container-base b"
-    both = what_deletes_of(Side("x", policy="gold"), Side("y", policy="ec"))
+    both = what_deletes_of(RunSide("x", policy="gold"), RunSide("y", policy="ec"))
     assert both.endswith(f": {command} -p gold and {command} -p ec")
-    both = what_deletes_of(Side("x", "http://one/v1/a"), Side("y", "http://two/v1/a"))
+    both = what_deletes_of(RunSide("x", "http://one/v1/a"), RunSide("y", "http://two/v1/a"))
     assert both.endswith(f": {command} -S http://one/v1/a and {command} -S http://two/v1/a")
-    both = what_deletes_of(Side("old"), Side("new"))
+    both = what_deletes_of(RunSide("old"), RunSide("new"))
     assert both.endswith(f": {command}, with the variables of each of the accounts old and new")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ssbench.fleet.wire import Result
-from ssbench.run.listings import Listings
+from ssbench.fleet.wire import JobResult
+from ssbench.run.listings import ListingMinimums
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import CREATE, DELETE, LIST, LIST_ACCOUNT
 
 WEIGHTS = {"create": 1.0, "delete": 1.0, "list": 1.0, "list_account": 1.0}
 SCENARIO = Scenario(
     "s", (SizeClass("tiny", 1, 1, 9, WEIGHTS),), user_count=1, run_seconds=1, container_count=3
 )
-GOOD, BAD = Result(1, None, 0.1, 1.0), Result(1, None, None, 1.0, cause="reset")
+GOOD, BAD = JobResult(1, None, 0.1, 1.0), JobResult(1, None, None, 1.0, cause="reset")
 
 
-def of(*settings: Settings, **changes: int) -> Listings | None:
-    return Listings.of(replace(SCENARIO, operations=settings, **changes), {0: 5, 1: 7})
+def of(*settings: OperationSettings, **changes: int) -> ListingMinimums | None:
+    return ListingMinimums.of(replace(SCENARIO, operations=settings, **changes), {0: 5, 1: 7})
 
 
 def test_what_existed_before_and_was_not_deleted_until_it_ended_has_to_be_listed() -> None:
@@ -34,7 +34,7 @@ def test_what_existed_before_and_was_not_deleted_until_it_ended_has_to_be_listed
 
 
 def test_no_more_than_was_asked_for() -> None:
-    found = of(Settings("list", values={"limit": 2, "pages": 2}))
+    found = of(OperationSettings("list", values={"limit": 2, "pages": 2}))
     assert found is not None
     task = (LIST.code, 0, 1, 1, 0)
     found.handed_out([task])
@@ -55,10 +55,10 @@ def test_nothing_is_kept_of_a_listing_without_success() -> None:
 
 def test_listings_of_which_nothing_is_known() -> None:
     for key in ("prefix", "delimiter", "marker"):
-        found = of(Settings("list", values={key: "x"}))
+        found = of(OperationSettings("list", values={key: "x"}))
         assert found is not None
         found.handed_out([(LIST.code, 0, 1, 1, 0)])
         assert found.least((LIST.code, 0, 1, 1, 0)) == 0
     assert of(delete_after=60) is None
     plain = replace(SCENARIO, size_classes=(SizeClass("tiny", 1, 1, 9, {"read": 1.0}),))
-    assert Listings.of(plain, {0: 5}) is None
+    assert ListingMinimums.of(plain, {0: 5}) is None

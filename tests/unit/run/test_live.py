@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
 
-from ssbench.base.colour import Toned
+from ssbench.base.colour import TonedText
 from ssbench.cli import master
 from ssbench.results.block import Failure
 from ssbench.results.description import RunSummary
 from ssbench.results.schema import NOT_MEASURED
 from ssbench.run import terminal
 from ssbench.run.live import LiveScreen
-from ssbench.run.live_frame import Figures, OperationView, View, WorkerView, frame
+from ssbench.run.live_frame import LiveView, OperationView, ProgressFigures, WorkerView, compose_live_screen
 from ssbench.scenario.model import Scenario, SizeClass
 
 SCENARIO = Scenario("live", (SizeClass("s", 1, 1, 1, (1, 1, 1, 1)),), user_count=4, run_seconds=60.0)
@@ -30,19 +30,21 @@ WORKERS = [
 ]
 
 
-def view(**changes: object) -> View:
+def view(**changes: object) -> LiveView:
     usual = {
         "title": "live",
-        "figures": Figures(share=0.5, left=30, rate=450, moved=61.2e6, causes={"HTTP 503": 3}, there=9),
+        "figures": ProgressFigures(
+            share=0.5, left=30, rate=450, moved=61.2e6, causes={"HTTP 503": 3}, there=9
+        ),
         "operations": [READ],
         "workers": WORKERS,
         "rates": {3: 50.0},
     }
-    return View(**usual | changes)  # type: ignore[arg-type]
+    return LiveView(**usual | changes)  # type: ignore[arg-type]
 
 
 def test_what_is_shown() -> None:
-    lines = frame(view(), 80, 24)
+    lines = compose_live_screen(view(), 80, 24)
     assert lines[0] == "live"
     assert "50 %" in lines[1]
     read = next(line for line in lines if line.startswith("READ")).split()
@@ -54,22 +56,22 @@ def test_what_is_shown() -> None:
 
 def test_the_busiest_and_those_that_get_no_jobs_are_shown_where_there_is_little_room() -> None:
     lost = WorkerView(0, "host-0", False, None, None, 0)
-    lines = frame(view(workers=[lost, *WORKERS]), 80, 12)
+    lines = compose_live_screen(view(workers=[lost, *WORKERS]), 80, 12)
     shown = [line.split()[0] for line in lines if re.match(r" +\d+ +[\d.]+ +\d+ \|", line)]
     assert shown[0] == "0"
     assert shown[-1] == "9"
     assert any("! gets no jobs" in line for line in lines)
     assert any("and 8 less busy workers" in line for line in lines)
-    busy = frame(view(workers=[WorkerView(1, "h", True, 0.97, 0.1, 5)]), 80, 24)
+    busy = compose_live_screen(view(workers=[WorkerView(1, "h", True, 0.97, 0.1, 5)]), 80, 24)
     assert any("! its core is the limit" in line for line in busy)
 
 
 def test_a_wide_terminal_shows_how_it_went() -> None:
     read = replace(READ, history=[0, 1, 2, 4])
     shown = view(operations=[read], of_workers={3: [4.0, 0.0]}, of_causes={"HTTP 503": [0, 3]})
-    narrow = frame(shown, 100, 24)
-    assert narrow == frame(view(), 100, 24)
-    wide = frame(shown, 120, 24, "utf-8")
+    narrow = compose_live_screen(shown, 100, 24)
+    assert narrow == compose_live_screen(view(), 100, 24)
+    wide = compose_live_screen(shown, 120, 24, "utf-8")
     assert next(line for line in wide if line.startswith("READ")) == narrow[4].ljust(80) + "  " + "▁▃▅█"
     assert "ops/s in each" in wide[3]
     assert next(line for line in wide if line.split()[:1] == ["3"]).endswith(" █▁")
@@ -79,13 +81,13 @@ def test_a_wide_terminal_shows_how_it_went() -> None:
 
 def test_a_picture_hides_no_warning() -> None:
     lost = WorkerView(3, "bench-host-07.example.com", False, None, None, 0)
-    wide = frame(view(workers=[lost], of_workers={3: [1.0, 2.0]}), 140, 24, "utf-8")
+    wide = compose_live_screen(view(workers=[lost], of_workers={3: [1.0, 2.0]}), 140, 24, "utf-8")
     assert any("bench-host-07.example.com  ! gets no jobs" in line for line in wide)
 
 
 def test_what_the_user_should_look_at_has_a_tone() -> None:
-    lines = frame(view(workers=[WorkerView(0, "host-0", False, None, None, 0)]), 80, 24)
-    tones = {line.split()[0]: line.tone for line in lines if isinstance(line, Toned)}
+    lines = compose_live_screen(view(workers=[WorkerView(0, "host-0", False, None, None, 0)]), 80, 24)
+    tones = {line.split()[0]: line.tone for line in lines if isinstance(line, TonedText)}
     assert tones == {"READ": "bad", "0": "doubtful", "3": "bad"}
 
 
@@ -114,8 +116,10 @@ def test_it_fits_any_terminal(
 ) -> None:
     workers = [WorkerView(number, host, bool(n % 2), value, value, number) for n in range(30)]
     operations = [OperationView(title, value, value, value, None, value, value, number) for _ in range(6)]
-    figures = Figures(rate=value, causes={cause: number}, there=1, expected=2)
-    lines = frame(view(title=title, figures=figures, operations=operations, workers=workers), width, height)
+    figures = ProgressFigures(rate=value, causes={cause: number}, there=1, expected=2)
+    lines = compose_live_screen(
+        view(title=title, figures=figures, operations=operations, workers=workers), width, height
+    )
     assert len(lines) <= height
     assert all(line.isascii() and (line.isprintable() or not line) for line in lines)
     assert max(map(len, lines)) <= width
@@ -125,8 +129,8 @@ def test_it_fits_any_terminal(
 def screen(monkeypatch: pytest.MonkeyPatch) -> LiveScreen:
     monkeypatch.setattr(terminal, "can_redraw", lambda: True)
     monkeypatch.setattr(terminal, "shows_progress", lambda: True)
-    monkeypatch.setattr(terminal, "columns", lambda: 80)
-    monkeypatch.setattr(terminal, "rows", lambda: 24)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_height", lambda: 24)
     return LiveScreen(SCENARIO, lambda: (9, 9), lambda: WORKERS)
 
 

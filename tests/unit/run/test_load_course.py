@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from ssbench.fleet.wire import LAG_BUCKETS
-from ssbench.fleet.worker_load import Load
-from ssbench.run.load_course import MOST, LoadCourse, MasterLoad
+from ssbench.fleet.worker_load import WorkerLoad
+from ssbench.run.load_course import MAX_SAMPLES, LoadSampler, MasterLoad
 
 IDLE = [0] * LAG_BUCKETS
 
 
 def worker(*, used: bool = True) -> Any:
-    made = SimpleNamespace(load=Load(), presence=SimpleNamespace(used=used))
+    made = SimpleNamespace(load=WorkerLoad(), presence=SimpleNamespace(used=used))
     made.load.observe(0.0, 0.0, IDLE)
     return made
 
@@ -25,7 +25,7 @@ def test_a_sample_has_the_busiest_worker_and_the_latest_loop() -> None:
     busy, late, foreign = worker(), worker(), worker(used=False)
     own = MasterLoad()
     own.begin(0.0, 0.0)
-    course = LoadCourse(lambda: [busy, late, foreign], own)
+    course = LoadSampler(lambda: [busy, late, foreign], own)
     course.tick(0.0)
     busy.load.observe(1.0, 0.75, IDLE, 0.001)
     late.load.observe(1.0, 0.25, IDLE, 0.5)
@@ -46,7 +46,7 @@ def test_a_sample_has_the_busiest_worker_and_the_latest_loop() -> None:
 
 
 def test_a_worker_that_is_not_heard_is_no_worker_without_load() -> None:
-    course = LoadCourse(lambda: [worker()], MasterLoad())
+    course = LoadSampler(lambda: [worker()], MasterLoad())
     course.tick(0.0)
     course.tick(1.0)
     (sample,) = course.samples(0.0)
@@ -55,13 +55,13 @@ def test_a_worker_that_is_not_heard_is_no_worker_without_load() -> None:
 
 def test_a_long_run_has_wider_samples() -> None:
     one, own = worker(), MasterLoad()
-    course = LoadCourse(lambda: [one], own)
+    course = LoadSampler(lambda: [one], own)
     own.begin(0.0, 0.0)
-    for second in range(4 * MOST):
+    for second in range(4 * MAX_SAMPLES):
         one.load.observe(second + 1.0, 0.5 * second, IDLE, 0.25 if second == 99 else 0.0)
         course.tick(float(second))
     found = course.samples(0.0)
-    assert MOST / 2 <= len(found) <= MOST
+    assert MAX_SAMPLES / 2 <= len(found) <= MAX_SAMPLES
     assert found[-1].until - found[0].until + found[0].seconds == sum(each.seconds for each in found)
     assert [each.worker_cpu for each in found[1:]] == pytest.approx([0.5] * (len(found) - 1))
     assert [each.worker_lag for each in found].count(0.25) == 1

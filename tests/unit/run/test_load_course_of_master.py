@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from ssbench.run import texts
-from ssbench.run.load_course import GAP, MasterLoad
+from ssbench.run.load_course import MASTER_GAP_SECONDS, MasterLoad
 
 
 def test_turns_that_begin_late_are_kept_where_they_are_gaps() -> None:
     own = MasterLoad()
     own.begin(10.0, 2.0)
-    own.turn(11.0, 11.0 + GAP / 2)
+    own.turn(11.0, 11.0 + MASTER_GAP_SECONDS / 2)
     own.turn(12.0, 13.5)
     own.turn(14.0, 14.25)
     own.turn(15.0, 14.5)
@@ -29,9 +29,9 @@ def test_turns_that_begin_late_are_kept_where_they_are_gaps() -> None:
 def test_stalls_that_are_not_kept_are_counted() -> None:
     own = MasterLoad()
     for turn in range(1003):
-        own.turn(turn, turn + 2 * GAP)
+        own.turn(turn, turn + 2 * MASTER_GAP_SECONDS)
     assert (len(own.gaps), own.gaps_dropped) == (1000, 3)
-    assert texts.strange_results([], 0, own.gaps_dropped) == [
+    assert texts.describe_strange_results([], 0, own.gaps_dropped) == [
         "3 more times in which the master stalled were not kept"
     ]
     own.begin(2000.0, 0.0)

@@ -22,7 +22,7 @@ STAND_IN = "import sys; sys.stdin.read()"
 @pytest.fixture
 def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalWorkers]:
     """Three stand-ins."""
-    monkeypatch.setattr(children, "command", lambda _module: [sys.executable, "-c", STAND_IN])
+    monkeypatch.setattr(children, "make_python_command", lambda _module: [sys.executable, "-c", STAND_IN])
     made = LocalWorkers(3, [])
     yield made
     made.kill()
@@ -51,7 +51,7 @@ def test_all_end_after_one_could_not_be_started_again(
     def full(_module: str) -> list[str]:
         raise UsageError("cannot start a local worker")
 
-    monkeypatch.setattr(children, "command", full)
+    monkeypatch.setattr(children, "make_python_command", full)
     with pytest.raises(UsageError, match="cannot start a local worker"):
         local.start_ended()
     local.stop(timeout=60)  # they end once they have started, which takes a busy machine a while

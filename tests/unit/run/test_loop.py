@@ -14,12 +14,12 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.pace import LEAD, ClosedLoop, Pace, StagedPace
-from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
+from ssbench.fleet.pace import LEAD_SECONDS, ClosedLoop, Pace, StagedPace
+from ssbench.fleet.wire import LOST_AFTER, Job, JobResult, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import LOST, UNFINISHED
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.scenario.arrivals import Arrivals
@@ -39,7 +39,7 @@ class Tasks:
         self.given = self.taken_back = self.in_doubt = 0
         self.sent_last: float | None = None
         self.ended: Counter[str | None] = Counter()
-        self.results: list[Result] = []
+        self.results: list[JobResult] = []
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         count = int(min(count, self.left))
@@ -50,7 +50,7 @@ class Tasks:
     def exhausted(self, now: float) -> bool:
         return not self.left or self.stop()
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         self.ended.update(result.cause for _, result in ended)
         self.results += [result for _, result in ended]
 
@@ -59,7 +59,7 @@ class Tasks:
     ) -> Sequence[Task]:
         if abandoned is None and self.again:
             return tasks
-        self.ended[abandoned or LOST] += len(tasks)
+        self.ended[abandoned or LOST_CAUSE] += len(tasks)
         return []
 
     def cut_short(self, now: float) -> bool:
@@ -108,7 +108,7 @@ class Bench:
         accounts: Sequence[Callable[[], str]] = (),
     ) -> None:
         self.network = Network()
-        self.news = News()
+        self.news = WorkerNews()
         first = RunParameters(
             run_id=1,
             token="token-0",
@@ -120,7 +120,7 @@ class Bench:
         if second_authenticate is not None:
             renewals.append(second_authenticate)
             self.fleet.begin(first, [1000], [structs.replace(first, group=1)], parts=[0.5, 0.5])
-        self.loop = Loop(
+        self.loop = MasterLoop(
             self.fleet,
             pace or ClosedLoop(8, 2),
             self.news,
@@ -154,10 +154,10 @@ class Bench:
         return self.network.now - began
 
 
-def in_hand(bench: Bench) -> Callable[[Job, RunParameters], Result | None]:
+def in_hand(bench: Bench) -> Callable[[Job, RunParameters], JobResult | None]:
     """An answer that checks that no more than 8 jobs are under way."""
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         assert sum(worker.busy for worker in bench.workers) <= 8
         return success(job, parameters)
 
@@ -291,7 +291,7 @@ def test_what_a_stuck_worker_has_not_begun_is_no_failure() -> None:
     phase.drain_timeout = 2.0
     phase.stop = lambda: bench.network.now > bench.began + 1.0
     bench.run(phase)
-    assert phase.ended == {UNFINISHED: 8}
+    assert phase.ended == {UNFINISHED_CAUSE: 8}
     assert phase.taken_back == 4
 
 
@@ -303,9 +303,9 @@ def test_a_killed_worker_loses_only_what_it_had_begun() -> None:
     bench.run(phase)
     passed_on = bench.fleet.ledger.passed_on
     # It had begun some more than it had said: what its last message was on its way.
-    assert 4 <= phase.ended[LOST] <= 60
+    assert 4 <= phase.ended[LOST_CAUSE] <= 60
     assert passed_on > 10
-    assert phase.ended[None] + phase.ended[LOST] == 10_000
+    assert phase.ended[None] + phase.ended[LOST_CAUSE] == 10_000
 
 
 @pytest.mark.parametrize("killed", [[0], [0, 1]])
@@ -341,7 +341,7 @@ def test_a_worker_whose_share_shrinks_is_told() -> None:
     phase.stop = lambda: bench.network.now > 1020.0
     most: Counter[int] = Counter()
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         second = int(bench.network.now - 1000.0)
         most[second] = max(most[second], sum(worker.busy for worker in bench.workers))
         return success(job, parameters)
@@ -368,7 +368,7 @@ def test_workers_without_a_share_keep_no_jobs() -> None:
     phase.stop = lambda: bench.network.now > 1010.0
     ended: list[float] = []
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         ended.append(bench.network.now)
         return success(job, parameters)
 
@@ -391,7 +391,7 @@ def test_what_a_dying_worker_had_is_sent_again_if_the_phase_wants_that(again: bo
     bench.network.at(0.5, lambda: setattr(bench.workers[0], "stopped", True))
     phase = Tasks(3000, again=again)
     bench.run(phase)
-    assert phase.ended == ({None: 3000} if again else {None: 2996, LOST: 4})
+    assert phase.ended == ({None: 3000} if again else {None: 2996, LOST_CAUSE: 4})
     (warning,) = bench.news.warnings
     assert warning.startswith("Worker 1 on h (pid 1) has not been heard of for")
     assert warning.endswith(", with 4 jobs")
@@ -422,7 +422,7 @@ def test_with_no_worker_left_the_run_ends() -> None:
     with pytest.raises(WorkerError, match="all workers are gone"):
         bench.run(phase)
     assert bench.network.now - began == pytest.approx(LOST_AFTER + 4.0, abs=1.5)
-    assert phase.ended == {LOST: 8}
+    assert phase.ended == {LOST_CAUSE: 8}
 
 
 def test_the_drain_has_a_time_limit() -> None:
@@ -432,7 +432,7 @@ def test_the_drain_has_a_time_limit() -> None:
     phase.drain_timeout = 3.0
     run_id = bench.fleet.parameters.run_id
     assert bench.run(phase) == pytest.approx(3.0, abs=0.2)
-    assert phase.ended == {UNFINISHED: 6}
+    assert phase.ended == {UNFINISHED_CAUSE: 6}
     # Workers learn by the number of the run that they need not go on.
     assert bench.fleet.parameters.run_id != run_id
     bench.each(answer=success)
@@ -481,7 +481,7 @@ def test_an_end_at_once_reports_all_tasks() -> None:
         bench.run(phase)
     assert ended == [True]
     assert bench.network.now - bench.began < 1.5
-    assert phase.ended == {UNFINISHED: 8}
+    assert phase.ended == {UNFINISHED_CAUSE: 8}
     assert not bench.loop.end_at_once()
 
 
@@ -516,10 +516,10 @@ def test_losing_every_job_is_the_workers_fault() -> None:
 
 
 def refuse_old_tokens(bench: Bench, good: Callable[[], str | None]) -> None:
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         if parameters.token == good():
             return success(job, parameters)
-        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+        return JobResult(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
 
     bench.each(answer=answer)
 
@@ -555,10 +555,10 @@ def test_the_token_of_one_account_is_renewed_where_the_other_one_cannot_be() -> 
 
     bench = Bench(authenticate=fails, second_authenticate=lambda: "new")
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         if parameters.group == 0 or parameters.token == "new":
             return success(job, parameters)
-        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+        return JobResult(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
 
     bench.each(answer=answer)
     phases = Tasks(50), Tasks(50)
@@ -594,13 +594,13 @@ def test_the_token_of_one_of_several_accounts_is_renewed_while_the_others_go_on(
     bench = Bench(accounts=[renew(number) for number in range(3)])
     ended: Counter[int] = Counter()
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         account = job[3] % 3
         _, token = parameters.accounts[account]
         if account == 0 or token == f"new-{account}":
             ended[account] += 1
             return success(job, parameters)
-        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+        return JobResult(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
 
     bench.each(answer=answer)
     phase = InTurn(300)
@@ -661,7 +661,9 @@ def test_while_there_is_no_new_token_nothing_is_sent_and_the_user_is_told() -> N
 
 def test_a_failure_names_its_storage_url_where_there_are_several() -> None:
     bench = Bench()
-    bench.each(answer=lambda job, _: Result(job[0], None, 0.0, 0.0, cause="reset", detail="x", storage_url=1))
+    bench.each(
+        answer=lambda job, _: JobResult(job[0], None, 0.0, 0.0, cause="reset", detail="x", storage_url=1)
+    )
     phase = Tasks(1)
     bench.run(phase)
     assert phase.results[0].detail == "http://b: x"
@@ -724,7 +726,7 @@ def test_a_pace_by_the_clock_sends_what_is_due() -> None:
     bench = Bench(TenASecond(8))
     sent_at: list[float] = []
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         sent_at.append(bench.network.now - bench.workers[0].seconds)
         return success(job, parameters)
 
@@ -761,7 +763,7 @@ def test_operations_that_are_due_reach_a_worker_far_away_before_that(ways: tuple
     plan = (Stage(5, (16, 16), (200, 200)),)
     round_trip = bench.fleet.allocation.round_trip
     assert round_trip == pytest.approx(2 * max(ways), abs=1e-6)
-    began = bench.network.now + LEAD + round_trip
+    began = bench.network.now + LEAD_SECONDS + round_trip
     bench.loop.pace = StagedPace(plan, Arrivals(plan, "even", 1), began)
     phase = Tasks(math.inf)
     phase.stop = lambda: bench.network.now >= began + 5
@@ -787,7 +789,7 @@ class FewObjects(Tasks):
         self.free -= len(tasks)
         return tasks
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         super().done(ended, worker)
         self.free += len(ended)
 
@@ -832,7 +834,7 @@ def test_a_pace_may_change_the_number_of_users() -> None:
     bench = Bench(Stages(8))
     most: Counter[int] = Counter()
 
-    def answer(job: Job, parameters: RunParameters) -> Result | None:
+    def answer(job: Job, parameters: RunParameters) -> JobResult | None:
         second = int(bench.network.now - 1000.0)
         most[second] = max(most[second], sum(worker.busy for worker in bench.workers))
         return success(job, parameters)

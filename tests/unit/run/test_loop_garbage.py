@@ -6,13 +6,13 @@ import gc
 
 import pytest
 
-from ssbench.run.loop import seldom_searched
+from ssbench.run.loop import rare_garbage_collection
 
 
 def test_python_searches_less_often_meanwhile_and_as_before_afterwards() -> None:
     before = gc.get_threshold()
 
-    @seldom_searched()
+    @rare_garbage_collection()
     def fail() -> None:
         assert gc.get_threshold()[0] > before[0]
         raise KeyError

@@ -34,12 +34,12 @@ NOON = datetime(2026, 1, 31, 12, 0, 0).timestamp()
     ],
 )
 def test_a_moment_is_read(text: str, seconds: float) -> None:
-    assert moment.parse(text, lambda: NOON) == seconds
+    assert moment.parse_start_moment(text, lambda: NOON) == seconds
 
 
 def test_a_time_of_day_that_is_over_long_ago_is_that_of_tomorrow() -> None:
     late = datetime(2026, 1, 31, 23, 59, 30).timestamp()
-    assert moment.parse("00:01", lambda: late) == late + 90
+    assert moment.parse_start_moment("00:01", lambda: late) == late + 90
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_a_time_of_day_that_is_over_long_ago_is_that_of_tomorrow() -> None:
 )
 def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="expected a time such as"):
-        moment.parse(text)
+        moment.parse_start_moment(text)
 
 
 def test_a_moment_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UsageError, match=r"--start-at 2026-01-31 12:00:00.*: that was 35 s ago"):
-        moment.refuse_past(NOON, NOON + 35)
-    moment.refuse_past(NOON, NOON - 1)
+        moment.refuse_past_moment(NOON, NOON + 35)
+    moment.refuse_past_moment(NOON, NOON - 1)
     run = ["run-scenario", "-f", "small", "--noop", "--workers", "1", "--start-at", "@1000000000"]
     assert master.main(run) == 2
     assert " min ago" in capsys.readouterr().err
@@ -69,12 +69,12 @@ def test_samples_narrow_the_difference() -> None:
     # The store is 0.25 s ahead; an answer takes 10 ms.
     sent = [100.0 + number * 0.09 for number in range(12)]
     samples = [(each, each + 0.01, float(int(each + 0.255))) for each in sent]
-    found = clock.bounds(samples)
+    found = clock.bound_clock(samples)
     assert found is not None
     assert found[0] <= 0.25 <= found[1]
     assert found[1] - found[0] < 0.15
-    assert clock.bounds([]) is None
-    assert clock.bounds([*samples, (102.0, 102.1, 90.0)]) is None  # of another server
+    assert clock.bound_clock([]) is None
+    assert clock.bound_clock([*samples, (102.0, 102.1, 90.0)]) is None  # of another server
 
 
 @pytest.mark.parametrize("ahead", [0.0, 7.0, -3.0])

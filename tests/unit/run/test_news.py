@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ssbench.fleet import events
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.run.news import News
+from ssbench.run.news import WorkerNews
 
 
 def worker(number: int) -> WorkerState:
@@ -14,7 +14,7 @@ def worker(number: int) -> WorkerState:
 
 
 def joined(number: int) -> events.Event:
-    return events.Joined(worker(number), 4)
+    return events.WorkerJoined(worker(number), 4)
 
 
 def refused(number: int) -> events.Event:
@@ -25,7 +25,7 @@ def lost(number: int) -> events.Event:
     return events.Lost(worker(number), 5.0, jobs=3)
 
 
-def said(news: News, happened: list[events.Event], now: float) -> list[str]:
+def said(news: WorkerNews, happened: list[events.Event], now: float) -> list[str]:
     return [line.text for line in news.lines(happened, now)]
 
 
@@ -34,7 +34,7 @@ def several(make: Callable[[int], events.Event], numbers: range) -> list[events.
 
 
 def test_few_are_named_at_once_in_order() -> None:
-    news = News()
+    news = WorkerNews()
     assert said(news, [joined(1), refused(2), lost(1)], 0.0) == [
         "Worker 1 on host1 (pid 1) joined (4 jobs at once)",
         "Worker 2 on host2 (pid 2) is refused: it is wrong in way 2",
@@ -45,7 +45,7 @@ def test_few_are_named_at_once_in_order() -> None:
 
 
 def test_hundreds_are_one_line_a_second() -> None:
-    news = News()
+    news = WorkerNews()
     assert said(news, several(joined, range(5)), 0.0) == ["5 workers on 5 hosts (ids 0-4) joined"]
     for tick in range(1, 10):
         assert said(news, several(joined, range(5 + 20 * (tick - 1), 5 + 20 * tick)), tick / 10) == []
@@ -53,7 +53,7 @@ def test_hundreds_are_one_line_a_second() -> None:
 
 
 def test_the_first_of_another_kind_is_not_held_back() -> None:
-    news = News()
+    news = WorkerNews()
     assert said(news, several(joined, range(5)), 0.0) == ["5 workers on 5 hosts (ids 0-4) joined"]
     assert said(news, [joined(5)], 0.1) == []
     assert said(news, several(lost, range(7)), 0.2) == [
@@ -64,7 +64,7 @@ def test_the_first_of_another_kind_is_not_held_back() -> None:
 
 
 def test_what_is_held_back_is_said_in_the_end() -> None:
-    news = News()
+    news = WorkerNews()
     for number in range(4):
         news.lines([joined(number)], 0.0)
     assert news.lines([joined(4)], 0.1) == []
@@ -73,7 +73,7 @@ def test_what_is_held_back_is_said_in_the_end() -> None:
 
 
 def test_losses_are_gathered_with_their_jobs_and_kept_for_the_report() -> None:
-    news = News()
+    news = WorkerNews()
     news.tell([*several(lost, range(212)), joined(1)], 0.0)
     assert news.warnings == [
         "212 workers on 8 hosts (ids 0-211) have not been heard of any more and count as lost, with 636 jobs"
@@ -81,7 +81,7 @@ def test_losses_are_gathered_with_their_jobs_and_kept_for_the_report() -> None:
 
 
 def test_where_reasons_differ_the_first_is_told() -> None:
-    assert said(News(), several(refused, range(9)), 0.0) == [
+    assert said(WorkerNews(), several(refused, range(9)), 0.0) == [
         "9 workers on 8 hosts (ids 0-8) are refused; the first:"
         " Worker 0 on host0 (pid 0) is refused: it is wrong in way 0"
     ]
@@ -89,11 +89,11 @@ def test_where_reasons_differ_the_first_is_told() -> None:
 
 def test_what_is_counted_for_the_report_is_a_warning_and_not_kept() -> None:
     happened = [events.Foreign(worker(1)), events.Invalid(worker(2), "x"), events.InvalidMessage("y")]
-    assert [(line.warning, line.keep) for line in News().lines(happened, 0.0)] == [(True, False)] * 3
+    assert [(line.warning, line.keep) for line in WorkerNews().lines(happened, 0.0)] == [(True, False)] * 3
 
 
 def test_warnings_for_the_report_are_bounded() -> None:
-    news = News()
+    news = WorkerNews()
     for number in range(1000):
         news.warn(str(number))
         if number == 500:

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from ssbench.run import ownership
-from ssbench.run.news import News
+from ssbench.run.news import WorkerNews
 from ssbench.run.options import RunOptions
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
 SECONDS = 10
 
@@ -47,12 +47,12 @@ def store() -> Store:
 
 @pytest.fixture
 def owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> ownership.Ownership:
-    monkeypatch.setattr(ownership, "RENEWED_EVERY", 0.02)
+    monkeypatch.setattr(ownership, "MARK_RENEWAL_SECONDS", 0.02)
     monkeypatch.setattr(ownership.Ownership, "_stores", lambda _self: [store])
     fleet = SimpleNamespace(look_after_descriptors=lambda _now: None)
-    loop = SimpleNamespace(news=News(), interrupted=threading.Event(), fleet=fleet)
+    loop = SimpleNamespace(news=WorkerNews(), interrupted=threading.Event(), fleet=fleet)
     return ownership.Ownership(
-        *(load("very_small"), [], RunOptions(), cast(Any, None), cast(Any, loop)),
+        *(read_scenario("very_small"), [], RunOptions(), cast(Any, None), cast(Any, loop)),
         run_id=7,
         trans_id_extra=None,
     )

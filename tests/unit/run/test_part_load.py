@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ssbench.fleet.pace import LEAD, ClosedLoop, StagedPace
-from ssbench.run.part import Load
+from ssbench.fleet.pace import LEAD_SECONDS, ClosedLoop, StagedPace
+from ssbench.run.part import BenchmarkLoad
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -28,8 +28,8 @@ class Ended:
     start: float = 50.0
 
 
-def load(scenario: Scenario) -> Load:
-    return Load(scenario, 1, CLOSED)
+def load(scenario: Scenario) -> BenchmarkLoad:
+    return BenchmarkLoad(scenario, 1, CLOSED)
 
 
 def stages(scenario: Scenario, seconds: float, *, interrupted: bool = False, taken: int = 0) -> Any:
@@ -59,7 +59,7 @@ def test_of_an_interrupted_run_only_what_began() -> None:
     assert stages(STAGED, 5.95, interrupted=True) == [(0, 2, None), (2, 5, 45), (5, pytest.approx(5.95), 10)]
     assert stages(STAGED, 1.0, interrupted=True) == [(0, 1, None)]
     # in which nothing was sent at all
-    assert stages(replace(SCENARIO, rate=100.0), -LEAD, interrupted=True) == [(0, -LEAD, 0)]
+    assert stages(replace(SCENARIO, rate=100.0), -LEAD_SECONDS, interrupted=True) == [(0, -LEAD_SECONDS, 0)]
 
 
 def test_a_run_of_so_many_operations_has_as_many_due_as_were_handed_out() -> None:
@@ -69,7 +69,7 @@ def test_a_run_of_so_many_operations_has_as_many_due_as_were_handed_out() -> Non
 
 
 def test_an_open_loop_starts_when_its_first_operations_can_have_reached_a_worker() -> None:
-    for scenario, lead in ((SCENARIO, 0.0), (replace(SCENARIO, rate=5.0), LEAD), (STAGED, 0.0)):
+    for scenario, lead in ((SCENARIO, 0.0), (replace(SCENARIO, rate=5.0), LEAD_SECONDS), (STAGED, 0.0)):
         state = Population(scenario, Workload(scenario, 1))
         benchmark = Benchmark(
             state,

@@ -9,17 +9,17 @@ from typing import Any, cast
 
 import pytest
 
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import ResultBlock
 from ssbench.results.sink import Sink
 from ssbench.run import phases
-from ssbench.run.benchmarks import Benchmarks
-from ssbench.run.listings import Listings
-from ssbench.run.loop import Loop
+from ssbench.run.benchmarks import GroupBenchmarks
+from ssbench.run.listings import ListingMinimums
+from ssbench.run.loop import MasterLoop
 from ssbench.run.options import ErrorLimit, RunOptions
-from ssbench.run.part import Part
-from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
+from ssbench.run.part import GroupRun
+from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, Benchmark, CleanUp, InitialUploads
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation_table import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
@@ -48,9 +48,9 @@ def clean_up(objects: int, stop: Callable[[], bool] = lambda: False) -> tuple[Cl
     return CleanUp(((0, 0, number) for number in range(objects)), bar, stop), bar
 
 
-def results(tasks: list[Task], *causes: str | None) -> list[tuple[Task, Result]]:
+def results(tasks: list[Task], *causes: str | None) -> list[tuple[Task, JobResult]]:
     return [
-        (task, Result(0, None, None, 0.0, cause=cause)) for task, cause in zip(tasks, causes, strict=True)
+        (task, JobResult(0, None, None, 0.0, cause=cause)) for task, cause in zip(tasks, causes, strict=True)
     ]
 
 
@@ -69,10 +69,10 @@ def test_a_clean_up_counts_what_it_deleted() -> None:
     assert phase.drain_timeout is None
 
 
-@pytest.mark.parametrize("success_at", [None, 0, TOO_MANY_FAILURES - 1])
+@pytest.mark.parametrize("success_at", [None, 0, MAX_FAILURES_IN_A_ROW - 1])
 def test_a_clean_up_gives_up_after_many_failures_in_a_row(success_at: int | None) -> None:
     phase, _ = clean_up(1000)
-    for number in range(TOO_MANY_FAILURES):
+    for number in range(MAX_FAILURES_IN_A_ROW):
         assert not phase.exhausted(0.0)
         cause = None if number == success_at else "connect refused"
         phase.done(results(list(phase.next_tasks(1)), cause), WORKER)
@@ -85,10 +85,10 @@ def test_a_clean_up_gives_up_after_many_failures_in_a_row(success_at: int | None
 
 def test_many_failures_in_one_message_before_a_success_give_up_too() -> None:
     phase, _ = clean_up(1000)
-    tasks = list(phase.next_tasks(TOO_MANY_FAILURES + 1))
-    phase.done(results(tasks, *["reset"] * TOO_MANY_FAILURES, None), WORKER)
+    tasks = list(phase.next_tasks(MAX_FAILURES_IN_A_ROW + 1))
+    phase.done(results(tasks, *["reset"] * MAX_FAILURES_IN_A_ROW, None), WORKER)
     assert phase.gave_up
-    assert (phase.succeeded, phase.failed) == (1, TOO_MANY_FAILURES)
+    assert (phase.succeeded, phase.failed) == (1, MAX_FAILURES_IN_A_ROW)
 
 
 def test_what_is_lost_with_a_worker_is_sent_again_and_what_is_given_up_counts_as_failed() -> None:
@@ -125,7 +125,7 @@ def test_what_a_put_has_written_anew_is_not_reused() -> None:
     phase = InitialUploads(initial, Population(scenario, workload), Counted(), lambda: False)
     # Not there; there in a size of the class, but written anew for --verify; there and looked at only.
     ends = [(None, 201), (5, 201), (5, 200)]
-    answers = [Result(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]
+    answers = [JobResult(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]
     phase.done(list(zip(phase.next_tasks(3), answers, strict=True)), WORKER)
     assert (phase.uploaded, phase.replaced, phase.reused) == (1, 1, 1)
 
@@ -198,7 +198,7 @@ def test_nothing_is_kept_of_listings_that_come_to_nothing() -> None:
     scenario = Scenario(
         "s", (SizeClass("tiny", 1, 1, 1, {"list": 1.0}),), user_count=9, run_seconds=60.0, container_count=1
     )
-    listings = Listings.of(scenario, {0: 5})
+    listings = ListingMinimums.of(scenario, {0: 5})
     assert listings is not None
     benchmark = Benchmark(
         Population(scenario, Workload(scenario, 1)),
@@ -260,9 +260,9 @@ def test_a_share_of_failures_is_of_all_that_ended_in_each_group_of_users(
     monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
     parts = [SimpleNamespace(benchmark=None), SimpleNamespace(benchmark=None)]
     fleet = SimpleNamespace(roster=SimpleNamespace(workers={}))
-    together = Benchmarks(
-        cast(list[Part], parts),
-        cast(Loop, SimpleNamespace(fleet=fleet, own=None)),
+    together = GroupBenchmarks(
+        cast(list[GroupRun], parts),
+        cast(MasterLoop, SimpleNamespace(fleet=fleet, own=None)),
         RunOptions(max_errors=ErrorLimit(share=0.05)),
         None,
     )

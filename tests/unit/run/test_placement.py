@@ -8,8 +8,8 @@ from result_rows import block
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NOT_MEASURED, Mark
-from ssbench.run.placement import Placement
+from ssbench.results.schema import NOT_MEASURED, ResultMark
+from ssbench.run.placement import StagePlacement
 from ssbench.scenario.model import Stage
 
 START = 1e9
@@ -47,30 +47,32 @@ PLAN = (Stage(1, (1, 1)), Stage(2, (1, 1)), Stage(3, (1, 1)))
 
 
 def test_a_result_belongs_to_the_stage_in_which_it_was_sent() -> None:
-    placed = Placement(PLAN, START).place(results([-0.1, 0, 0.99, 1.0, 2.9, 3.0, 5.9, 7.0]))
+    placed = StagePlacement(PLAN, START).place(results([-0.1, 0, 0.99, 1.0, 2.9, 3.0, 5.9, 7.0]))
     assert placed.stage.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
     assert "marks" not in placed.given
     assert len(placed) == 8
 
 
 def test_or_in_which_it_was_due() -> None:
-    placed = Placement(PLAN, START).place(results([1.5, 3.1, 3.2, 3.2], due={0: 0.9, 1: 2.99, 2: 2.9998}))
+    placed = StagePlacement(PLAN, START).place(
+        results([1.5, 3.1, 3.2, 3.2], due={0: 0.9, 1: 2.99, 2: 2.9998})
+    )
     assert placed.stage.tolist() == [0, 1, 2, 2]  # the clocks are not known any better
 
 
 def test_one_that_was_lost_belongs_to_the_stage_in_which_that_was_noticed() -> None:
-    assert Placement(PLAN, START).place(results([math.nan])).stage.tolist() == [2]
+    assert StagePlacement(PLAN, START).place(results([math.nan])).stage.tolist() == [2]
 
 
 def test_the_warm_up_is_marked_and_other_marks_stay() -> None:
-    placement = Placement(PLAN[:1], START, warmup=0.5)
+    placement = StagePlacement(PLAN[:1], START, warmup=0.5)
     assert placement.needed
     placed = placement.place(results([0.0, 0.6, 0.7, 0.49], due={1: 0.4}, marks={0: 4, 2: 4}))
-    assert placed.marks.tolist() == [4 | Mark.WARM_UP, Mark.WARM_UP, 4, Mark.WARM_UP]
+    assert placed.marks.tolist() == [4 | ResultMark.WARM_UP, ResultMark.WARM_UP, 4, ResultMark.WARM_UP]
     assert "stage" not in placed.given
 
 
 def test_nothing_is_to_be_done_in_a_run_without_stages_and_warm_up() -> None:
-    assert not Placement(PLAN[:1], START).needed
-    assert not Placement((), START).needed
-    assert Placement(PLAN, START).needed
+    assert not StagePlacement(PLAN[:1], START).needed
+    assert not StagePlacement((), START).needed
+    assert StagePlacement(PLAN, START).needed

@@ -9,9 +9,9 @@ from simulated import Network, failure, success
 
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.pace import ClosedLoop
-from ssbench.fleet.wire import Job, Result, RunParameters
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
+from ssbench.fleet.wire import Job, JobResult, RunParameters
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
 from ssbench.run.preparation import upload_initial_objects
@@ -35,8 +35,8 @@ class Bench:
 
     def __init__(self) -> None:
         self.network = Network()
-        self.news = News()
-        self.loop = Loop(
+        self.news = WorkerNews()
+        self.loop = MasterLoop(
             self.network.fleet(RunParameters(run_id=1, size_classes=["c"])),
             ClosedLoop(4, 2),
             self.news,
@@ -53,7 +53,7 @@ class Bench:
         )
 
 
-def some_fail(job: Job, parameters: RunParameters) -> Result | None:
+def some_fail(job: Job, parameters: RunParameters) -> JobResult | None:
     return (failure("HTTP 503") if job[4] <= 3 else success)(job, parameters)
 
 

@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.run.bars import Amount
+from ssbench.run.bars import TransferAmount
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, Side
-from ssbench.run.parameters import run_parameters
-from ssbench.run.part import Part
-from ssbench.run.prepared import Found, only_uploads
-from ssbench.scenario.connections import Connections
+from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, RunSide
+from ssbench.run.parameters import make_run_parameters
+from ssbench.run.part import GroupRun
+from ssbench.run.prepared import FoundObjects, make_upload_scenario
+from ssbench.scenario.connections import ConnectionSettings
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.model import Group, Scenario, SizeClass
-from ssbench.scenario.names import object_name, object_numbered
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.model import Scenario, SizeClass, UserGroup
+from ssbench.scenario.names import object_name, parse_object_name
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import CREATE, UPLOAD_IF_MISSING
-from ssbench.scenario.portions import Portion
+from ssbench.scenario.portions import MasterShare
 
 A = SizeClass("a", 10, 10**6, 5000, (0, 1, 0, 0))
 B = SizeClass("b_1", 10, 10**6, 20, (0, 1, 0, 0))
@@ -47,9 +47,9 @@ GOLDEN = [364673, 123095, 401415]
 
 
 def test_what_is_there_is_looked_at_and_the_rest_is_uploaded() -> None:
-    part = Part(SCENARIO, 1, None, prepared=True)
+    part = GroupRun(SCENARIO, 1, None, prepared=True)
     initial = list(part.workload.initial_objects())
-    found = Found(part)
+    found = FoundObjects(part)
     names = {0: "a", 1: "b_1"}
     for index, container, number, size in initial:
         if number == 7:
@@ -68,13 +68,13 @@ def test_what_is_there_is_looked_at_and_the_rest_is_uploaded() -> None:
 
 def test_what_a_scenario_says_of_creates_is_not_for_initial_objects() -> None:
     """Those that are missing are uploaded by creates, all of which had new connections, and might expire."""
-    create = Settings("create", (("X-Delete-After", "60"),), {"etag": True})
-    group = Group("web", (A, B), 4, connections=Connections(1.0))
+    create = OperationSettings("create", (("X-Delete-After", "60"),), {"etag": True})
+    group = UserGroup("web", (A, B), 4, connections=ConnectionSettings(1.0))
     scenario = replace(
-        SCENARIO, connections=Connections(0.5), operations=(create,), delete_after=9, groups=(group,)
+        SCENARIO, connections=ConnectionSettings(0.5), operations=(create,), delete_after=9, groups=(group,)
     )
-    for part in only_uploads(scenario).parts:
-        parameters = run_parameters(1, None, part, RunOptions(), [])
+    for part in make_upload_scenario(scenario).parts:
+        parameters = make_run_parameters(1, None, part, RunOptions(), [])
         assert (parameters.new_connections, parameters.operations, parameters.delete_after) == (0.0, [], None)
         assert [each.initial_files for each in part.size_classes] == [5000, 20]
 
@@ -82,8 +82,8 @@ def test_what_a_scenario_says_of_creates_is_not_for_initial_objects() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        RunOptions(part=Portion(1, 2)),
-        RunOptions(sides=(Side("a", policy="a"), Side("b", policy="b"))),
+        RunOptions(part=MasterShare(1, 2)),
+        RunOptions(sides=(RunSide("a", policy="a"), RunSide("b", policy="b"))),
         RunOptions(existing=ExistingIn(("c",))),
         RunOptions(prepared=True),
     ],
@@ -94,18 +94,18 @@ def test_options_that_prepare_would_pass_over_are_refused(options: RunOptions) -
 
 
 def test_the_number_in_a_name() -> None:
-    assert object_numbered(object_name("a_b", 12)) == ("a_b", 12)
-    assert object_numbered(object_name("a", 1234567)) == ("a", 1234567)
+    assert parse_object_name(object_name("a_b", 12)) == ("a_b", 12)
+    assert parse_object_name(object_name("a", 1234567)) == ("a", 1234567)
     for name in ("a_0000012", "a_12", "a", "", "_000001"):
-        assert object_numbered(name) == ("", 0)
+        assert parse_object_name(name) == ("", 0)
 
 
 def test_how_much_is_left_counts_bytes_and_requests() -> None:
-    amount = Amount(1000.0, 10.0)
+    amount = TransferAmount(1000.0, 10.0)
     assert amount.left(0, 100) == 1
     amount.moved = 500
     assert amount.left(50, 100) == 0.5
     amount.bytes_ -= 500  # what was left was there already
     assert amount.left(100, 100) == 0
-    assert Amount(0.0, 0.0).left(0, 0) == 0
+    assert TransferAmount(0.0, 0.0).left(0, 0) == 0
     assert amount.text(2.0) == "500 bytes, 250 bytes/s"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ssbench.results.block import Failure
 from ssbench.results.description import RunSummary
 from ssbench.run import progress_line, terminal
-from ssbench.run.live_frame import Figures, compose
+from ssbench.run.live_frame import ProgressFigures, compose_progress_line
 from ssbench.run.progress_line import ProgressLine
 from ssbench.scenario.model import Scenario
 
-BUSY = Figures(
+BUSY = ProgressFigures(
     share=0.5,
     left=31,
     rate=12_340,
@@ -27,7 +27,7 @@ BUSY = Figures(
     there=3,
     expected=4,
 )
-WELL = Figures(share=0.25, left=3605, rate=600, moved=1e6, p50=0.0042, p99=0.03, there=4, expected=4)
+WELL = ProgressFigures(share=0.25, left=3605, rate=600, moved=1e6, p50=0.0042, p99=0.03, there=4, expected=4)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ WELL = Figures(share=0.25, left=3605, rate=600, moved=1e6, p50=0.0042, p99=0.03,
     ],
 )
 def test_what_it_says(figures, width, line):
-    assert compose(figures, width) == line
+    assert compose_progress_line(figures, width) == line
 
 
 @given(
     st.builds(
-        Figures,
+        ProgressFigures,
         share=st.floats(0, 2),
         left=st.none() | st.floats(0, 1e12),
         rate=st.floats(0, 1e7),
@@ -69,7 +69,7 @@ def test_what_it_says(figures, width, line):
     st.integers(1, 200),
 )
 def test_it_always_fits_and_nothing_in_it_moves_the_cursor(figures, width):
-    line = compose(figures, width)
+    line = compose_progress_line(figures, width)
     assert len(line) <= width
     assert line.isprintable()
     assert line.isascii()
@@ -178,5 +178,5 @@ def test_it_shows_nothing_where_no_progress_is_wanted(line, monkeypatch, capsys,
 def test_results_do_not_pile_up(line):
     progress = line(False, run_seconds=1e6)
     feed(progress, 30)
-    assert sum(len(each.latencies) for each in progress._gathered) <= 50 * progress_line._MOST_LATENCIES
+    assert sum(len(each.latencies) for each in progress._gathered) <= 50 * progress_line._MAX_LINE_LATENCIES
     assert len(progress._blocks) <= 3

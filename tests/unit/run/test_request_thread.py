@@ -12,8 +12,8 @@ import requests
 from swiftclient.exceptions import ClientException
 
 from ssbench.base.errors import ClusterError
-from ssbench.run.loop import Loop
-from ssbench.run.request_thread import NoAnswerError, RequestThread, unexpected
+from ssbench.run.loop import MasterLoop
+from ssbench.run.request_thread import NoAnswerError, RequestThread, describe_unexpected_error
 
 LONG = 60.0
 
@@ -41,7 +41,7 @@ class Calls:
         self.thread = self.make(LONG)
 
     def make(self, every: float, meanwhile: Any = lambda: None) -> RequestThread:
-        return RequestThread(cast(Loop, self.run), "look-for-runs", meanwhile, every)
+        return RequestThread(cast(MasterLoop, self.run), "look-for-runs", meanwhile, every)
 
     def slow(self) -> str:
         self.begun.set()
@@ -122,5 +122,5 @@ def test_it_ends_after_the_calls_before(calls: Calls) -> None:
 
 
 def test_what_is_said_of_an_error_that_should_not_be() -> None:
-    assert unexpected(ClusterError("why")) == "why"
-    assert unexpected(ValueError("why")) == "ValueError: why (please report this)"
+    assert describe_unexpected_error(ClusterError("why")) == "why"
+    assert describe_unexpected_error(ValueError("why")) == "ValueError: why (please report this)"

@@ -14,13 +14,13 @@ from fault_server import FaultServer, Reply, Request
 from ssbench import load_scenario
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.run.options import RunOptions
-from ssbench.run.part import parts_of
+from ssbench.run.part import make_group_runs
 from ssbench.run.requirements import (
-    MOST_CONTAINERS,
-    refuse_many,
-    refuse_missing,
+    MAX_SIGNED_CONTAINERS,
+    is_resumption_useless,
+    refuse_many_signatures,
+    refuse_missing_features,
     refuse_other_host,
-    resumes_in_vain,
     sign_reads,
 )
 from ssbench.run.tokens import TokenSource
@@ -71,7 +71,7 @@ class Cluster:
         return Reply(200, body=json.dumps(self.info).encode())
 
     def check(self, needed: Scenario, **options: Any) -> None:
-        refuse_missing(needed, RunOptions(), tokens(self.url), **options)
+        refuse_missing_features(needed, RunOptions(), tokens(self.url), **options)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_each_server_is_asked_once(cluster: Cluster) -> None:
     with FaultServer(rule=lambda _: Reply(200, body=b'{"swift": {}}')) as other:
         urls = [cluster.url, cluster.url.replace("AUTH_test", "AUTH_b"), other.url]
         with pytest.raises(UsageError, match=f"^{other.url}: the cluster lacks"):
-            refuse_missing(scenario({"slo": 1}), RunOptions(), tokens(*urls))
+            refuse_missing_features(scenario({"slo": 1}), RunOptions(), tokens(*urls))
     assert cluster.asked == 1
 
 
@@ -188,16 +188,16 @@ def test_tls_sessions_are_resumed_where_there_is_tls(
     connections: dict[str, Any] | None, urls: list[str], vain: bool
 ) -> None:
     values = {} if connections is None else {"connections": connections}
-    assert resumes_in_vain(scenario(**values), tokens(*urls)) is vain
+    assert is_resumption_useless(scenario(**values), tokens(*urls)) is vain
 
 
 def test_signatures_are_for_few_containers_of_one_account() -> None:
-    refuse_many(scenario({"tempurl": 1}, container_count=MOST_CONTAINERS))
-    refuse_many(scenario({"read": 1}, container_count=MOST_CONTAINERS + 1))
+    refuse_many_signatures(scenario({"tempurl": 1}, container_count=MAX_SIGNED_CONTAINERS))
+    refuse_many_signatures(scenario({"read": 1}, container_count=MAX_SIGNED_CONTAINERS + 1))
     with pytest.raises(UsageError, match="tempurl: possible with 1,000 containers at most, not with 1,001"):
-        refuse_many(scenario({"tempurl": 1}, container_count=MOST_CONTAINERS + 1))
+        refuse_many_signatures(scenario({"tempurl": 1}, container_count=MAX_SIGNED_CONTAINERS + 1))
     with pytest.raises(UsageError, match="tempurl: not possible with several accounts"):
-        refuse_many(scenario({"tempurl": 1}, container_count=2, accounts=2))
+        refuse_many_signatures(scenario({"tempurl": 1}, container_count=2, accounts=2))
 
 
 class Account:
@@ -225,7 +225,7 @@ class Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    monkeypatch.setattr(tempurl, "_PAUSE", 0.0)
+    monkeypatch.setattr(tempurl, "_PAUSE_SECONDS", 0.0)
     with FaultServer() as server:
         yield Account(server)
 
@@ -238,7 +238,7 @@ class Crew(SimpleNamespace):
 
 
 def test_workers_get_a_signature_for_each_container(account: Account) -> None:
-    parts = parts_of(scenario({"tempurl": 1}, container_count=3), 7, None)
+    parts = make_group_runs(scenario({"tempurl": 1}, container_count=3), 7, None)
     parts[0].crew = crew = Crew()  # type: ignore[assignment]
     signed = sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert signed is not None
@@ -251,7 +251,9 @@ def test_workers_get_a_signature_for_each_container(account: Account) -> None:
 
 
 def test_a_run_without_such_reads_makes_no_key(account: Account) -> None:
-    assert sign_reads(parts_of(scenario(), 7, None), RunOptions(), account.tokens, lambda: False) is None
+    assert (
+        sign_reads(make_group_runs(scenario(), 7, None), RunOptions(), account.tokens, lambda: False) is None
+    )
     assert not account.key
 
 
@@ -259,8 +261,8 @@ def test_the_key_is_removed_where_no_signature_is_good(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.refuses = True
-    monkeypatch.setattr(tempurl, "_PATIENCE", -1.0)
-    parts = parts_of(scenario({"tempurl": 1}), 7, None)
+    monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", -1.0)
+    parts = make_group_runs(scenario({"tempurl": 1}), 7, None)
     parts[0].crew = Crew()  # type: ignore[assignment]
     with pytest.raises(ClusterError, match="not taken a temporary URL"):
         sign_reads(parts, RunOptions(), account.tokens, lambda: False)

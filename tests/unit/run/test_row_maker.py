@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ssbench.fleet.wire import Rare, Result
+from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results.block import LOST, Failure
-from ssbench.results.schema import NO_WORKER, Mark
-from ssbench.run.listings import Listings
+from ssbench.results.block import LOST_CAUSE, Failure
+from ssbench.results.schema import NO_WORKER, ResultMark
+from ssbench.run.listings import ListingMinimums
 from ssbench.run.row_maker import RowMaker
 from ssbench.scenario.operation_table import LIST
 
@@ -26,8 +26,8 @@ def test_successes_have_the_figures_of_their_results() -> None:
     read, create = (1, 0, 3, 4, 0), (0, 1, 3, 5, 2000)
     rows.add(
         [
-            (read, Result(1, 0.25, 0.5, 50.0, 1000, trans_id="tx1", status=200)),
-            (create, Result(2, None, 0.75, 51.0, 2000, status=201)),
+            (read, JobResult(1, 0.25, 0.5, 50.0, 1000, trans_id="tx1", status=200)),
+            (create, JobResult(2, None, 0.75, 51.0, 2000, status=201)),
         ],
         worker(),
     )
@@ -49,18 +49,18 @@ def test_successes_have_the_figures_of_their_results() -> None:
 
 
 def test_what_few_results_have_stays_with_its_row() -> None:
-    listings = Listings({3: 7}, 1, {LIST.code: 100})
+    listings = ListingMinimums({3: 7}, 1, {LIST.code: 100})
     rows = RowMaker(EPOCH, storage_urls=0, listings=listings)
     read, create, listing = (1, 0, 3, 4, 1000), (0, 1, 3, 5, 2000), (LIST.code, 0, 3, 6, 0)
     listings.handed_out([listing])
     for _ in range(2):
-        rows.add([(read, Result(1, 0.25, 0.5, 50.0, 400, rare=Rare(unchecked=1)))], worker())
+        rows.add([(read, JobResult(1, 0.25, 0.5, 50.0, 400, rare=RareFields(unchecked=1)))], worker())
         rows.add(
             [
-                (create, Result(2, None, 0.5, 50.0, 1500)),
-                (create, Result(3, None, 0.5, 50.0)),
-                (listing, Result(4, None, None, 50.0, cause="HTTP 503")),
-                (listing, Result(5, 0.5, 0.5, 50.0, 300, rare=Rare(entries=5))),
+                (create, JobResult(2, None, 0.5, 50.0, 1500)),
+                (create, JobResult(3, None, 0.5, 50.0)),
+                (listing, JobResult(4, None, None, 50.0, cause="HTTP 503")),
+                (listing, JobResult(5, 0.5, 0.5, 50.0, 300, rare=RareFields(entries=5))),
             ],
             worker(),
         )
@@ -75,11 +75,11 @@ def test_what_few_results_have_stays_with_its_row() -> None:
 
 def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
     rows = RowMaker(EPOCH, storage_urls=0)
-    failure = Result(
+    failure = JobResult(
         1, None, None, 50.0, 0, 2, "tx1", "HTTP 503", "Busy", {"HTTP 503": 2}, status=503, spent=10.0
     )
-    retried = Result(2, None, 0.5, 50.0, 9, 1, retried={"timeout": 1}, status=201)
-    resent = Result(3, None, 0.5, 50.0, 9, status=201, resent=1)
+    retried = JobResult(2, None, 0.5, 50.0, 9, 1, retried={"timeout": 1}, status=201)
+    resent = JobResult(3, None, 0.5, 50.0, 9, status=201, resent=1)
     rows.add(
         [((0, 0, 0, number, 9), each) for number, each in enumerate((failure, retried, resent))], worker()
     )
@@ -102,9 +102,9 @@ def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
 
 def test_what_a_result_spent_with_connecting_and_pauses() -> None:
     rows = RowMaker(EPOCH, storage_urls=0)
-    plain = Result(1, 0.25, 0.5, 50.0, 9)
-    retried = Result(2, 0.25, 2.0, 50.0, 9, 1, rare=Rare(pausing=0.25, last_attempt=0.5))
-    connected = Result(3, 0.25, 0.5, 50.0, 9, rare=Rare(0.125))
+    plain = JobResult(1, 0.25, 0.5, 50.0, 9)
+    retried = JobResult(2, 0.25, 2.0, 50.0, 9, 1, rare=RareFields(pausing=0.25, last_attempt=0.5))
+    connected = JobResult(3, 0.25, 0.5, 50.0, 9, rare=RareFields(0.125))
     rows.add([((1, 0, 0, 1, 9), each) for each in (plain, retried, connected)], worker())
     block = rows.take()
     assert block.connecting.tolist() == [0.0, 0.0, 0.125]
@@ -119,18 +119,20 @@ def test_what_a_result_spent_with_connecting_and_pauses() -> None:
 def test_a_result_is_marked_whose_worker_stood_still_for_a_tenth_of_its_time() -> None:
     rows = RowMaker(EPOCH, storage_urls=0)
     held = [0.0, 0.19, 0.2, 0.2]
-    results = [Result(1, 0.25, 2.0, 50.0, 9, rare=Rare(held=seconds)) for seconds in held]
-    results[3] = Result(1, None, None, 50.0, cause="reset", spent=2.1, rare=Rare(held=0.2))
+    results = [JobResult(1, 0.25, 2.0, 50.0, 9, rare=RareFields(held=seconds)) for seconds in held]
+    results[3] = JobResult(1, None, None, 50.0, cause="reset", spent=2.1, rare=RareFields(held=0.2))
     rows.add([((1, 0, 0, 1, 9), each) for each in results], worker())
-    assert rows.take().marks.tolist() == [0, 0, Mark.DELAYED, 0]
+    assert rows.take().marks.tolist() == [0, 0, ResultMark.DELAYED, 0]
 
 
 def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:
     rows = RowMaker(EPOCH, storage_urls=3)
-    rows.add([((1, 0, 0, 1, 0), Result(1, 0.1, 0.1, 50.0, storage_url=2))], worker())
-    rows.add([((1, 0, 0, 1, 0), Result(1, 0.1, 0.1, 50.0, storage_url=2**32 - 1))], worker())  # no such one
-    rows.add_lost([(1, 0, 0, 2, 0)], LOST, worker(), 200.0)
-    rows.add_lost([(0, 0, 0, 3, 70)], LOST, None, 200.0)
+    rows.add([((1, 0, 0, 1, 0), JobResult(1, 0.1, 0.1, 50.0, storage_url=2))], worker())
+    rows.add(
+        [((1, 0, 0, 1, 0), JobResult(1, 0.1, 0.1, 50.0, storage_url=2**32 - 1))], worker()
+    )  # no such one
+    rows.add_lost([(1, 0, 0, 2, 0)], LOST_CAUSE, worker(), 200.0)
+    rows.add_lost([(0, 0, 0, 3, 70)], LOST_CAUSE, None, 200.0)
     block = rows.take()
     assert block.storage_url.tolist() == [2, -1, -1, -1]
     assert block.worker.tolist() == [7, 7, 7, NO_WORKER]
@@ -138,18 +140,18 @@ def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:
     assert all(math.isnan(moment) for moment in block.started[2:])
     assert block.size.tolist()[2:] == [-1, -1]
     assert block.expected_size.tolist()[2:] == [-1, 70]
-    assert block.failures[2] == Failure(LOST, "with worker 7 on box (pid 5)", {})
+    assert block.failures[2] == Failure(LOST_CAUSE, "with worker 7 on box (pid 5)", {})
     assert rows.errors == 2
 
 
 def test_when_operations_were_due() -> None:
     rows = RowMaker(EPOCH, storage_urls=2, with_due=True)
     read = (1, 0, 0, 1, 0)
-    failure = Result(3, None, None, 50.0, cause="timeout", spent=2.0, late=1.0)
-    unknown = Result(4, None, None, 50.0, cause="timeout", late=1.0)
-    results = [Result(1, 0.1, 0.5, 50.0, late=0.25), Result(2, 0.1, 0.5, 50.0), failure, unknown]
+    failure = JobResult(3, None, None, 50.0, cause="timeout", spent=2.0, late=1.0)
+    unknown = JobResult(4, None, None, 50.0, cause="timeout", late=1.0)
+    results = [JobResult(1, 0.1, 0.5, 50.0, late=0.25), JobResult(2, 0.1, 0.5, 50.0), failure, unknown]
     rows.add([(read, each) for each in results], worker())
-    rows.add_lost([read], LOST, None, 200.0)
+    rows.add_lost([read], LOST_CAUSE, None, 200.0)
     block = rows.take()
     assert block.due.tolist()[0] == EPOCH + 149.25
     assert block.due.tolist()[2] == EPOCH + 147

@@ -10,8 +10,8 @@ from simulated import Network
 from ssbench.base.errors import WorkerError
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import RunParameters
-from ssbench.run.loop import Loop
-from ssbench.run.news import News
+from ssbench.run.loop import MasterLoop
+from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 
@@ -21,8 +21,8 @@ class Bench:
 
     def __init__(self) -> None:
         self.network = Network()
-        self.news = News()
-        self.loop = Loop(
+        self.news = WorkerNews()
+        self.loop = MasterLoop(
             self.network.fleet(RunParameters(run_id=1)),
             ClosedLoop(8, 2),
             self.news,

@@ -11,9 +11,9 @@ from ssbench.base.errors import StatFileError
 from ssbench.run import Bench, RunOptions, RunOutcome
 from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
-SCENARIO = load("very_small")
+SCENARIO = read_scenario("very_small")
 
 
 class Recorder:

@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from ssbench.run import start_at
-from ssbench.run.loop import Loop
-from ssbench.store.contract import Bounds
+from ssbench.run.loop import MasterLoop
+from ssbench.store.contract import ClockBounds
 
 
 class Run:
@@ -41,8 +41,8 @@ class Run:
             self.interrupted.set()
 
 
-def loop(run: Run) -> Loop:
-    return cast(Loop, run)
+def loop(run: Run) -> MasterLoop:
+    return cast(MasterLoop, run)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def noon(monkeypatch: pytest.MonkeyPatch) -> float:
 
 def test_it_waits_until_the_moment_and_no_longer(noon: float) -> None:
     run = Run()
-    start_at.wait(loop(run), noon + 7.25)
+    start_at.wait_for_moment(loop(run), noon + 7.25)
     assert run.now == pytest.approx(1007.25)
     assert len(run.ticks) == 73
     assert not run.warnings
@@ -67,20 +67,20 @@ def test_a_step_of_the_time_of_day_does_not_stretch_it(monkeypatch: pytest.Monke
     # Whenever it looks again it is an hour earlier.
     times = iter([begun, begun, *(begun - 3600 * number for number in range(1, 1000))])
     monkeypatch.setattr(start_at, "time", SimpleNamespace(time=lambda: next(times)))
-    start_at.wait(loop(run), begun + 2)
+    start_at.wait_for_moment(loop(run), begun + 2)
     assert run.now == pytest.approx(1002)
 
 
 def test_an_interruption_ends_it(noon: float) -> None:
     run = Run()
     run.interrupt_at = 1003.0
-    start_at.wait(loop(run), noon + 3600)
+    start_at.wait_for_moment(loop(run), noon + 3600)
     assert run.now == pytest.approx(1003, abs=0.2)
 
 
 def test_now_and_then_it_says_what_it_waits_for(noon: float, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    start_at.wait(loop(Run()), noon + 25)
+    start_at.wait_for_moment(loop(Run()), noon + 25)
     said = [each.partition(", at ")[0] for each in caplog.messages]
     assert len(said) == 3
     assert said[0] == "Ready; the benchmark begins in 25 s"
@@ -89,7 +89,7 @@ def test_now_and_then_it_says_what_it_waits_for(noon: float, caplog: pytest.LogC
 @pytest.mark.parametrize(("ago", "warned"), [(0.0, False), (0.09, False), (0.2, True), (90.0, True)])
 def test_a_moment_that_is_over_is_warned_of(noon: float, ago: float, warned: bool) -> None:
     run = Run()
-    start_at.wait(loop(run), noon - ago)
+    start_at.wait_for_moment(loop(run), noon - ago)
     assert run.now == 1000.0
     assert [each.partition(" --start-at")[0] for each in run.warnings] == (
         [f"The benchmark begins {'0.2' if ago == 0.2 else '90'} s after"] if warned else []
@@ -108,11 +108,11 @@ def test_a_moment_that_is_over_is_warned_of(noon: float, ago: float, warned: boo
     ],
 )
 def test_clocks_that_differ_beyond_doubt_are_warned_of(
-    found: Bounds | None, warning: str | None, caplog: pytest.LogCaptureFixture
+    found: ClockBounds | None, warning: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     run = Run()
-    start_at.warn_of_clock(found, loop(run))
+    start_at.warn_of_store_clock(found, loop(run))
     if warning is None:
         assert not run.warnings
         assert caplog.messages[0].startswith("The clock of this host is from ")

@@ -9,22 +9,27 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import StatFileError
-from ssbench.run.stats_path import check_unused, default_name, labelled, reserve
-from ssbench.scenario.reading import load
+from ssbench.run.stats_path import (
+    check_labels_unused,
+    default_stats_name,
+    label_stats_path,
+    reserve_stats_path,
+)
+from ssbench.scenario.reading import read_scenario
 
-SCENARIO = load("very_small")
+SCENARIO = read_scenario("very_small")
 NOW = 1e9
 
 
 def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path) -> None:
     given = tmp_path / "new" / "run.stat"
-    with reserve(given, SCENARIO, NOW) as path:
+    with reserve_stats_path(given, SCENARIO, NOW) as path:
         assert path == tmp_path / "new" / "run.stat.gz"
-        with pytest.raises(StatFileError, match="exists already"), reserve(given, SCENARIO, NOW):
+        with pytest.raises(StatFileError, match="exists already"), reserve_stats_path(given, SCENARIO, NOW):
             pass
         assert path.exists()
     assert not path.exists()
-    with reserve(given, SCENARIO, NOW) as path:
+    with reserve_stats_path(given, SCENARIO, NOW) as path:
         path.write_bytes(b"results")
     assert path.read_bytes() == b"results"
 
@@ -34,10 +39,10 @@ def test_a_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     path.write_bytes(b"results")
     with (
         pytest.raises(StatFileError, match="exists already; give another name, or --force to overwrite it"),
-        reserve(path, SCENARIO, NOW),
+        reserve_stats_path(path, SCENARIO, NOW),
     ):
         pass
-    with reserve(path, SCENARIO, NOW, force=True):
+    with reserve_stats_path(path, SCENARIO, NOW, force=True):
         pass
     assert path.read_bytes() == b"results"  # the run never came to write
 
@@ -57,7 +62,7 @@ def test_a_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
 def test_what_can_be_no_stat_file(tmp_path: Path, name: str, message: str, force: bool) -> None:
     os.mkfifo(tmp_path / "pipe.gz")
     given = Path(name.replace("FOLDER", str(tmp_path)))
-    with pytest.raises(StatFileError, match=message), reserve(given, SCENARIO, NOW, force=force):
+    with pytest.raises(StatFileError, match=message), reserve_stats_path(given, SCENARIO, NOW, force=force):
         pass
 
 
@@ -65,34 +70,34 @@ def test_runs_of_the_same_second_have_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with reserve(None, SCENARIO, NOW) as first, reserve(None, SCENARIO, NOW) as second:
+    with reserve_stats_path(None, SCENARIO, NOW) as first, reserve_stats_path(None, SCENARIO, NOW) as second:
         assert first != second
         assert first.parent == second.parent == tmp_path / "ssbench"
 
 
 def test_a_default_name_can_be_encoded() -> None:
-    os.fsencode(default_name(replace(SCENARIO, name="\ud83d" + "é" * 300), NOW))
+    os.fsencode(default_stats_name(replace(SCENARIO, name="\ud83d" + "é" * 300), NOW))
 
 
 @pytest.mark.parametrize("name", ["sweep", "sweep.stat", "sweep.stat.gz", "sweep.gz"])
 def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> None:
-    path = labelled(tmp_path / name, SCENARIO, "users-4", NOW)
+    path = label_stats_path(tmp_path / name, SCENARIO, "users-4", NOW)
     assert path == tmp_path / "sweep.users-4.stat.gz"
-    check_unused(tmp_path / name, "users-")
+    check_labels_unused(tmp_path / name, "users-")
     path.touch()
-    check_unused(tmp_path / name, "run-")
+    check_labels_unused(tmp_path / name, "run-")
     with pytest.raises(
         StatFileError, match=r"users-4\.stat\.gz: exists already; give another name, or --force"
     ):
-        check_unused(tmp_path / name, "users-")
+        check_labels_unused(tmp_path / name, "users-")
 
 
 def test_several_runs_without_a_name_have_the_usual_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    path = labelled(None, SCENARIO, "run-1", NOW)
-    usual = default_name(SCENARIO, NOW).removesuffix(".stat.gz")
+    path = label_stats_path(None, SCENARIO, "run-1", NOW)
+    usual = default_stats_name(SCENARIO, NOW).removesuffix(".stat.gz")
     assert path == tmp_path / "ssbench" / f"{usual}.run-1.stat.gz"
 
 
@@ -106,4 +111,4 @@ def test_several_runs_without_a_name_have_the_usual_one(
 )
 def test_what_several_stat_files_cannot_be_named(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(StatFileError, match=message):
-        labelled(Path(name.replace("FOLDER", str(tmp_path))), SCENARIO, "users-4", NOW)
+        label_stats_path(Path(name.replace("FOLDER", str(tmp_path))), SCENARIO, "users-4", NOW)

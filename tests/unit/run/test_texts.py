@@ -8,7 +8,7 @@ import pytest
 
 from ssbench.fleet import events
 from ssbench.fleet.roster import NotReady
-from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.standstill import StallDetector
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run import texts
 
@@ -31,10 +31,10 @@ def an_event(kind: type[events.WorkerEvent]) -> events.WorkerEvent:
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.__name__)
 def test_each_event_has_a_sentence_for_one_and_for_many(kind: type[events.WorkerEvent]) -> None:
     event = an_event(kind)
-    one = texts.sentence(event, "the work port (4711)")
+    one = texts.describe_event(event, "the work port (4711)")
     assert one.startswith("Worker 1 on host1 (pid 101) ")
     assert one.count("3") == ("jobs" in {each.name for each in fields(kind)})
-    many = texts.sentence_about([event, event], "the work port (4711)")
+    many = texts.describe_events([event, event], "the work port (4711)")
     assert many.startswith("2 workers on host host1 (ids 1) ")
     for text in (one, many):
         assert "{event" not in text
@@ -42,20 +42,20 @@ def test_each_event_has_a_sentence_for_one_and_for_many(kind: type[events.Worker
 
 
 def test_a_worker_that_cannot_be_reached_is_named_with_the_port() -> None:
-    port = texts.work_port_name(4711)
+    port = texts.format_work_port(4711)
     for kind in (events.CutOff, events.Unreachable):
-        assert "cannot be reached on the work port (4711)" in texts.sentence(an_event(kind), port)
-    assert texts.work_port_name(None) == texts.work_port_name(0) == "the work port"
+        assert "cannot be reached on the work port (4711)" in texts.describe_event(an_event(kind), port)
+    assert texts.format_work_port(None) == texts.format_work_port(0) == "the work port"
 
 
 def test_an_invalid_message_is_repeated_in_part() -> None:
-    text = texts.sentence(events.InvalidMessage("x" * 10_000))
+    text = texts.describe_event(events.InvalidMessage("x" * 10_000))
     assert text == "Dropped an invalid message: " + "x" * 200
 
 
 def test_workers_that_are_not_ready_are_named_while_they_are_few() -> None:
-    assert texts.not_ready([]) == ""
-    text = texts.not_ready([(worker(number), why) for number, why in enumerate(NotReady)])
+    assert texts.describe_not_ready([]) == ""
+    text = texts.describe_not_ready([(worker(number), why) for number, why in enumerate(NotReady)])
     assert text == (
         "Worker 0 on host0 (pid 100) has just come;"
         " Worker 1 on host1 (pid 101) has the id of a worker that may still live;"
@@ -64,61 +64,61 @@ def test_workers_that_are_not_ready_are_named_while_they_are_few() -> None:
         " Worker 3 on host3 (pid 103) sends heartbeats but cannot be reached on the work port, as another"
         " worker on its host can; is it overloaded?"
     )
-    many = texts.not_ready([(worker(number), NotReady.NEW) for number in range(7)])
+    many = texts.describe_not_ready([(worker(number), NotReady.NEW) for number in range(7)])
     assert many.endswith("; and so on for 3 more workers")
 
 
 def test_what_a_phase_waits_for() -> None:
-    standstill = Standstill(60.0, 0.0)
+    standstill = StallDetector(60.0, 0.0)
     standstill.succeeded(10.0)
     holders = [worker(number) for number in range(7)]
     for each in holders:
         each.held.outstanding = 2
-    assert texts.waiting_for_jobs("deletions", 14, holders[:1], 0, standstill, 15.0) == (
+    assert texts.describe_waiting("deletions", 14, holders[:1], 0, standstill, 15.0) == (
         "Waiting for 14 deletions to end (worker 0 on host0 has 2); nothing has ended for 5 s"
     )
     standstill.failed("HTTP 503", "busy", 1.0, 12.0)
-    assert texts.waiting_for_jobs("deletions", 14, holders, 3, standstill, 15.0).endswith(
+    assert texts.describe_waiting("deletions", 14, holders, 3, standstill, 15.0).endswith(
         "worker 4 on host4 has 2, 2 more workers have the rest), 3 more wait for a new token;"
         " nothing has ended for 3 s, nothing has succeeded for 5 s: 1 x HTTP 503 (the last: busy)"
     )
     # What is in flight is not 0 where all workers were lost, or where all wait for a token.
-    calm = Standstill(60.0, 0.0)
-    assert texts.waiting_for_jobs("initial uploads", 0, [], 0, calm, 5.0, 8) == (
+    calm = StallDetector(60.0, 0.0)
+    assert texts.describe_waiting("initial uploads", 0, [], 0, calm, 5.0, 8) == (
         "Waiting with 8 initial uploads for a worker that can take them; nothing has ended for 5 s"
     )
-    assert texts.waiting_for_jobs("initial uploads", 0, [], 0, calm, 5.0).startswith(
+    assert texts.describe_waiting("initial uploads", 0, [], 0, calm, 5.0).startswith(
         "Waiting with initial uploads for a worker that can take them;"
     )
-    assert texts.waiting_for_jobs("initial uploads", 0, [], 4, calm, 5.0).startswith(
+    assert texts.describe_waiting("initial uploads", 0, [], 4, calm, 5.0).startswith(
         "Waiting with initial uploads, 4 wait for a new token;"
     )
-    assert ", 2 more wait for a worker;" in texts.waiting_for_jobs("deletions", 1, [], 0, calm, 5.0, 2)
-    assert texts.abandoned(standstill, 70.0) == (
+    assert ", 2 more wait for a worker;" in texts.describe_waiting("deletions", 1, [], 0, calm, 5.0, 2)
+    assert texts.describe_abandoned_phase(standstill, 70.0) == (
         "nothing has succeeded for 1 min: 1 x HTTP 503 (the last: busy) (given up after --give-up-after 60)"
     )
 
 
 def test_ids_are_named_as_ranges() -> None:
-    assert texts.id_ranges([3, 1, 2, 2, 9, 11, 12]) == "1-3, 9, 11-12"
-    assert texts.id_ranges(range(0, 1000, 2)).endswith("22, ...")
+    assert texts.format_id_ranges([3, 1, 2, 2, 9, 11, 12]) == "1-3, 9, 11-12"
+    assert texts.format_id_ranges(range(0, 1000, 2)).endswith("22, ...")
 
 
 def test_stalls_of_a_worker_count_once_however_many_groups_it_serves() -> None:
     one = worker()
     one.load.gaps_dropped = 7
-    assert texts.strange_results([one, one.seat(), one.seat()]) == [
+    assert texts.describe_strange_results([one, one.seat(), one.seat()]) == [
         "7 more times in which workers stalled were not kept"
     ]
 
 
 def test_strange_results_are_counted_for_the_report() -> None:
-    assert texts.strange_results([worker()]) == []
+    assert texts.describe_strange_results([worker()]) == []
     strange = [worker(number) for number in range(5)]
     for each in strange:
         each.held.foreign_results = 500
     strange[2].held.invalid_results = 1
-    assert texts.strange_results(strange, 7) == [
+    assert texts.describe_strange_results(strange, 7) == [
         "2,500 results named jobs that other workers had and were ignored:"
         " 500 of worker 0 on host0 (pid 100),"
         " 500 of worker 1 on host1 (pid 101), 500 of worker 2 on host2 (pid 102) and 2 more workers",

@@ -10,7 +10,7 @@ from runs import wait_until
 
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.history import History
-from ssbench.fleet.wire import Rare, Result
+from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.run.tokens import TokenRenewal, WaitingForToken
 
 
@@ -112,8 +112,8 @@ TASK = (1, 0, 0, 7, 0)
 ANY = TokenRenewal(lambda: "token")
 
 
-def refused(retries: int = 0, retried: dict[str, int] | None = None) -> Result:
-    return Result(1, None, 2.0, 0.0, retries=retries, retried=retried, cause="HTTP 401", unauthorized=True)
+def refused(retries: int = 0, retried: dict[str, int] | None = None) -> JobResult:
+    return JobResult(1, None, 2.0, 0.0, retries=retries, retried=retried, cause="HTTP 401", unauthorized=True)
 
 
 def test_a_task_waits_for_a_token_with_its_history() -> None:
@@ -145,12 +145,12 @@ def test_a_job_that_was_only_handed_back_began_when_it_was_sent_again() -> None:
 
 def test_parts_of_all_attempts_add_up() -> None:
     waiting = WaitingForToken()
-    before = msgspec.structs.replace(refused(), rare=Rare(0.5, 0.25))
+    before = msgspec.structs.replace(refused(), rare=RareFields(0.5, 0.25))
     assert waiting.add(TASK, before, None, ANY, ended=10.0)
     ((_, history),) = waiting.take()
-    done = history.add_to(Result(1, 1.0, 9.0, 16.0, rare=Rare(0.125, 4.0, 0.5)))
-    assert done.rare == Rare(0.625, 4.25, 0.5)
-    assert history.add_to(Result(1, 1.0, 9.0, 16.0)).rare == Rare(0.5, 0.25)
+    done = history.add_to(JobResult(1, 1.0, 9.0, 16.0, rare=RareFields(0.125, 4.0, 0.5)))
+    assert done.rare == RareFields(0.625, 4.25, 0.5)
+    assert history.add_to(JobResult(1, 1.0, 9.0, 16.0)).rare == RareFields(0.5, 0.25)
 
 
 @pytest.mark.parametrize(

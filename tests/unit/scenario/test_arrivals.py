@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.scenario.arrivals import Arrivals, due_by_stage
+from ssbench.scenario.arrivals import Arrivals, count_due_by_stage
 from ssbench.scenario.model import Stage
 
 
@@ -56,9 +56,9 @@ def test_stages_with_and_without_a_rate() -> None:
     moments = all_of(Arrivals(plan, "even", 1))
     assert moments[:20] == pytest.approx([10 + each / 10 for each in range(20)])
     assert moments[20:] == pytest.approx([17 + each / 100 for each in range(100)])
-    assert due_by_stage(plan, "even", 1, 17.0951, None) == [0, 20, 0, 10]
-    assert due_by_stage(plan, "even", 1, 100, 7) == [0, 7, 0, 0]
-    assert due_by_stage(plan, "even", 1, 100, None) == [0, 20, 0, 100]
+    assert count_due_by_stage(plan, "even", 1, 17.0951, None) == [0, 20, 0, 10]
+    assert count_due_by_stage(plan, "even", 1, 100, 7) == [0, 7, 0, 0]
+    assert count_due_by_stage(plan, "even", 1, 100, None) == [0, 20, 0, 100]
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 100), (100, 0), (50, 150)])
@@ -139,7 +139,7 @@ def test_moments_are_in_order_and_in_a_stage_with_a_rate(plan: list[Stage], kind
         place = next(place for place, end in enumerate([*ends, math.inf]) if moment < end or end == math.inf)
         near = [stage for stage, end in zip(plan, ends, strict=True) if abs(end - moment) < 1e-6]
         assert any(stage.rate for stage in [*plan[place : place + 1], *near])
-    assert sum(due_by_stage(plan, kind, 1, math.inf, None)) == pytest.approx(len(moments), abs=1)
+    assert sum(count_due_by_stage(plan, kind, 1, math.inf, None)) == pytest.approx(len(moments), abs=1)
     taken = Arrivals(plan, kind, 1)
     again = []
     while (due := taken.until(taken.next)) > 0:

@@ -15,10 +15,10 @@ from ssbench.document.renderers import text
 from ssbench.reports import outlook
 from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.owner import owner_of
-from ssbench.scenario.reading import check
-from ssbench.store.http.payload import BLOCK_BYTES, Payload
-from ssbench.store.http.verify import Verifier
+from ssbench.scenario.owner import make_owner
+from ssbench.scenario.reading import check_scenario_text
+from ssbench.store.http.payload import BLOCK_BYTES, BodySource
+from ssbench.store.http.verify import BodyVerifier
 
 FILE = """
 name: bodies
@@ -31,10 +31,10 @@ user_count: 1
 
 
 def scenario(body: str) -> Scenario:
-    return check(f"{FILE}body: {body}\n", "file")
+    return check_scenario_text(f"{FILE}body: {body}\n", "file")
 
 
-def body(payload: Payload, size: int) -> bytes:
+def body(payload: BodySource, size: int) -> bytes:
     data, offset, _ = payload.begin(size)
     while len(data) < size:
         data += (piece := bytes(payload.piece(offset, size - len(data))))
@@ -45,14 +45,14 @@ def body(payload: Payload, size: int) -> bytes:
 @pytest.mark.parametrize("size", [3000, 100_000, 5_000_000])
 @pytest.mark.parametrize("zeros", [0.0, 0.25, 0.6, 0.9, 1.0])
 def test_a_compressor_saves_the_share_that_is_zeros(zeros: float, size: int) -> None:
-    payload = Payload(7, zeros)
+    payload = BodySource(7, zeros)
     first, second = body(payload, size), body(payload, size)
     assert len(first) == size
     assert 1 - len(zlib.compress(first)) / size == pytest.approx(zeros, abs=0.04 + 100 / size)
     assert (first == second) == (zeros == 1)
     assert any(first) != (zeros == 1)
     # Such bodies can be checked.
-    verifier = Verifier(payload, 7)
+    verifier = BodyVerifier(payload, 7)
     stamp, offset, _ = verifier.begin(b"c/o", size)
     sent = stamp + bytes(payload.piece(offset, min(size - len(stamp), BLOCK_BYTES - offset)))
     right, wrong = verifier.check(b"c/o"), verifier.check(b"c/o")
@@ -62,17 +62,17 @@ def test_a_compressor_saves_the_share_that_is_zeros(zeros: float, size: int) -> 
 
 
 def test_random_bodies_are_those_of_before() -> None:
-    assert body(Payload(7), 1000)[:-8] == body(Payload(7, 0.0), 1000)[:-8]
+    assert body(BodySource(7), 1000)[:-8] == body(BodySource(7, 0.0), 1000)[:-8]
 
 
 def test_metadata_of_uploads() -> None:
-    found = check(f"{FILE}metadata: {{number: 2, size: 1kB}}\n", "file")
+    found = check_scenario_text(f"{FILE}metadata: {{number: 2, size: 1kB}}\n", "file")
     assert found.metadata == Metadata(2, 1000)
     plain = scenario("null")
     assert plain.metadata is None
-    assert owner_of(found, found.size_classes[0]) != owner_of(plain, plain.size_classes[0])
+    assert make_owner(found, found.size_classes[0]) != make_owner(plain, plain.size_classes[0])
     view = View(columns=100)
-    said = text.render(outlook.document(found, view), view)
+    said = text.render(outlook.make_outlook_document(found, view), view)
     assert "each upload has metadata: 2 items of 1,000 bytes" in said
     for wrong in (
         "5",
@@ -82,13 +82,13 @@ def test_metadata_of_uploads() -> None:
         "{number: true, size: 1}",
     ):
         with pytest.raises(ScenarioError, match=r"file:8: metadata: expected a mapping with number, a whole"):
-            check(f"{FILE}metadata: {wrong}\n", "file")
+            check_scenario_text(f"{FILE}metadata: {wrong}\n", "file")
 
 
 def test_the_example_of_metadata_in_the_documentation() -> None:
     doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = doc.partition("\nMetadata\n---")[2].partition("yaml\n")[2].partition("\nEach")[0]
-    assert check(FILE + dedent(example), "file").metadata == Metadata(5, 100)
+    assert check_scenario_text(FILE + dedent(example), "file").metadata == Metadata(5, 100)
 
 
 def test_what_a_scenario_says() -> None:
@@ -99,7 +99,7 @@ def test_what_a_scenario_says() -> None:
         None,
     ]
     owners = {
-        each: owner_of(found := scenario(each), found.size_classes[0])
+        each: make_owner(found := scenario(each), found.size_classes[0])
         for each in ("random", "zero", "{compressible: 0.6}", "null")
     }
     assert owners["random"] == owners["null"]
@@ -116,6 +116,6 @@ def test_what_a_scenario_says() -> None:
         ):
             scenario(wrong)
     said = text.render(
-        outlook.document(scenario("{compressible: 0.6}"), View(columns=100)), View(columns=100)
+        outlook.make_outlook_document(scenario("{compressible: 0.6}"), View(columns=100)), View(columns=100)
     )
     assert "bodies are random bytes and zeros, of which a compressor saves about 60.0 %" in said

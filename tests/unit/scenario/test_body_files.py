@@ -17,14 +17,14 @@ from ssbench.document.renderers import text
 from ssbench.fleet.packing import pack_parameters, unpack_parameters
 from ssbench.fleet.wire import RunParameters
 from ssbench.reports import outlook
-from ssbench.reports.json_run import scenario_of
+from ssbench.reports.json_run import make_scenario_record
 from ssbench.scenario import reading
-from ssbench.scenario.body_files import BodyFiles, Content, find, load
-from ssbench.scenario.owner import owner_of
-from ssbench.store.contract import Request
-from ssbench.store.http.payload import FilePayload
-from ssbench.store.http.verify import Verifier
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.scenario.body_files import BodyContent, BodyFiles, find_body_files, load_body_files
+from ssbench.scenario.owner import make_owner
+from ssbench.store.contract import StoreRequest
+from ssbench.store.http.payload import FileBodySource
+from ssbench.store.http.verify import BodyVerifier
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 from ssbench.worker.engine.greenlets import make_engine
 
 PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]
@@ -52,7 +52,7 @@ def write(folder: Path, body: str) -> str:
     return str(file)
 
 
-def body(first: bytes, payload: FilePayload, offset: int, size: int) -> bytes:
+def body(first: bytes, payload: FileBodySource, offset: int, size: int) -> bytes:
     """Return the body that begins so, as it is sent."""
     while len(first) < size:
         first += (piece := bytes(payload.piece(offset, size - len(first))))
@@ -67,14 +67,14 @@ def from_file(number: int, size: int) -> bytes:
 
 
 def test_files_are_read_in_the_order_of_their_names(folder: Path) -> None:
-    found = find(folder)
+    found = find_body_files(folder)
     assert (found.folder, found.count, found.size, found.others) == (str(folder), 4, len(WHOLE), 3)
-    assert load(found) == Content(WHOLE, (0, 11, 11 + 9600, 11 + 9600 + 500))
+    assert load_body_files(found) == BodyContent(WHOLE, (0, 11, 11 + 9600, 11 + 9600 + 500))
 
 
 @pytest.mark.parametrize("size", [0, 1, 11, 300, 4096, 4097, 70_000, 3_000_000])
 def test_bodies_are_the_bytes_of_one_file_after_the_other(folder: Path, size: int) -> None:
-    payload = FilePayload(load(find(folder)))
+    payload = FileBodySource(load_body_files(find_body_files(folder)))
     seen = []
     for _ in range(8):
         first, offset, digest = payload.begin(size)
@@ -92,8 +92,8 @@ def test_bodies_are_the_bytes_of_one_file_after_the_other(folder: Path, size: in
 
 @pytest.mark.parametrize("size", [5, 16, 17, 4000, 90_000])
 def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
-    writer = Verifier(FilePayload(load(find(folder))), 7)
-    reader = Verifier(FilePayload(load(find(folder))), 7)
+    writer = BodyVerifier(FileBodySource(load_body_files(find_body_files(folder))), 7)
+    reader = BodyVerifier(FileBodySource(load_body_files(find_body_files(folder))), 7)
     files = set()
     for name in (b"c/%d" % number for number in range(40)):
         stamp, offset, _ = writer.begin(name, size)
@@ -119,10 +119,10 @@ def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
 
 
 def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
-    client = Client(ClientSettings(files=find(folder)))
+    client = SwiftClient(ClientSettings(files=find_body_files(folder)))
     try:
         for size in (100, 200_000):
-            put = Request(method="PUT", container="c", name="o", size=size, etag=True)
+            put = StoreRequest(method="PUT", container="c", name="o", size=size, etag=True)
             assert client.perform(fault_server.url, put).cause is None
             got = fault_server.requests[-1]
             assert got.body in [from_file(number, size) for number in range(4)]
@@ -132,39 +132,39 @@ def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
 
 
 def test_other_files_are_refused_in_one_line(folder: Path) -> None:
-    there = find(folder)
+    there = find_body_files(folder)
     parameters = RunParameters(1, files=there)
     assert unpack_parameters(pack_parameters(parameters)).files == there
     (folder / "0.bin").write_bytes(b"first fiLe ")
-    load.cache_clear()
+    load_body_files.cache_clear()
     with pytest.raises(
         UsageError, match=r"^body: other files than the master has: here 4 files of .*this host$"
     ):
-        load(there)
+        load_body_files(there)
     gone = structs.replace(there, folder=str(folder / "gone"))
     with pytest.raises(
         UsageError, match="gone cannot be read: No such file or directory; the folder has to be"
     ):
-        load(gone)
+        load_body_files(gone)
 
 
 def test_what_a_scenario_says(folder: Path) -> None:
-    scenario = reading.load(write(folder, "body: {files: photos}"))
+    scenario = reading.read_scenario(write(folder, "body: {files: photos}"))
     assert scenario.body is not None
-    assert scenario.body.files == find(folder)
-    words = f"4 files of {folder} (10.1 kB, digest {find(folder).digest[:8]})"
-    assert scenario_of(scenario).body == words
+    assert scenario.body.files == find_body_files(folder)
+    words = f"4 files of {folder} (10.1 kB, digest {find_body_files(folder).digest[:8]})"
+    assert make_scenario_record(scenario).body == words
     view = View(columns=300)
-    said = " ".join(text.render(outlook.document(scenario, view), view).split())
+    said = " ".join(text.render(outlook.make_outlook_document(scenario, view), view).split())
     assert f"bodies are the bytes of {words}; other entries of the folder, not used: 3" in said
     # Objects of other contents are others, wherever the folder is.
-    owner = owner_of(scenario, scenario.size_classes[0])
+    owner = make_owner(scenario, scenario.size_classes[0])
     moved = folder.rename(folder.parent / "moved")
-    again = reading.load(write(moved, "body: {files: moved}"))
-    assert owner_of(again, again.size_classes[0]) == owner
+    again = reading.read_scenario(write(moved, "body: {files: moved}"))
+    assert make_owner(again, again.size_classes[0]) == owner
     (moved / "0.bin").write_bytes(b"others")
-    other = reading.load(write(moved, "body: {files: moved}"))
-    assert owner_of(other, other.size_classes[0]) != owner
+    other = reading.read_scenario(write(moved, "body: {files: moved}"))
+    assert make_owner(other, other.size_classes[0]) != owner
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_a_scenario_says(folder: Path) -> None:
 )
 def test_faults_are_said_with_all_others(folder: Path, given: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=f"(?s)scenario.yaml:7: {expected}.*mistake: unknown key"):
-        reading.load(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
+        reading.read_scenario(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
 
 
 def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowed(
@@ -191,31 +191,31 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
     secret.write_bytes(b"secret")
     scenario = write(folder, f"body: {{files: {elsewhere}}}")
     with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow-bod"):
-        reading.load(scenario)
+        reading.read_scenario(scenario)
     for allowed in (elsewhere, elsewhere.parent):
-        assert reading.load(scenario, bodies=[allowed]).body is not None
+        assert reading.read_scenario(scenario, bodies=[allowed]).body is not None
     hidden = folder.parent / ".ssh"
     elsewhere.rename(hidden)
     with pytest.raises(ScenarioError, match=r"\.ssh is not in"):
-        reading.load(write(folder, "body: {files: .ssh}"))
+        reading.read_scenario(write(folder, "body: {files: .ssh}"))
     (folder.parent / "link").symlink_to(hidden)
     for outside in ("link", "photos/../.ssh"):
         with pytest.raises(ScenarioError, match=r"\.ssh,? is not in"):
-            reading.load(write(folder, f"body: {{files: {outside}}}"))
+            reading.read_scenario(write(folder, f"body: {{files: {outside}}}"))
     (folder / "innocent").symlink_to(hidden / "id_rsa")
     with pytest.raises(ScenarioError, match=r"innocent, a link to .*id_rsa, is not in"):
-        reading.load(write(folder, "body: {files: photos}"))
+        reading.read_scenario(write(folder, "body: {files: photos}"))
     (folder / "innocent").unlink()
     (folder / "twin").symlink_to(folder / "0.bin")  # which is in the folder
-    assert reading.load(write(folder, "body: {files: photos}")).body is not None
+    assert reading.read_scenario(write(folder, "body: {files: photos}")).body is not None
     (folder.parent / "round").symlink_to("round")
     with pytest.raises(ScenarioError, match=r"round.*(leads to itself|symbolic links)"):
-        reading.load(write(folder, "body: {files: round}"))
+        reading.read_scenario(write(folder, "body: {files: round}"))
 
 
 def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
-    parameters = RunParameters(1, files=find(folder))
-    load.cache_clear()
+    parameters = RunParameters(1, files=find_body_files(folder))
+    load_body_files.cache_clear()
     with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow-bodies"):
         make_engine(parameters, 1, lambda *_: None)
     with pytest.raises(UsageError, match=r"photos is not in .*sub, or hidden"):
@@ -236,9 +236,9 @@ def test_a_worker_of_a_master_on_this_host_reads_what_that_has_allowed(folder: P
     hidden = folder.parent / ".local"
     hidden.mkdir()
     folder = folder.rename(hidden / folder.name)
-    scenario = reading.load(write(folder, f"body: {{files: {folder.name}}}"))
+    scenario = reading.read_scenario(write(folder, f"body: {{files: {folder.name}}}"))
     assert scenario.body is not None
-    load.cache_clear()
+    load_body_files.cache_clear()
     parameters = RunParameters(1, files=scenario.body.files)
     with pytest.raises(UsageError, match="or hidden"):
         make_engine(parameters, 1, lambda *_: None, bodies=[hidden.parent])
@@ -249,12 +249,12 @@ def test_too_many_bytes_are_not_read(folder: Path) -> None:
     with (folder / "huge").open("wb") as file:
         file.truncate(200_000_000)
     with pytest.raises(ValueError, match="expected at most 10,000 files of 100 MB in all, not 5 of 200 MB"):
-        find(folder)
+        find_body_files(folder)
 
 
 def test_the_example_in_the_documentation(folder: Path) -> None:
     doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = doc.partition("\n``files``\n")[2].partition("folder: ``")[2].partition("``")[0]
-    scenario = reading.load(write(folder, dedent(example)))
+    scenario = reading.read_scenario(write(folder, dedent(example)))
     assert scenario.body is not None
     assert isinstance(scenario.body.files, BodyFiles)

@@ -17,25 +17,25 @@ from result_rows import block, row
 from ssbench.base.errors import ClusterError, ExitCode, ScenarioError, UsageError
 from ssbench.cli import thresholds
 from ssbench.cli.master import main
-from ssbench.document.gates import Result, Undecided
+from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import Unit
 from ssbench.results.block import Failure
 from ssbench.results.description import RunDescription, RunSummary
 from ssbench.results.formats import open_results
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import RunOutcome
-from ssbench.run.options import ErrorLimit, parse_limit
+from ssbench.run.options import ErrorLimit, parse_error_limit
 from ssbench.scenario import conditions
-from ssbench.scenario.conditions import parse, parse_all
+from ssbench.scenario.conditions import parse_condition, parse_conditions
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.asked import Load
-from ssbench.statistics.reasons import Kind, Reason, of_conditions, of_operations
+from ssbench.statistics.reasons import Kind, Reason, find_condition_reasons, find_failure_reasons
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.thresholds import Judgment, judge, judge_run
-from ssbench.statistics.verdict import Verdict
+from ssbench.statistics.thresholds import ConditionJudgment, judge_conditions, judge_run
+from ssbench.statistics.verdict import RunVerdict
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000, 9000, 1, WEIGHTS))
@@ -67,11 +67,11 @@ CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000
     ],
 )
 def test_what_is_read(text, subject, figure, relation, limit, unit):
-    found = parse(text)
+    found = parse_condition(text)
     assert (found.operation, found.size_class) == subject
     assert (found.figure, found.relation, found.unit) == (figure, relation, unit)
     assert found.limit == pytest.approx(limit)
-    assert parse(found.text) == found
+    assert parse_condition(found.text) == found
 
 
 @pytest.mark.parametrize(
@@ -104,24 +104,24 @@ def test_what_is_read(text, subject, figure, relation, limit, unit):
 )
 def test_what_is_refused_is_told_in_one_line(text, words):
     with pytest.raises(ValueError, match=r".") as error:
-        parse(text)
+        parse_condition(text)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
 
 
 def test_a_change_where_there_are_two_runs():
-    found = parse("read.p99 > +10%", relative=True)
+    found = parse_condition("read.p99 > +10%", relative=True)
     assert found.relative
     assert found.limit == pytest.approx(0.1)
     assert found.holds(0.11)
     assert not found.holds(0.09)
-    assert parse("rate < -5%", relative=True).holds(-0.06)
-    assert parse("rate < 5", relative=True).unit is Unit.PER_SECOND
+    assert parse_condition("rate < -5%", relative=True).holds(-0.06)
+    assert parse_condition("rate < 5", relative=True).unit is Unit.PER_SECOND
 
 
 def test_several_with_and():
-    assert [each.text for each in parse_all("read.p99 <= 50ms and errors <= 0.1%")] == [
+    assert [each.text for each in parse_conditions("read.p99 <= 50ms and errors <= 0.1%")] == [
         "read.p99 <= 50ms",
         "errors <= 0.1%",
     ]
@@ -134,10 +134,10 @@ def test_several_with_and():
 )
 def test_any_text_is_a_condition_or_a_line_that_says_why_not(text):
     try:
-        found = parse(text, relative=True)
+        found = parse_condition(text, relative=True)
     except ValueError:
         return
-    assert parse(found.text, relative=True) == found
+    assert parse_condition(found.text, relative=True) == found
     assert found.spell(found.limit)
     assert found.rank is None or 0 < found.rank <= 100
 
@@ -177,7 +177,7 @@ def run(path: Path, fail_if: tuple[str, ...] = ()) -> RunStatistics:
     ],
 )
 def test_a_run_is_judged(tmp_path, text, value, failed):
-    (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
+    (judgment,) = judge_conditions(run(tmp_path / "run.stat.gz"), [parse_condition(text)])
     assert judgment.value == pytest.approx(value, rel=0.02)
     assert judgment.failed is failed
     assert judgment.text.startswith(f"{text}: {'FAILED' if failed else 'ok'} (")
@@ -194,14 +194,16 @@ def test_a_run_is_judged(tmp_path, text, value, failed):
     ],
 )
 def test_what_was_not_measured_fails(tmp_path, text):
-    (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
+    (judgment,) = judge_conditions(run(tmp_path / "run.stat.gz"), [parse_condition(text)])
     assert judgment.failed
     assert judgment.text == f"{text}: FAILED (not measured)"
 
 
 def test_a_percentile_of_few_operations_is_undecided(tmp_path):
     texts = ["p99.9 > 5s", "p95 > 5s", "p99.9 > 998ms", "p99.9 > 100ms", "p99.9 < 5s"]
-    rare, usual, near, clear, below = judge(run(tmp_path / "run.stat.gz"), map(parse, texts))
+    rare, usual, near, clear, below = judge_conditions(
+        run(tmp_path / "run.stat.gz"), map(parse_condition, texts)
+    )
     assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; about 7,500 would decide)"
     assert usual.text == "p95 > 5s: ok (951ms)"
     # 2 of 990 are beyond the limit where one is allowed, which chance explains; 890 it does not.
@@ -247,7 +249,7 @@ def test_percentiles_of_what_never_began_fail_pass_or_are_undecided():
         "undelivered > 1%",
         "undelivered > 9000",
     ]
-    found = [judgment.text for judgment in judge(numbers, map(parse, texts))]
+    found = [judgment.text for judgment in judge_conditions(numbers, map(parse_condition, texts))]
     assert found[0].startswith("read.p99 > 200ms: FAILED (at least 4.3")
     assert found[1].startswith("read.response_p99 > 200ms: FAILED (at least 4.3")
     assert found[2] == "read.service_p99 > 200ms: ok (11.4ms)"
@@ -263,15 +265,15 @@ def test_percentiles_of_what_never_began_fail_pass_or_are_undecided():
 
 def test_a_rate_that_was_kept_delivers_all():
     numbers = play(lambda sent: sent + 0.0114, [Stage(5.0, (30, 30), (200.0, 200.0))])
-    (judgment,) = judge(numbers, [parse("undelivered > 0")])
+    (judgment,) = judge_conditions(numbers, [parse_condition("undelivered > 0")])
     assert judgment.text == "undelivered > 0: ok (0)"
     with pytest.raises(ValueError, match="undelivered is of all operations together"):
-        parse("read.undelivered > 1%")
+        parse_condition("read.undelivered > 1%")
 
 
 def test_conditions_of_the_scenario_are_judged_again_and_once(tmp_path):
     found = run(tmp_path / "run.stat.gz", ("errors > 5%", "no condition at all"))
-    first, unknown, second = judge_run(found, [parse("errors > 5%"), parse("rate < 1")])
+    first, unknown, second = judge_run(found, [parse_condition("errors > 5%"), parse_condition("rate < 1")])
     assert first.text == "errors > 5%: ok (1%)"
     assert second.text.startswith("rate < 1: ok (")
     assert unknown.failed  # a gate that nobody can read is not open
@@ -319,7 +321,7 @@ crud_profile: [1, 1, 1, 1]
 def scenario(path: Path, fail_if: str) -> Scenario:
     file = path / "scenario.yaml"
     file.write_text(f"{SCENARIO}fail_if: {fail_if}\n")
-    return load(str(file))
+    return read_scenario(str(file))
 
 
 def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path):
@@ -347,9 +349,11 @@ def test_a_wrong_condition_in_a_scenario_has_its_line(tmp_path, fail_if, words):
     assert words in str(error.value)
 
 
-def judgment(text: str, value: float) -> Judgment:
-    condition = parse(text)
-    return Judgment(condition, value, Result.FAILED if condition.holds(value) else Result.PASSED)
+def judgment(text: str, value: float) -> ConditionJudgment:
+    condition = parse_condition(text)
+    return ConditionJudgment(
+        condition, value, GateResult.FAILED if condition.holds(value) else GateResult.PASSED
+    )
 
 
 @pytest.mark.parametrize(
@@ -370,25 +374,25 @@ def test_exit_codes(outcome, judgments, code):
     done = RunOutcome(run_id=1, seed=1, **outcome)
     total = SimpleNamespace(count=9, failed=done.errors)
     reasons = [
-        *of_conditions(judgments, Undecided.REPORT),
-        *of_operations(
+        *find_condition_reasons(judgments, Undecided.REPORT),
+        *find_failure_reasons(
             SimpleNamespace(
                 total=total, errors={}, start=1.0, not_sendable=(), current=False, warmed_up_failed=0
             ),
             judgments,
         ),
     ]
-    found = Verdict(tuple(reasons), tuple(judgments), Load(), Load())
-    assert thresholds.final(found, done) == code
+    found = RunVerdict(tuple(reasons), tuple(judgments), Load(), Load())
+    assert thresholds.choose_final_code(found, done) == code
     # A run whose figures are not judged.
-    assert thresholds.final(None, done) == done.exit_code
+    assert thresholds.choose_final_code(None, done) == done.exit_code
 
 
 def test_what_no_report_shows_is_logged(caplog):
     with caplog.at_level(logging.INFO):
         judgments = (judgment("rate < 5", 6), judgment("rate < 5", 4))
         reasons = (Reason(Kind.DELIVERY, "9 never began", ExitCode.NOT_DELIVERED),)
-        thresholds.log(Verdict(reasons, judgments, Load(), Load()), in_report=False)
+        thresholds.log_thresholds(RunVerdict(reasons, judgments, Load(), Load()), in_report=False)
     assert caplog.messages == [
         "fail-if rate < 5: ok (6/s)",
         "fail-if rate < 5: FAILED (4/s)",
@@ -401,10 +405,10 @@ def test_what_no_report_shows_is_logged(caplog):
 
 
 def test_how_many_errors_a_run_may_have():
-    assert parse_limit("0") == ErrorLimit(count=0)
-    assert parse_limit("0").exceeded(1, 1)
-    assert not parse_limit("10").exceeded(10, 10)
-    share = parse_limit("1 %")
+    assert parse_error_limit("0") == ErrorLimit(count=0)
+    assert parse_error_limit("0").exceeded(1, 1)
+    assert not parse_error_limit("10").exceeded(10, 10)
+    share = parse_error_limit("1 %")
     assert share == ErrorLimit(share=0.01)
     assert str(share) == "1%"
     assert not share.exceeded(99, 99)
@@ -412,20 +416,20 @@ def test_how_many_errors_a_run_may_have():
     assert share.exceeded(2, 100)
     for wrong in ("", "-1", "1.5", "101%", "%", "x", "1e3", "٣"):
         with pytest.raises(ValueError, match=r"such as 100 or 0\.5%"):
-            parse_limit(wrong)
+            parse_error_limit(wrong)
 
 
 def test_all_examples_are_conditions():
-    for text in conditions.EXAMPLES.split("'")[1::2]:
-        assert parse(text)
+    for text in conditions.CONDITION_EXAMPLES.split("'")[1::2]:
+        assert parse_condition(text)
 
 
 def test_measured_values_have_three_digits_or_what_tells_them_from_the_limit():
-    near = parse("read.p99 > 200ms")
+    near = parse_condition("read.p99 > 200ms")
     assert near.spell_measured(0.0143544) == "14.4ms"
     assert near.spell_measured(0.2) == "200ms"
     assert near.spell_measured(0.2000123) == "200.01ms"
     assert near.spell_measured(math.inf) == "inf"
-    assert parse("rate < 500").spell_measured(12345.67) == "12346/s"
-    assert parse("errors > 3").spell_measured(1234567) == "1234567"
-    assert parse("errors > 0.1%").spell_measured(0.00123456) == "0.123%"
+    assert parse_condition("rate < 500").spell_measured(12345.67) == "12346/s"
+    assert parse_condition("errors > 3").spell_measured(1234567) == "1234567"
+    assert parse_condition("errors > 0.1%").spell_measured(0.00123456) == "0.123%"

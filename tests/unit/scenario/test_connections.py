@@ -16,16 +16,16 @@ from fault_server import Certificates, FaultServer, Reply
 from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import View
 from ssbench.document.renderers import text
-from ssbench.fleet.wire import Brief, Job, JobBatch, Rare, Result, RunParameters
+from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RareFields, RunParameters
 from ssbench.reports import outlook
-from ssbench.scenario.connections import Connections
+from ssbench.scenario.connections import ConnectionSettings
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPLOAD_IF_MISSING
-from ssbench.scenario.reading import check
+from ssbench.scenario.reading import check_scenario_text
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.apart import Apart
+from ssbench.worker.apart import FreshConnections
 from ssbench.worker.engine.greenlets import GreenletEngine
-from ssbench.worker.requests import Run
+from ssbench.worker.requests import WorkerRun
 
 FILE = """
 name: connections
@@ -37,7 +37,7 @@ run_seconds: 1
 
 
 def scenario(connections: str) -> Scenario:
-    return check(f"{FILE}user_count: 1\nconnections: {connections}\n", "file")
+    return check_scenario_text(f"{FILE}user_count: 1\nconnections: {connections}\n", "file")
 
 
 def test_what_a_scenario_says() -> None:
@@ -45,15 +45,15 @@ def test_what_a_scenario_says() -> None:
         scenario(each).connections for each in ("null", "kept", "{new: 0}", "new", "{tls_resume: true}")
     ] == [
         None,
-        Connections(),
-        Connections(),
-        Connections(1.0),
-        Connections(0.0, tls_resume=True),
+        ConnectionSettings(),
+        ConnectionSettings(),
+        ConnectionSettings(1.0),
+        ConnectionSettings(0.0, tls_resume=True),
     ]
     found = scenario("{new: 0.1, tls_resume: true}")
-    assert found.connections == Connections(0.1, tls_resume=True)
+    assert found.connections == ConnectionSettings(0.1, tls_resume=True)
     view = View(columns=100)
-    said = text.render(outlook.document(found, view), view)
+    said = text.render(outlook.make_outlook_document(found, view), view)
     assert "connections: new for 10% of operations, TLS sessions resumed" in said
     for wrong in ("closed", "{}", "{new: 1.1}", "{new: -1}", "{new: true}", "{tls_resume: 1}", "{news: 1}"):
         with pytest.raises(ScenarioError, match="file:8: connections: expected kept, new, or a mapping with"):
@@ -62,25 +62,25 @@ def test_what_a_scenario_says() -> None:
 
 def test_a_group_has_connections_of_its_own() -> None:
     groups = "groups:\n- {name: web, users: 1, connections: new}\n- {name: backup, users: 1}\n"
-    parts = check(f"{FILE}connections: {{new: 0.5}}\n{groups}", "file").parts
-    assert [part.connections for part in parts] == [Connections(1.0), Connections(0.5)]
+    parts = check_scenario_text(f"{FILE}connections: {{new: 0.5}}\n{groups}", "file").parts
+    assert [part.connections for part in parts] == [ConnectionSettings(1.0), ConnectionSettings(0.5)]
 
 
 def test_the_example_in_the_documentation() -> None:
     doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = doc.partition("\nConnections\n---")[2].partition("yaml\n")[2].partition("\nRequests")[0]
-    found = check(f"{FILE}user_count: 1\n{dedent(example)}", "file")
-    assert found.connections == Connections(0.1, tls_resume=True)
+    found = check_scenario_text(f"{FILE}user_count: 1\n{dedent(example)}", "file")
+    assert found.connections == ConnectionSettings(0.1, tls_resume=True)
 
 
 @contextmanager
 def running(
     server: FaultServer, slots: int = 4, **changes: object
-) -> Iterator[tuple[GreenletEngine, list[Result]]]:
-    results: list[Result] = []
+) -> Iterator[tuple[GreenletEngine, list[JobResult]]]:
+    results: list[JobResult] = []
 
-    def ended(_batch_id: int, some: Sequence[Brief], _refused: int | None = None) -> None:
-        results.extend(each for each in some if isinstance(each, Result))
+    def ended(_batch_id: int, some: Sequence[BriefResult], _refused: int | None = None) -> None:
+        results.extend(each for each in some if isinstance(each, JobResult))
 
     parameters = {
         "size_classes": ["a"],
@@ -95,7 +95,7 @@ def running(
         engine.close()
 
 
-def carry_out(engine: GreenletEngine, results: list[Result], jobs: list[Job]) -> list[Result]:
+def carry_out(engine: GreenletEngine, results: list[JobResult], jobs: list[Job]) -> list[JobResult]:
     """Let an engine carry out jobs, and wait for them."""
     gevent.get_hub().loop.run_callback(engine.submit, JobBatch(1, jobs))  # as a worker does
     with gevent.Timeout(60):
@@ -109,8 +109,8 @@ def jobs(count: int, first: int = 1) -> list[Job]:
     return [(first + each, kinds[each % 3].code, 0, 0, each, 0 if each % 3 else 10) for each in range(count)]
 
 
-def apart(share: float, seed: int) -> Apart:
-    run = Run(RunParameters(1, new_connections=share, seed=seed), 1)
+def apart(share: float, seed: int) -> FreshConnections:
+    run = WorkerRun(RunParameters(1, new_connections=share, seed=seed), 1)
     try:
         assert run.apart is not None
         return run.apart
@@ -164,7 +164,7 @@ def test_a_job_that_fails_and_one_that_is_retried(fault_server: FaultServer) -> 
             engine, results, [(1, DELETE.code, 0, 0, 1, 0), (2, DELETE.code, 0, 0, 2, 0)]
         )
         assert [each.cause for each in (retried, failed)] == ["HTTP 404", None]
-        assert [(each.rare or Rare()).connections for each in (retried, failed)] == [2, 1]
+        assert [(each.rare or RareFields()).connections for each in (retried, failed)] == [2, 1]
         assert fault_server.connections == 3
         assert not engine._run.client._shared.connections
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.scenario.draws import BLOCK, Workload
+from ssbench.scenario.draws import OPERATIONS_AT_ONCE, Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPDATE
 
@@ -29,7 +29,7 @@ def take(scenario: Scenario, seed: int, count: int) -> list[tuple[int, int, int,
 
 
 def test_same_seed_same_operations():
-    assert take(MIXED, 5, 3 * BLOCK) == take(MIXED, 5, 3 * BLOCK)
+    assert take(MIXED, 5, 3 * OPERATIONS_AT_ONCE) == take(MIXED, 5, 3 * OPERATIONS_AT_ONCE)
     assert take(MIXED, 5, 1000) != take(MIXED, 6, 1000)
     workload = Workload(MIXED, 5)
     assert list(workload.initial_objects()) == list(workload.initial_objects())
@@ -37,7 +37,7 @@ def test_same_seed_same_operations():
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 2 * BLOCK), max_size=8), st.integers(0, 2**64))
+@given(st.lists(st.integers(0, 2 * OPERATIONS_AT_ONCE), max_size=8), st.integers(0, 2**64))
 def test_how_it_is_consumed_does_not_matter(counts, seed):
     draws = Workload(MIXED, seed).draws()
     taken = [draw for count in counts for draw in islice(draws, count)]
@@ -124,9 +124,9 @@ def test_initial_objects_go_round_the_containers_over_all_classes():
 
 
 def test_many_initial_objects():
-    scenario = make(SizeClass("a", 1, 9, 2 * BLOCK + 5, (1.0,) * 4))
+    scenario = make(SizeClass("a", 1, 9, 2 * OPERATIONS_AT_ONCE + 5, (1.0,) * 4))
     objects = list(Workload(scenario, 1).initial_objects())
-    assert [number for _, _, number, _ in objects] == list(range(1, 2 * BLOCK + 6))
+    assert [number for _, _, number, _ in objects] == list(range(1, 2 * OPERATIONS_AT_ONCE + 6))
     assert [container for _, container, _, _ in objects[-3:]] == [
-        n % 7 for n in range(2 * BLOCK + 2, 2 * BLOCK + 5)
+        n % 7 for n in range(2 * OPERATIONS_AT_ONCE + 2, 2 * OPERATIONS_AT_ONCE + 5)
     ]

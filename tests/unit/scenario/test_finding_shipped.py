@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from ssbench.document.figures import needed
-from ssbench.scenario.chosen import population_of
-from ssbench.scenario.conditions import parse
+from ssbench.document.figures import count_needed_results
+from ssbench.scenario.chosen import make_population
+from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.finding import shipped
+from ssbench.scenario.finding import list_shipped_scenarios
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import owner_of
-from ssbench.scenario.reading import load
+from ssbench.scenario.owner import make_owner
+from ssbench.scenario.reading import read_scenario
 
 SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
 USES = {"web", "backup", "media", "archive", "listing", "metadata", "tenants", "versions", "existing"}
@@ -36,16 +36,16 @@ FEW = 300
 
 
 def test_all_are_there():
-    assert {name for name, _ in shipped()} == NAMES
+    assert {name for name, _ in list_shipped_scenarios()} == NAMES
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_each_loads_and_says_what_it_is_for(name, caplog):
     with caplog.at_level(logging.WARNING):
-        scenario = load(name)
+        scenario = read_scenario(name)
     assert not caplog.records
     assert scenario.operation_count or scenario.run_seconds
-    assert len(dict(shipped())[name]) > 20
+    assert len(dict(list_shipped_scenarios())[name]) > 20
     for size_class in scenario.size_classes:
         assert size_class.size_max <= 5 * 2**30  # the most that Swift takes in one object
     for size_class in (each for part in scenario.parts for each in part.size_classes):
@@ -69,9 +69,9 @@ def few(scenario: Scenario) -> Scenario:
 
 @pytest.mark.parametrize("name", sorted(NAMES - {name for name in MANY if name.endswith("_delete")}))
 def test_scenarios_do_not_run_out_of_objects_and_have_operations_for_all(name: str) -> None:
-    for part in map(few, load(name).parts):
+    for part in map(few, read_scenario(name).parts):
         workload = Workload(part, 1)
-        population = population_of(part, workload)
+        population = make_population(part, workload)
         for size_class, _, number, size in workload.initial_objects():
             population.add_initial(size_class, number, size)
         drawn: Counter[str] = Counter()
@@ -88,10 +88,10 @@ def test_scenarios_do_not_run_out_of_objects_and_have_operations_for_all(name: s
 
 @pytest.mark.parametrize("name", sorted(APPLICATIONS))
 def test_applications_have_a_container_and_limits_that_so_many_operations_can_decide(name: str) -> None:
-    scenario = load(name)
+    scenario = read_scenario(name)
     assert {part.container_count for part in scenario.parts} == {1}
     assert scenario.object_names is not None
-    conditions = [parse(text, grouped=True) for text in scenario.fail_if]
+    conditions = [parse_condition(text, grouped=True) for text in scenario.fail_if]
     assert len(conditions) > 2
     for condition in conditions:
         part = next((each for each in scenario.parts if f"({condition.group})" in each.name), scenario)
@@ -105,13 +105,13 @@ def test_applications_have_a_container_and_limits_that_so_many_operations_can_de
         ) / sum(of_class for of_class, *_ in found)
         rank = condition.rank
         if rank is not None and rank < 100:
-            assert count * share > 1.3 * needed(rank), condition.text
+            assert count * share > 1.3 * count_needed_results(rank), condition.text
 
 
 def test_many_objects_are_prepared_once_for_reads_mixed_load_and_deletes() -> None:
     for size, count in (("4kB", "10M"), ("1MB", "1M")):
-        prepared = [load(f"{size}_{count}_{kind}") for kind in ("get", "delete", "mixed")]
-        assert len({owner_of(each, each.size_classes[0]) for each in prepared}) == 1
+        prepared = [read_scenario(f"{size}_{count}_{kind}") for kind in ("get", "delete", "mixed")]
+        assert len({make_owner(each, each.size_classes[0]) for each in prepared}) == 1
         assert len({(each.container_base, each.container_count) for each in prepared}) == 1
         assert {each.size_classes[0].initial_files for each in prepared} == {
             10_000_000 if size == "4kB" else 1_000_000
@@ -121,7 +121,7 @@ def test_many_objects_are_prepared_once_for_reads_mixed_load_and_deletes() -> No
 @pytest.mark.parametrize(("kind", "operations"), [("read", {"read"}), ("write", {"create"}), ("mixed", None)])
 @pytest.mark.parametrize("size", SIZES)
 def test_one_size(size, kind, operations):
-    (size_class,) = load(f"{size}_{kind}").size_classes
+    (size_class,) = read_scenario(f"{size}_{kind}").size_classes
     assert size_class.size_min == size_class.size_max == SIZES[size]
     names = ("create", "read", "update", "delete")
     used = {name for name, weight in zip(names, size_class.crud_profile, strict=True) if weight}
@@ -129,7 +129,7 @@ def test_one_size(size, kind, operations):
 
 
 def test_very_small():
-    scenario = load("very_small")
+    scenario = read_scenario("very_small")
     assert [(each.size_min, each.size_max) for each in scenario.size_classes] == [
         (0, 0),
         (4096, 8192),
@@ -143,5 +143,5 @@ def test_very_small():
 
 
 def test_zero_byte_upload():
-    (size_class,) = load("zero_byte_upload").size_classes
+    (size_class,) = read_scenario("zero_byte_upload").size_classes
     assert (size_class.size_max, size_class.crud_profile[1:]) == (0, (0.0, 0.0, 0.0))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
+from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
 from ssbench.scenario.model import Scenario, SizeClass
 
 SCENARIO = Scenario(
@@ -23,7 +23,7 @@ SCENARIO = Scenario(
 
 
 def test_shares_are_those_of_classes_by_their_weights() -> None:
-    found = forecast(SCENARIO)
+    found = forecast_scenario(SCENARIO)
     assert found.mix == pytest.approx({"create": 0.375, "read": 0.375 + 0.1875, "delete": 0.0625})
     assert (found.uploads, found.upload_bytes) == (40, 30 * 200 + 10 * 10_000)
     assert found.sent_bytes == pytest.approx(0.375 * 200)
@@ -32,21 +32,23 @@ def test_shares_are_those_of_classes_by_their_weights() -> None:
 
 
 def test_the_time_is_that_of_requests_or_of_bytes() -> None:
-    found = forecast(SCENARIO)
-    assert found.upload_seconds == pytest.approx(40 * SECONDS_A_REQUEST / 4)
-    assert found.operation_seconds == pytest.approx(800 * SECONDS_A_REQUEST / 4)
+    found = forecast_scenario(SCENARIO)
+    assert found.upload_seconds == pytest.approx(40 * SECONDS_PER_REQUEST / 4)
+    assert found.operation_seconds == pytest.approx(800 * SECONDS_PER_REQUEST / 4)
     large = replace(SCENARIO, size_classes=(SizeClass("l", 10**9, 10**9, 10, {"read": 1}),))
-    assert forecast(large).operation_seconds == pytest.approx(800 * 1e9 / BYTES_A_SECOND)
+    assert forecast_scenario(large).operation_seconds == pytest.approx(800 * 1e9 / BYTES_PER_SECOND)
 
 
 def test_a_rate_and_pauses_make_it_longer_and_a_given_time_is_the_time() -> None:
-    assert forecast(replace(SCENARIO, rate=10.0)).operation_seconds == pytest.approx(80.0)
-    assert forecast(replace(SCENARIO, think_time=1.0)).operation_seconds == pytest.approx(4.0 + 200.0)
+    assert forecast_scenario(replace(SCENARIO, rate=10.0)).operation_seconds == pytest.approx(80.0)
+    assert forecast_scenario(replace(SCENARIO, think_time=1.0)).operation_seconds == pytest.approx(
+        4.0 + 200.0
+    )
     timed = replace(SCENARIO, operation_count=None, run_seconds=77.0)
-    assert forecast(timed).operation_seconds == 77.0
+    assert forecast_scenario(timed).operation_seconds == 77.0
 
 
 def test_a_class_that_is_only_deleted_runs_out() -> None:
-    (found,) = forecast(SCENARIO).runs_out
+    (found,) = forecast_scenario(SCENARIO).runs_out
     assert (found.size_class, found.certain) == ("big", True)
     assert found.operations == pytest.approx(10 / 0.0625, rel=0.05)

@@ -14,35 +14,35 @@ import yaml
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.comparison import variables
-from ssbench.comparison.compare import compare
-from ssbench.comparison.conclusion import of_others
-from ssbench.comparison.conditions import judge
-from ssbench.comparison.figures import RunFigures, figures_of
-from ssbench.comparison.steps import GroupStep, Step, scenario_with
-from ssbench.comparison.variables import OfGroup, Variable
-from ssbench.comparison.verdict import verdict
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.conclusion import describe_other_groups
+from ssbench.comparison.conditions import judge_change_condition
+from ssbench.comparison.figures import RunFigures, make_run_figures
+from ssbench.comparison.steps import GroupStep, SweepStep, make_step_scenario
+from ssbench.comparison.variables import GroupVariable, Variable
+from ssbench.comparison.verdict import judge_comparison
 from ssbench.document.elements import Note
-from ssbench.document.gates import Result
+from ssbench.document.gates import GateResult
 from ssbench.reports import json_run, key_figures
-from ssbench.reports.key_figures import object_path
+from ssbench.reports.key_figures import format_object_path
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import GroupFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
-from ssbench.scenario.arrivals import seed_of_group
-from ssbench.scenario.conditions import parse, unknown_subject
+from ssbench.scenario.arrivals import derive_group_seed
+from ssbench.scenario.conditions import find_unknown_subject, parse_condition
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.forecast import forecast
+from ssbench.scenario.forecast import forecast_scenario
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import object_prefix
 from ssbench.scenario.operation_table import CREATE, OPERATIONS, READ
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.rules import GROUP_RULES
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.latencies import Slowest
-from ssbench.statistics.summary import collector_of, make_statistics
+from ssbench.statistics.latencies import SlowResult
+from ssbench.statistics.summary import make_collector, make_statistics
 from ssbench.statistics.verdict import verdict_of
 
 WEB: dict[str, Any] = {"name": "web", "users": 8, "sizes": {"small": 1}, "profile": {"read": 9, "create": 1}}
@@ -73,7 +73,7 @@ def read(folder: Path, **changes: Any) -> Scenario:
     path.write_text(
         yaml.safe_dump({key: value for key, value in (SCENARIO | changes).items() if value is not None})
     )
-    return load(str(path))
+    return read_scenario(str(path))
 
 
 def faults(folder: Path, **changes: Any) -> str:
@@ -121,12 +121,12 @@ def test_a_class_may_have_initial_files_of_one_group_only(tmp_path: Path) -> Non
         scenario = read(tmp_path, crud_profile=[0, 1, 0, 0], initial_files=initial, groups=[plain, own])
         shares = [{each.name: each.share for each in part.size_classes} for part in scenario.parts]
         assert shares == [{"small": 100, "big": 0}, {"small": 100, "big": 7}]
-        assert forecast(scenario).uploads == 207
+        assert forecast_scenario(scenario).uploads == 207
     nothing_else = own | {"initial_files": {"small": 0, "big": 7}}
     scenario = read(
         tmp_path, crud_profile=[0, 1, 0, 0], initial_files={"small": 9}, groups=[plain, nothing_else]
     )
-    assert [each.uploads for each in forecast(scenario).groups.values()] == [9, 7]
+    assert [each.uploads for each in forecast_scenario(scenario).groups.values()] == [9, 7]
 
 
 def test_a_group_may_be_called_like_an_operation_of_another_scenario_only(tmp_path: Path) -> None:
@@ -235,16 +235,16 @@ def test_options_of_the_command_line_set_nothing_that_groups_say(tmp_path: Path)
 def test_groups_draw_independently_and_whatever_the_others_are(tmp_path: Path) -> None:
     scenario = read(tmp_path)
     both = [
-        list(islice(Workload(part, seed_of_group(7, name)).draws(), 50))
+        list(islice(Workload(part, derive_group_seed(7, name)).draws(), 50))
         for part, name in zip(scenario.parts, ("web", "backup"), strict=True)
     ]
     assert {draw[:2] for draw in both[0]} <= {(READ.code, 0), (CREATE.code, 0)}
     assert {draw[:2] for draw in both[1]} == {(CREATE.code, 1)}
     # Golden: a group draws the same as long as numpy does.
-    assert seed_of_group(7, "web") == 3641777846950646421
+    assert derive_group_seed(7, "web") == 3641777846950646421
     alone = read(tmp_path, groups=[WEB])
-    assert list(islice(Workload(alone.parts[0], seed_of_group(7, "web")).draws(), 50)) == both[0]
-    assert seed_of_group(7, "web") != seed_of_group(8, "web") != seed_of_group(7, "backup")
+    assert list(islice(Workload(alone.parts[0], derive_group_seed(7, "web")).draws(), 50)) == both[0]
+    assert derive_group_seed(7, "web") != derive_group_seed(8, "web") != derive_group_seed(7, "backup")
 
 
 def test_the_example_of_the_documentation(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     )
     path = tmp_path / "example.yaml"
     path.write_text(dedent(example))
-    scenario = load(str(path))
+    scenario = read_scenario(str(path))
     assert [group.name for group in scenario.groups] == ["web", "backup"]
     section = text.partition("Groups of users\n-------")[2].partition("\nUnits\n")[0]
     assert [
@@ -288,25 +288,27 @@ def test_the_container_of_an_operation_without_an_object_is_that_of_its_group(tm
     for name in ("bulk", "list"):
         code = OPERATIONS.named(name).code
         for group, base in enumerate(bases):
-            slowest = Slowest(0.1, 0, "tx", 1.0, 1, code, 0, 3, 1, group=group)
-            assert object_path(run, slowest) == f"{base}_000003", name
+            slowest = SlowResult(0.1, 0, "tx", 1.0, 1, code, 0, 3, 1, group=group)
+            assert format_object_path(run, slowest) == f"{base}_000003", name
 
 
 def test_conditions_on_groups() -> None:
-    found = parse("web.read.small.p99.9 > 50ms", grouped=True)
+    found = parse_condition("web.read.small.p99.9 > 50ms", grouped=True)
     assert (found.group, found.operation, found.size_class, found.figure) == ("web", "read", "small", "p99.9")
     assert found.text == "web.read.small.p99.9 > 50ms"
-    assert parse(found.text, grouped=True) == found
-    assert parse("backup.undelivered > 1%", grouped=True).group == "backup"
+    assert parse_condition(found.text, grouped=True) == found
+    assert parse_condition("backup.undelivered > 1%", grouped=True).group == "backup"
     for plain in ("read.p99 > 1s", "total.p50 > 1s", "rate < 5", "READ.small.p99 > 1s"):
-        assert parse(plain, grouped=True) == parse(plain)
+        assert parse_condition(plain, grouped=True) == parse_condition(plain)
     with pytest.raises(ValueError, match="'web' is not an operation"):
-        parse("web.read.p99 > 1s")
-    assert unknown_subject(found, ["small"], ["web"]) is None
-    assert "neither an operation nor a group (backup)" in str(unknown_subject(found, ["small"], ["backup"]))
+        parse_condition("web.read.p99 > 1s")
+    assert find_unknown_subject(found, ["small"], ["web"]) is None
+    assert "neither an operation nor a group (backup)" in str(
+        find_unknown_subject(found, ["small"], ["backup"])
+    )
     # As before where there are no groups.
     assert "'raed' is not an operation" in str(
-        unknown_subject(parse("raed.p99 > 1s", grouped=True), ["small"])
+        find_unknown_subject(parse_condition("raed.p99 > 1s", grouped=True), ["small"])
     )
 
 
@@ -345,7 +347,7 @@ class Facts:
 
 def judged(scenario: Scenario, *blocks: ResultBlock, due: int = 50) -> Any:
     facts = Facts(scenario, due)
-    collector: Collector = collector_of(facts)
+    collector: Collector = make_collector(facts)
     for block in blocks:
         collector.add(block)
     return make_statistics(collector, facts)
@@ -374,7 +376,7 @@ def test_a_group_that_is_twice_as_slow_has_a_row_in_a_comparison(tmp_path: Path)
 
     def runs(latency: float) -> list[RunFigures]:
         return [
-            figures_of(
+            make_run_figures(
                 judged(
                     scenario,
                     results(400, 0, latency=0.01 + each / 1e5),
@@ -385,15 +387,15 @@ def test_a_group_that_is_twice_as_slow_has_a_row_in_a_comparison(tmp_path: Path)
             for each in range(4)
         ]
 
-    found = compare(runs(0.03), runs(0.06))
+    found = compare_runs(runs(0.03), runs(0.06))
     assert [row.operation for row in found.rows][-1] == "ALL"
     assert {"web.READ", "web.ALL", "backup.CREATE", "backup.ALL"} <= {row.operation for row in found.rows}
-    said = verdict(found)
+    said = judge_comparison(found)
     assert said.headline.startswith("slower: most: ") or said.headline.startswith("slower: ")
     assert "not shown of ALL p50" in said.headline
     assert found.find(None, None, "p50", "web").word == "no difference shown"  # type: ignore[union-attr]
-    condition = parse("backup.p50 > +50%", relative=True, grouped=True)
-    assert judge(found, condition).result is Result.FAILED
+    condition = parse_condition("backup.p50 > +50%", relative=True, grouped=True)
+    assert judge_change_condition(found, condition).result is GateResult.FAILED
     assert found.groups() == ["web", "backup"]
 
 
@@ -406,7 +408,7 @@ def test_the_stages_of_groups_make_no_interval_of_all_and_no_number_of_users(tmp
     went = (StageFacts(1e9, 1e9 + 15), StageFacts(1e9 + 15, 1e9 + 30))
     facts.summary = replace(facts.summary, sent_until=1e9 + 30, groups=(GroupFacts(went),))
     completed = 1e9 + np.linspace(0.1, 29.9, 600)
-    collector = collector_of(facts)
+    collector = make_collector(facts)
     collector.add(results(600, 0).having(completed=completed, stage=(completed > 1e9 + 15).astype(int)))
     numbers = make_statistics(collector, facts)
     (group,) = numbers.by_group
@@ -421,7 +423,7 @@ def test_users_of_a_group_that_think_are_not_said_to_be_idle_otherwise(tmp_path:
         numbers = judged(read(tmp_path, groups=[WEB | changes]), results(400, 0))
         return next(
             each.text
-            for each in key_figures.elements(numbers)
+            for each in key_figures.make_figure_elements(numbers)
             if isinstance(each, Note) and each.text.startswith("Users: ")
         )
 
@@ -434,7 +436,7 @@ def test_the_causes_of_failures_of_a_group_are_told(tmp_path: Path) -> None:
     causes = [*["HTTP 503"] * 2, "reset", "closed", "read timeout"]
     failures = {place: Failure(cause, "", {}) for place, cause in enumerate(causes)}
     block = ResultBlock(400, {name: getattr(whole, name) for name in whole.given}, failures)
-    said = report("full", judged(read(tmp_path), block), ReportOptions())
+    said = make_run_report("full", judged(read(tmp_path), block), ReportOptions())
     assert "Failures: 2 x HTTP 503, 1 x closed, 1 x read timeout, 1 more cause\n" in said
 
 
@@ -470,7 +472,7 @@ def test_a_group_whose_users_wait_for_objects_does_not_wait_for_the_generator(
     facts.summary = replace(
         facts.summary, groups=(replace(web, waited=waited), backup), workers=(WorkerFacts(0, "box"),)
     )
-    collector: Collector = collector_of(facts)
+    collector: Collector = make_collector(facts)
     for block in (results(400, 0), results(50, 1, due=True)):
         collector.add(block)
     said = [each.text for each in verdict_of(make_statistics(collector, facts)).reasons]
@@ -482,25 +484,27 @@ def test_a_group_whose_users_wait_for_objects_does_not_wait_for_the_generator(
 
 
 def test_a_sweep_over_a_group(tmp_path: Path) -> None:
-    found = variables.parse("backup.users=0,4,16")
-    assert (found.variable, found.values) == (OfGroup("backup", Variable.USERS), (0, 4, 16))
+    found = variables.parse_sweep("backup.users=0,4,16")
+    assert (found.variable, found.values) == (GroupVariable("backup", Variable.USERS), (0, 4, 16))
     assert found.variable.words(1) == "1 user of backup"
     for wrong in ("backup.size=1,2", "backup.user=1", "users=0,1", "backup.users=-1"):
         with pytest.raises(ValueError, match=wrong.partition("=")[0]):
-            variables.parse(wrong)
+            variables.parse_sweep(wrong)
     scenario = read(tmp_path, fail_if=["backup.p50 > 1s", "web.p50 > 1s"])
-    more = scenario_with(scenario, found.variable, 16)
+    more = make_step_scenario(scenario, found.variable, 16)
     assert ([group.user_count for group in more.groups], more.user_count) == ([8, 16], 24)
-    without = scenario_with(scenario, found.variable, 0)
+    without = make_step_scenario(scenario, found.variable, 0)
     assert ([group.name for group in without.groups], without.user_count) == (["web"], 8)
     assert without.fail_if == ("web.p50 > 1s",)
-    assert scenario_with(scenario, OfGroup("backup", Variable.RATE), 9).groups[1].rate == 9
+    assert make_step_scenario(scenario, GroupVariable("backup", Variable.RATE), 9).groups[1].rate == 9
     with pytest.raises(UsageError, match="groups of users are web, backup; did you mean backup"):
-        scenario_with(scenario, OfGroup("backups", Variable.USERS), 4)
+        make_step_scenario(scenario, GroupVariable("backups", Variable.USERS), 4)
     with pytest.raises(UsageError, match="0 would leave no group"):
-        scenario_with(replace(scenario, groups=scenario.groups[:1]), OfGroup("web", Variable.USERS), 0)
+        make_step_scenario(
+            replace(scenario, groups=scenario.groups[:1]), GroupVariable("web", Variable.USERS), 0
+        )
     with pytest.raises(UsageError, match="the scenario has no groups of users"):
-        scenario_with(replace(scenario, groups=()), OfGroup("web", Variable.USERS), 4)
+        make_step_scenario(replace(scenario, groups=()), GroupVariable("web", Variable.USERS), 4)
 
 
 @pytest.mark.parametrize(
@@ -512,15 +516,15 @@ def test_a_sweep_over_a_group(tmp_path: Path) -> None:
     ],
 )
 def test_what_one_group_costs_another(interval: Interval | None, expected: str) -> None:
-    def step(value: float, *groups: GroupStep) -> Step:
-        return Step(value, 60, 8, 1, None, 1, 1, 1, 1, 1, 0, None, groups=groups)
+    def step(value: float, *groups: GroupStep) -> SweepStep:
+        return SweepStep(value, 60, 8, 1, None, 1, 1, 1, 1, 1, 0, None, groups=groups)
 
     backup = GroupStep("backup", 5, None, 0.1, float("nan"))
     steps = [
         step(0, GroupStep("web", 100, Interval(99, 101, 9), 0.01, 0.02)),
         step(16, GroupStep("web", 90, interval, 0.02, 0.05), backup),
     ]
-    (sentence,) = of_others(OfGroup("backup", Variable.USERS), steps)
+    (sentence,) = describe_other_groups(GroupVariable("backup", Variable.USERS), steps)
     assert expected in sentence
     assert sentence.startswith("web: 100.0 ops/s, p50 10.0 ms, p99 20.0 ms beside 0 users of backup, ")
 
@@ -533,7 +537,7 @@ def test_a_sequence_of_a_group_is_its_profile(tmp_path: Path) -> None:
     assert first.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert scenario.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert (str(first.popularity), second.popularity, second.operation_names) == ("zipf 0.9", None, {"read"})
-    of_json = json_run.scenario_of(scenario)
+    of_json = json_run.make_scenario_record(scenario)
     assert {each.name: each.weights for each in of_json.size_classes} == {"small": {}, "big": {}}
     weights = of_json.groups["web"].size_classes[0].weights
     assert {name: weight for name, weight in weights.items() if weight} == {"sequence": 1.0}

@@ -18,16 +18,21 @@ from ssbench.document.renderers import text
 from ssbench.fleet.wire import RunParameters
 from ssbench.reports import outlook
 from ssbench.results.description import RunDescription
-from ssbench.run.ownership import shared_reads
-from ssbench.run.part import Part
-from ssbench.run.prepared import Found
+from ssbench.run.ownership import digest_of_shared_reads
+from ssbench.run.part import GroupRun
+from ssbench.run.prepared import FoundObjects
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.object_names import USUAL, name_of, numbered, what_is_wrong
+from ssbench.scenario.object_names import (
+    DEFAULT_TEMPLATE,
+    explain_wrong_template,
+    format_object_name,
+    match_object_name,
+)
 from ssbench.scenario.operation_table import COPY, CREATE, READ
-from ssbench.scenario.reading import check
+from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.rule import MAX_NUMBER
-from ssbench.worker.requests import Run
-from ssbench.worker.short_way import ShortWay
+from ssbench.worker.requests import WorkerRun
+from ssbench.worker.short_way import FastPath
 
 FILE = """
 name: names
@@ -42,14 +47,14 @@ DIGEST = md5(b"tiny_000012").hexdigest()
 
 
 def scenario(keys: str) -> Scenario:
-    return check(FILE + keys, "file")
+    return check_scenario_text(FILE + keys, "file")
 
 
 @pytest.mark.parametrize(
     ("template", "name"),
     [
         (None, "tiny_000012"),
-        (USUAL, "tiny_000012"),
+        (DEFAULT_TEMPLATE, "tiny_000012"),
         ("{name}", "tiny_000012"),
         ("{class}/{number}", "tiny/12"),
         ("{number:04d}-100%{class}.dat", "0012-100%tiny.dat"),
@@ -59,10 +64,10 @@ def scenario(keys: str) -> Scenario:
     ],
 )
 def test_the_name_of_an_object(template: str | None, name: str) -> None:
-    assert name_of(template, "tiny", 12) == name
-    assert numbered(template, name) == ("tiny", 12)
+    assert format_object_name(template, "tiny", 12) == name
+    assert match_object_name(template, name) == ("tiny", 12)
     for other in (f"{name}x", name.replace("12", "x"), name[1:], ""):
-        assert numbered(template, other) != ("tiny", 12)
+        assert match_object_name(template, other) != ("tiny", 12)
 
 
 _TEXTS = st.text("a_/-.x19{}%", max_size=3)
@@ -79,11 +84,11 @@ def test_no_two_objects_have_one_name(
 ) -> None:
     template = "".join(parts)
     try:
-        name = name_of(template, first, number)
+        name = format_object_name(template, first, number)
     except ValueError:
         return
-    assert numbered(template, name) == (first, number)
-    assert (name == name_of(template, second, other)) == ((first, number) == (second, other))
+    assert match_object_name(template, name) == (first, number)
+    assert (name == format_object_name(template, second, other)) == ((first, number) == (second, other))
 
 
 @pytest.mark.parametrize(
@@ -123,10 +128,10 @@ def test_what_cannot_be_a_template_is_a_fault_among_the_others(template: str, re
 
 
 def test_the_longest_name_that_swift_takes() -> None:
-    assert what_is_wrong("{class}/{number}", "x" * 949) == ""
-    assert "some have 961" in what_is_wrong("{class}/{number}", "x" * 950)
-    assert "some have 961" in what_is_wrong("{class}/{number}", "ü" * 475)
-    assert len(name_of("{class}/{number}", "x" * 949, MAX_NUMBER)) == 960
+    assert explain_wrong_template("{class}/{number}", "x" * 949) == ""
+    assert "some have 961" in explain_wrong_template("{class}/{number}", "x" * 950)
+    assert "some have 961" in explain_wrong_template("{class}/{number}", "ü" * 475)
+    assert len(format_object_name("{class}/{number}", "x" * 949, MAX_NUMBER)) == 960
 
 
 def test_groups_whose_objects_would_have_the_same_names() -> None:
@@ -138,18 +143,18 @@ groups:
   - {name: a-b, users: 1, sizes: {c: 1}, profile: {read: 1}}
 """
     head = "name: n\noperation_count: null\nrun_seconds: 1\n"
-    assert len(check(head + groups % "c", "file").groups) == 2
+    assert len(check_scenario_text(head + groups % "c", "file").groups) == 2
     with pytest.raises(
         ScenarioError, match=r"its 'c' and 'b-c' of the group 'a' would have objects of the same"
     ):
-        check(head + groups % "b-c", "file")
+        check_scenario_text(head + groups % "b-c", "file")
 
 
 def test_the_objects_of_a_container() -> None:
     assert scenario("objects_per_container: 100").container_count == 3
     assert scenario("objects_per_container: 208").container_count == 1
     assert scenario("objects_per_container: 1000").container_count == 1
-    said = text.render(outlook.document(scenario("objects_per_container: 100"), View()), View())
+    said = text.render(outlook.make_outlook_document(scenario("objects_per_container: 100"), View()), View())
     assert "containers: 3, ssbench_000000 to ssbench_000002" in said
     assert "initial objects in each: 69 or 70" in said
     with pytest.raises(
@@ -170,26 +175,26 @@ groups:
   - {name: two, users: 1, profile: {read: 1}, initial_files: {a: 3}}
   - {name: third, users: 1, sizes: {b: 1}, profile: {read: 1}, container_base: x, objects_per_container: 3}
 """
-    assert [part.container_count for part in check(file, "file").parts] == [6, 6, 4]
+    assert [part.container_count for part in check_scenario_text(file, "file").parts] == [6, 6, 4]
     with pytest.raises(ScenarioError, match=r"groups\[2\]\.objects_per_container: expected this or cont"):
-        check(file.replace("container_base: x", "container_count: 3"), "file")
+        check_scenario_text(file.replace("container_base: x", "container_count: 3"), "file")
 
 
 def test_what_is_said_of_names() -> None:
     named = scenario('object_names: "{class}/{number}"')
-    said = text.render(outlook.document(named, View()), View())
+    said = text.render(outlook.make_outlook_document(named, View()), View())
     assert "objects are named {class}/{number}\n    the first one: tiny/1\n" in said
     run = RunDescription(named, options={"object_tag": "abc"})
     assert run.name_object("tiny", 7) == "tiny-abc/7"
     # Runs that only read share objects of the same names.
-    assert shared_reads(named) != shared_reads(scenario(""))
+    assert digest_of_shared_reads(named) != digest_of_shared_reads(scenario(""))
 
 
 def test_prepared_objects_are_found_by_their_names() -> None:
-    part = Part(scenario('object_names: "{hash:2}/{class}/{number}"\ncontainer_count: 1'), 1, None)
-    found = Found(part)
+    part = GroupRun(scenario('object_names: "{hash:2}/{class}/{number}"\ncontainer_count: 1'), 1, None)
+    found = FoundObjects(part)
     for _, container, number, size in part.workload.initial_objects():
-        found.add(container, name_of(part.scenario.object_names, "tiny", number), size)
+        found.add(container, format_object_name(part.scenario.object_names, "tiny", number), size)
         found.add(container, f"00/tiny/{number}", size)
         found.add(container, f"tiny_{number:06d}", size)
     reused = [task for task in found.tasks() if task[0] != CREATE.code]
@@ -207,9 +212,9 @@ def test_a_worker_asks_for_these_names_either_way(fault_server: FaultServer, tem
         storage_urls=[fault_server.url],
         object_names=template,
     )
-    run = Run(parameters, 2)
+    run = WorkerRun(parameters, 2)
     try:
-        way = ShortWay(run)
+        way = FastPath(run)
         for number in (1, 2):
             for operation in (READ, CREATE, COPY):
                 job = (5, operation.code, 0, 2, number, 10)
@@ -221,13 +226,13 @@ def test_a_worker_asks_for_these_names_either_way(fault_server: FaultServer, tem
         way.rest()
     finally:
         run.close()
-    wanted = {name_of(template, "ti ny", number) for number in (1, 2)}
+    wanted = {format_object_name(template, "ti ny", number) for number in (1, 2)}
     asked = {
         re.sub(".*/c_000002/", "", each.target) for each in fault_server.requests if each.method != "COPY"
     }
     assert asked == {name.replace("%", "%25").replace(" ", "%20") for name in wanted}
     copied = [each for each in fault_server.requests if each.method == "COPY"]
-    source = name_of(template, "ti ny", 10).replace("%", "%25").replace(" ", "%20")
+    source = format_object_name(template, "ti ny", 10).replace("%", "%25").replace(" ", "%20")
     assert {re.sub(".*/c_000002/", "", each.target) for each in copied} == {source}
 
 
@@ -236,9 +241,9 @@ def test_the_examples_of_the_documentation() -> None:
     section = text_.partition("Containers and names\n------")[2].partition("\nBodies\n------")[0]
     first, second = re.findall(r"(?:code-block:: yaml|prefixes::)\n\n((?:   .*\n|\n)+)", section)
     named = scenario(dedent(first))
-    assert name_of(named.object_names, "tiny", 1) in {"d/tiny/000001", "db/tiny/000001"}
+    assert format_object_name(named.object_names, "tiny", 1) in {"d/tiny/000001", "db/tiny/000001"}
     assert "``d/b1/tiny_000001``" in section
-    assert name_of("{hash:1}/{hash:2}/{name}", "tiny", 1) == "d/b1/tiny_000001"
+    assert format_object_name("{hash:1}/{hash:2}/{name}", "tiny", 1) == "d/b1/tiny_000001"
     head = "name: n\nsizes: [{name: tiny, size: 1}]\noperation_count: 1\nuser_count: 1\n"
-    large = check(head + dedent(second), "file")
+    large = check_scenario_text(head + dedent(second), "file")
     assert (large.container_count, large.operations[0].values["prefix"]) == (1, "7f/")

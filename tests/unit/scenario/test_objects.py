@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.objects import Effects, Objects
+from ssbench.scenario.objects import EffectTable, ObjectTable
 
 
 def scenario(**weights: float) -> Scenario:
@@ -13,7 +13,7 @@ def scenario(**weights: float) -> Scenario:
 
 
 def test_those_that_may_exist_with_the_initial_ones_or_without() -> None:
-    objects = Objects(scenario(read=1), Workload(scenario(read=1), 1))
+    objects = ObjectTable(scenario(read=1), Workload(scenario(read=1), 1))
     objects.containers[0].append(1)
     objects.sizes[0].append(5)
     objects.place_initial(0, [2, 0])
@@ -26,10 +26,10 @@ def test_those_that_may_exist_with_the_initial_ones_or_without() -> None:
 
 
 def test_sizes_take_as_many_bytes_as_their_class_needs() -> None:
-    objects = Objects(scenario(read=1), Workload(scenario(read=1), 1))
+    objects = ObjectTable(scenario(read=1), Workload(scenario(read=1), 1))
     assert [each.itemsize for each in objects.sizes] == [4, 8]
 
 
 def test_operations_that_leave_the_object_and_do_not_return_it_are_silent() -> None:
-    found = Effects(scenario(read=1, head=1, create=1))
+    found = EffectTable(scenario(read=1, head=1, create=1))
     assert found.silent == {4}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from ssbench.scenario import objects
-from ssbench.scenario.objects import Queues
+from ssbench.scenario.objects import ObjectQueues
 
 
-def taken(found: Queues, index: int) -> int:
+def taken(found: ObjectQueues, index: int) -> int:
     return next(found.oldest[index], 0) or found.turn(index)
 
 
 def test_each_class_has_its_own_order_over_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "_CHUNK", 4)
-    found = Queues(2)
+    monkeypatch.setattr(objects, "_CHUNK_NUMBERS", 4)
+    found = ObjectQueues(2)
     for number in range(1, 50):
         found.append(0, number)
     found.append(1, 99)

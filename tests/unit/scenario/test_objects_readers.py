@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssbench.scenario.objects import Readers
+from ssbench.scenario.objects import ReadsInFlight
 
 
 def test_an_operation_has_its_object_when_the_last_of_its_readers_has_ended() -> None:
-    readers = Readers(2)
+    readers = ReadsInFlight(2)
     readers.reading[1][7] = 2
     job = (3, 1, 0, 7, 100)
     readers.reserve(1, 7, job)
@@ -18,7 +18,7 @@ def test_an_operation_has_its_object_when_the_last_of_its_readers_has_ended() ->
 
 
 def test_reads_of_an_object_that_nothing_waits_for_are_counted() -> None:
-    readers = Readers(1)
+    readers = ReadsInFlight(1)
     readers.reading[0][7] = 3
     readers.end(0, 7)
     assert readers.reading[0] == {7: 2}

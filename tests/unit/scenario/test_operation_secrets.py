@@ -14,7 +14,7 @@ from ssbench.cli import master
 from ssbench.results.description import RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario import reading
-from ssbench.scenario.operation import HIDDEN, shown_value, without_secrets
+from ssbench.scenario.operation import HIDDEN_VALUE, hide_secret_value, remove_secrets
 
 SCENARIO = """
 name: secrets
@@ -38,14 +38,14 @@ operations:
     ],
 )
 def test_the_values_of_secret_fields_are_not_shown(field: str) -> None:
-    assert shown_value(field, "value") == HIDDEN
+    assert hide_secret_value(field, "value") == HIDDEN_VALUE
 
 
 @pytest.mark.parametrize(
     "field", ["X-Newest", "Range", "If-None-Match", "X-Container-Read", "X-Trans-Id-Extra"]
 )
 def test_other_values_are_shown(field: str) -> None:
-    assert shown_value(field, "value") == "value"
+    assert hide_secret_value(field, "value") == "value"
 
 
 def test_only_header_fields_are_touched() -> None:
@@ -54,14 +54,14 @@ def test_only_header_fields_are_touched() -> None:
         "headers": "wrong",
         "operations": [{"headers": [["Cookie", "x"], 5]}],
     }
-    expected = {**data, "operations": [{"headers": [["Cookie", HIDDEN], 5]}]}
-    assert without_secrets(data) == expected
+    expected = {**data, "operations": [{"headers": [["Cookie", HIDDEN_VALUE], 5]}]}
+    assert remove_secrets(data) == expected
 
 
 def test_no_report_and_no_file_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(SCENARIO)
-    scenario = reading.load(str(file))
+    scenario = reading.read_scenario(str(file))
     sent = [field for each in scenario.operations for field in each.headers]
     assert ("Authorization", "s3cret-1") in sent
     stat = tmp_path / "run.stat.gz"
@@ -81,13 +81,13 @@ def test_no_report_and_no_file_has_them(tmp_path: Path, capsys: pytest.CaptureFi
         (tmp_path / "json").read_text(),
     ):
         assert all(f"shown-{number}" in text for number in (1, 2, 3))
-        assert HIDDEN in text
+        assert HIDDEN_VALUE in text
 
 
 def test_a_fault_does_not_show_them(tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(SCENARIO.replace("X-Foo: shown-3", "Host: shown-3"))
     with pytest.raises(ScenarioError) as caught:
-        reading.load(str(file))
+        reading.read_scenario(str(file))
     assert "shown-3" in str(caught.value)
     assert "s3cret" not in str(caught.value)

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
 from ssbench.results.description import RunDescription
-from ssbench.results.records import RECORD_HEADER, decode_run, run_record
+from ssbench.results.records import RECORD_HEADER, decode_run, encode_run
 from ssbench.scenario import choice
-from ssbench.scenario.choice import Line, chooser, ranks_of
-from ssbench.scenario.chosen import ChosenPopulation, population_of
+from ssbench.scenario.choice import SlottedObjects, make_chooser, make_rank_function
+from ssbench.scenario.chosen import ChosenPopulation, make_population
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation import Effect
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.popularity import POPULARITY, REUSE, Popularity, Reuse
+from ssbench.scenario.popularity import POPULARITY_RULE, REUSE_RULE, Popularity, Reuse
 from ssbench.scenario.population import Population
-from ssbench.scenario.reading import check
+from ssbench.scenario.reading import check_scenario_text
 
 DRAWS = 20_000
 KINDS = (
@@ -52,7 +52,7 @@ user_count: 1
 
 
 def popularity(value: object) -> Popularity:
-    found = POPULARITY.read(value)
+    found = POPULARITY_RULE.read(value)
     assert isinstance(found, Popularity)
     return found
 
@@ -66,7 +66,7 @@ def scenario(
 
 def populated(made: Scenario, seed: int = 1) -> Population:
     workload = Workload(made, seed)
-    found = population_of(made, workload)
+    found = make_population(made, workload)
     for index, _, number, size in workload.initial_objects():
         found.add_initial(index, number, size)
     return found
@@ -125,18 +125,18 @@ def test_ranks_are_the_inverse_of_the_sum_of_weights(exponent: float, objects: i
     sums = (np.arange(1, objects + 1, dtype=float) ** -exponent).cumsum()
     shares = np.array([0.0, *((np.arange(500) + 0.5) / 500), 1 - 2.0**-53])
     expected = np.minimum(np.searchsorted(sums, shares * sums[-1], side="right"), objects - 1)
-    found = ranks_of(exponent)(objects, shares)
+    found = make_rank_function(exponent)(objects, shares)
     assert (abs(found - expected) <= (expected > 1000)).all()
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "sequential"], ids=str)
 def test_objects_that_come_and_go_are_chosen_as_often_as_the_others(kind: object) -> None:
     """Each choice is for the number of objects at its time, though many are drawn at once."""
-    popularity = POPULARITY.read(kind)
+    popularity = POPULARITY_RULE.read(kind)
     assert isinstance(popularity, Popularity)
-    line = Line(aged=popularity.kind == "latest")
+    line = SlottedObjects(aged=popularity.kind == "latest")
     line.numbers.extend(range(1, 41))
-    choose = chooser(popularity, line, np.random.Generator(np.random.PCG64(7)))
+    choose = make_chooser(popularity, line, np.random.Generator(np.random.PCG64(7)))
     found: dict[int, Counter[int]] = {count: Counter() for count in range(20, 81)}
     step, count = 1, 40
     for number in range(41, DRAWS):
@@ -171,7 +171,7 @@ def test_what_is_read_ahead_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -
         return [read(populated(scenario(weights, 50, kind)), 3000) for kind in KINDS]
 
     usual = chosen()
-    monkeypatch.setattr(choice, "_MANY", 1)
+    monkeypatch.setattr(choice, "_MANY_OBJECTS", 1)
     assert chosen() == usual
 
 
@@ -184,7 +184,7 @@ def test_the_order_is_kept_where_it_matters() -> None:
 
 def test_old_scenarios_have_the_population_that_they_had() -> None:
     made = scenario({"read": 1}, 3, "rotate")
-    assert type(population_of(made, Workload(made, 1))) is Population
+    assert type(make_population(made, Workload(made, 1))) is Population
     assert len(read(populated(made), 5)) == 5
 
 
@@ -268,11 +268,13 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
     ],
 )
 def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
-    made = check(TEXT + f"popularity: {json.dumps(value)}\nreuse: {{share: 0.5, distance: 1..9}}\n", "x")
+    made = check_scenario_text(
+        TEXT + f"popularity: {json.dumps(value)}\nreuse: {{share: 0.5, distance: 1..9}}\n", "x"
+    )
     assert (made.popularity, made.reuse) == (expected, Reuse(0.5, 1, 9))
-    run = decode_run(run_record(RunDescription(made))[RECORD_HEADER.size :])
+    run = decode_run(encode_run(RunDescription(made))[RECORD_HEADER.size :])
     assert (run.scenario.popularity, run.scenario.reuse) == (expected, Reuse(0.5, 1, 9))
-    told = " ".join("".join(products.parts(products.Product.OUTLOOK, "text", made)).split())
+    told = " ".join("".join(products.make_product_parts(products.Product.OUTLOOK, "text", made)).split())
     assert f"objects are chosen by popularity: {expected}" in told
     assert "reads are repeated: 50% of what was read 1 to 9 reads ago" in told
 
@@ -287,7 +289,7 @@ def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
 def test_a_wrong_popularity_is_told_with_all_other_faults(value: object) -> None:
     text = TEXT.replace("user_count: 1", "user_count: 0") + f"popularity: {json.dumps(value)}\n"
     with pytest.raises(ScenarioError) as caught:
-        check(text, "x")
+        check_scenario_text(text, "x")
     first, second = str(caught.value).splitlines()
     assert first.startswith("x:7: user_count: expected")
     assert second.startswith("x:8: popularity: expected rotate, uniform, sequential, latest, or a mapping")
@@ -302,12 +304,12 @@ def test_a_wrong_popularity_is_told_with_all_other_faults(value: object) -> None
 )
 def test_a_wrong_reuse_is_told(value: object) -> None:
     with pytest.raises(ScenarioError, match="x:8: reuse: expected a mapping with share"):
-        check(TEXT + f"reuse: {json.dumps(value)}\n", "x")
-    assert REUSE.expected
+        check_scenario_text(TEXT + f"reuse: {json.dumps(value)}\n", "x")
+    assert REUSE_RULE.expected
 
 
 def test_the_example_in_the_documentation() -> None:
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition("\nPopularity\n----------\n")[2].partition("yaml\n")[2].partition("\n``pop")[0]
-    made = check(TEXT + dedent(example), "x")
+    made = check_scenario_text(TEXT + dedent(example), "x")
     assert (made.popularity, made.reuse) == (Popularity("zipf", 0.99), Reuse(0.3, 1, 1000))

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import JobResult
 from ssbench.scenario import objects
 from ssbench.scenario.draws import Target, Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.objects import margin
+from ssbench.scenario.objects import expiry_margin
 from ssbench.scenario.operation_table import COPY, CREATE, DELETE, READ, UPDATE
 from ssbench.scenario.population import Population
 
@@ -39,7 +39,7 @@ def filled(*profiles: tuple[float, ...], initial: int = 3, delete_after: int | N
 
 
 def end(state: Population, *jobs: Target, ok: bool = True) -> None:
-    state.ended((job, Result(0, None, 0.1, 1.0, cause=None if ok else "timeout")) for job in jobs)
+    state.ended((job, JobResult(0, None, 0.1, 1.0, cause=None if ok else "timeout")) for job in jobs)
 
 
 def brief(jobs: list[Target]) -> list[tuple[int, int]]:
@@ -230,7 +230,7 @@ def test_what_waits_is_counted_as_not_sendable_when_its_object_is_deleted():
 
 
 def test_the_order_holds_over_many_arrays(monkeypatch):
-    monkeypatch.setattr(objects, "_CHUNK", 16)
+    monkeypatch.setattr(objects, "_CHUNK_NUMBERS", 16)
     state = filled((0, 1, 0, 0), initial=1000)
     assert [number for _, number in brief(state.next_jobs(2500))] == [n % 1000 + 1 for n in range(2500)]
     state = filled((3, 5, 1, 1), initial=100)
@@ -278,7 +278,7 @@ def test_objects_past_their_delete_after_are_not_asked_for():
     reads = {number for code, number in brief(state.next_jobs(200, 1000.0)) if code == READ.code}
     assert len(reads) > 10
     assert state.expired == 0
-    late = 1000.0 + 60 - margin(60)
+    late = 1000.0 + 60 - expiry_margin(60)
     reads = {number for code, number in brief(state.next_jobs(200, late)) if code == READ.code}
     assert reads == {1, 2}  # initial objects do not expire
     assert 0 < state.expired <= created
@@ -293,7 +293,7 @@ def test_an_update_makes_an_object_last_longer_and_an_initial_one_expire():
         jobs = state.next_jobs(1, now)
         end(state, *jobs)
         updated = now if jobs and jobs[0][0] == UPDATE.code else updated
-        if updated is None or now < updated + 10 - margin(10):
+        if updated is None or now < updated + 10 - expiry_margin(10):
             assert jobs
         else:
             assert not jobs

@@ -15,9 +15,15 @@ from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli.master import main
 from ssbench.results.formats import open_results
 from ssbench.run import Bench, BenchOptions, RunOptions
-from ssbench.scenario.arrivals import Arrivals, seed_of_group
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
-from ssbench.scenario.portions import Portion, difference, parse, portion_of, together
+from ssbench.scenario.arrivals import Arrivals, derive_group_seed
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
+from ssbench.scenario.portions import (
+    MasterShare,
+    combine_scenarios,
+    find_scenario_difference,
+    parse_master_share,
+    take_master_share,
+)
 
 CLASSES = (SizeClass("tiny", 1, 9, 60, (3, 4, 2, 1)), SizeClass("big", 90, 99, 5, (0, 1, 0, 0)))
 SCENARIO = Scenario("whole", CLASSES, 17, run_seconds=9.0, rate=100.0)
@@ -27,12 +33,12 @@ STAGED = replace(
 GROUPED = replace(
     SCENARIO,
     rate=None,
-    groups=(Group("web", CLASSES, 12, think_time=1.0), Group("backup", CLASSES, 5, rate=3.0)),
+    groups=(UserGroup("web", CLASSES, 12, think_time=1.0), UserGroup("backup", CLASSES, 5, rate=3.0)),
 )
 
 
 def all_of(scenario: Scenario, of: int) -> list[Scenario]:
-    return [portion_of(scenario, Portion(number, of)) for number in range(1, of + 1)]
+    return [take_master_share(scenario, MasterShare(number, of)) for number in range(1, of + 1)]
 
 
 @pytest.mark.parametrize("scenario", [SCENARIO, STAGED, GROUPED], ids=["rate", "stages", "groups"])
@@ -40,10 +46,10 @@ def all_of(scenario: Scenario, of: int) -> list[Scenario]:
 def test_the_portions_of_all_masters_are_the_whole(scenario: Scenario, of: int) -> None:
     portions = all_of(scenario, of)
     for each in portions:
-        assert difference(portions[0], each) == ""
+        assert find_scenario_difference(portions[0], each) == ""
         assert each.user_count >= 1
         assert each.user_count == sum(group.user_count for group in each.groups or [each])
-    whole = together(portions)
+    whole = combine_scenarios(portions)
     assert replace(whole, rate=None, stages=(), groups=()) == replace(
         scenario, rate=None, stages=(), groups=()
     )
@@ -55,7 +61,7 @@ def test_the_portions_of_all_masters_are_the_whole(scenario: Scenario, of: int) 
 
 @given(st.integers(0, 10**9), st.integers(1, 1000))
 def test_a_number_is_shared_out_evenly(whole: int, of: int) -> None:
-    shares = [Portion(number, of).count(whole) for number in range(1, of + 1)]
+    shares = [MasterShare(number, of).count(whole) for number in range(1, of + 1)]
     assert sum(shares) == whole
     assert max(shares) - min(shares) <= 1
 
@@ -82,7 +88,7 @@ def test_each_master_has_an_object_of_each_class_and_the_same_mix() -> None:
 )
 def test_too_little_for_all_is_refused(scenario: Scenario, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        portion_of(scenario, Portion(1, 4))
+        take_master_share(scenario, MasterShare(1, 4))
 
 
 def test_what_is_due_evenly_is_due_evenly_of_all_masters_together() -> None:
@@ -97,12 +103,12 @@ def test_what_is_due_evenly_is_due_evenly_of_all_masters_together() -> None:
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/", "/4", "1/4/2", "-1/4", "a/b", "1/99999", ""])
 def test_what_is_no_part_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a part such as 1/4"):
-        parse(text)
+        parse_master_share(text)
 
 
 def test_a_part_is_read_as_it_is_written() -> None:
-    assert str(parse("2/4")) == "2/4"
-    assert len({parse(f"{number}/4").tag for number in range(1, 5)}) == 4
+    assert str(parse_master_share("2/4")) == "2/4"
+    assert len({parse_master_share(f"{number}/4").tag for number in range(1, 5)}) == 4
 
 
 _OTHER_SIZE = (replace(CLASSES[0], size_max=10), CLASSES[1])
@@ -122,24 +128,24 @@ _OTHER_SIZE = (replace(CLASSES[0], size_max=10), CLASSES[1])
     ],
 )
 def test_what_differs_is_named(changes: dict[str, Any], name: str) -> None:
-    assert difference(SCENARIO, replace(SCENARIO, **changes)) == name
-    assert difference(SCENARIO, replace(SCENARIO, user_count=3, rate=1.0, data={"x": 1})) == ""
+    assert find_scenario_difference(SCENARIO, replace(SCENARIO, **changes)) == name
+    assert find_scenario_difference(SCENARIO, replace(SCENARIO, user_count=3, rate=1.0, data={"x": 1})) == ""
 
 
 def test_groups_of_one_name_that_differ() -> None:
     other = replace(GROUPED, groups=(replace(GROUPED.groups[0], think_time=2.0), GROUPED.groups[1]))
-    assert difference(GROUPED, other) == "the group web"
+    assert find_scenario_difference(GROUPED, other) == "the group web"
 
 
 def test_a_bench_carries_out_the_part_that_it_was_asked_for(tmp_path: Path) -> None:
-    options = RunOptions(noop=True, part=Portion(2, 3), stats_file=tmp_path / "part.stat.gz", seed=7)
+    options = RunOptions(noop=True, part=MasterShare(2, 3), stats_file=tmp_path / "part.stat.gz", seed=7)
     with Bench(BenchOptions(workers=1)) as bench:
         outcome = bench.run(replace(SCENARIO, rate=None, run_seconds=None, operation_count=100), options)
     assert outcome.count == 33
     results = open_results(tmp_path / "part.stat.gz")
     results.close()
     assert (results.run.scenario.user_count, results.run.options["part"]) == (6, "2/3")
-    assert (results.run.options["seed_of_parts"], results.run.seed) == (7, seed_of_group(7, "part 2/3"))
+    assert (results.run.options["seed_of_parts"], results.run.seed) == (7, derive_group_seed(7, "part 2/3"))
 
 
 def test_a_part_without_a_common_beginning_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,22 +21,22 @@ from ssbench.document.elements import View
 from ssbench.document.renderers.text import render
 from ssbench.reports import members, outlook
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
-from ssbench.results.block import LOST, Failure, ResultBlock, join
+from ssbench.reports.writing import make_run_report
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, join_blocks
 from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.schema import UNKNOWN
-from ssbench.run.parameters import accounts_of
-from ssbench.run.part import parts_of
-from ssbench.run.places import apart
-from ssbench.run.row_maker import Addresses
+from ssbench.results.schema import UNKNOWN_NUMBER
+from ssbench.run.parameters import accounts_of_sessions
+from ssbench.run.part import make_group_runs
+from ssbench.run.places import merge_container_sets
+from ssbench.run.row_maker import ResultAddresses
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.names import account_names, in_account
+from ssbench.scenario.names import make_account_names, split_container_number
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import check
+from ssbench.scenario.reading import check_scenario_text
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import parse_addresses
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.credentials import in_account as session_in
+from ssbench.store.swift.credentials import session_in_account as session_in
 
 SCENARIO = """
 name: tenants
@@ -53,31 +53,33 @@ def test_what_the_documentation_shows_is_valid() -> None:
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     section = text.partition("Several accounts\n----------------\n")[2]
     example = section.partition(".. code-block:: yaml\n")[2].partition("\nThere are ")[0]
-    scenario = check(example, "example")
+    scenario = check_scenario_text(example, "example")
     assert (scenario.accounts, scenario.account_base, scenario.container_numbers) == (100, "tenant", 200)
-    assert "in each of 100 accounts" in " ".join(render(outlook.document(scenario, View()), View()).split())
+    assert "in each of 100 accounts" in " ".join(
+        render(outlook.make_outlook_document(scenario, View()), View()).split()
+    )
 
 
 def test_all_faults_are_reported_together() -> None:
     wrong = "accounts: 1001\naccount_base: a/b\nuser_cuont: 3\n"
     with pytest.raises(ScenarioError) as caught:
-        check(SCENARIO + wrong, "file")
+        check_scenario_text(SCENARIO + wrong, "file")
     assert str(caught.value).count("\n") == 2
     assert "accounts: expected a whole number from 1 to 1000, not 1001" in str(caught.value)
     assert "account_base: expected 1 to 64 letters" in str(caught.value)
     with pytest.raises(ScenarioError, match="account_base: expected accounts beside it"):
-        check(SCENARIO + "account_base: a\n", "file")
+        check_scenario_text(SCENARIO + "account_base: a\n", "file")
     with pytest.raises(ScenarioError, match="at most 1,000,000,000 containers in all accounts"):
-        check(SCENARIO.replace("count: 3", "count: 10000000") + "accounts: 1000\n", "file")
+        check_scenario_text(SCENARIO.replace("count: 3", "count: 10000000") + "accounts: 1000\n", "file")
     with pytest.raises(UsageError, match="accounts: expected at most"):
-        override(check(SCENARIO, "file"), accounts=1000, container_count=10_000_000)
+        override(check_scenario_text(SCENARIO, "file"), accounts=1000, container_count=10_000_000)
 
 
 def test_objects_and_operations_are_spread_evenly() -> None:
-    scenario = check(SCENARIO + "accounts: 5\n", "file")
+    scenario = check_scenario_text(SCENARIO + "accounts: 5\n", "file")
     workload = Workload(scenario, 1)
     containers = [container for _, _, container, _ in islice(workload.draws(), 20_000)]
-    places = Counter(in_account(each, 5) for each in containers)
+    places = Counter(split_container_number(each, 5) for each in containers)
     assert set(places) == {(account, container) for account in range(5) for container in range(3)}
     assert misfit([*places.values()], [1 / 15] * 15) < 1
     initial = Counter(container % 5 for _, container, _, _ in workload.initial_objects())
@@ -85,22 +87,22 @@ def test_objects_and_operations_are_spread_evenly() -> None:
 
 
 def test_one_account_draws_what_it_drew() -> None:
-    one = check(SCENARIO, "file")
+    one = check_scenario_text(SCENARIO, "file")
     same = override(one, accounts=1)
     draws = [[*islice(Workload(each, 7).draws(), 5000)] for each in (one, same)]
     assert draws[0] == draws[1]
 
 
 def test_each_account_is_a_place() -> None:
-    scenario = check(SCENARIO + "accounts: 3\n", "file")
-    (part,) = parts_of(scenario, 1, None)
+    scenario = check_scenario_text(SCENARIO + "accounts: 3\n", "file")
+    (part,) = make_group_runs(scenario, 1, None)
     assert [place.account for place in part.places] == [0, 1, 2]
-    assert len(apart(part.places)) == 3
+    assert len(merge_container_sets(part.places)) == 3
 
 
 def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own() -> None:
     session = Session(("http://a:8080/v1/AUTH_admin", "http://b:8080/v1/AUTH_admin"), "token")
-    assert account_names("tenant", 2) == ["tenant1", "tenant2"]
+    assert make_account_names("tenant", 2) == ["tenant1", "tenant2"]
     assert session_in(session, "tenant2").storage_urls == (
         "http://a:8080/v1/AUTH_tenant2",
         "http://b:8080/v1/AUTH_tenant2",
@@ -112,10 +114,10 @@ def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own() -> None:
 
 def test_workers_get_one_token_once() -> None:
     sessions = [Session((f"http://a/v1/AUTH_{number}",), "token") for number in range(2)]
-    assert accounts_of(sessions[:1]) == []
-    assert accounts_of(sessions) == [(["http://a/v1/AUTH_0"], None), (["http://a/v1/AUTH_1"], None)]
+    assert accounts_of_sessions(sessions[:1]) == []
+    assert accounts_of_sessions(sessions) == [(["http://a/v1/AUTH_0"], None), (["http://a/v1/AUTH_1"], None)]
     sessions[1] = Session(("http://a/v1/AUTH_1",), "other")
-    assert [token for _, token in accounts_of(sessions)] == ["token", "other"]
+    assert [token for _, token in accounts_of_sessions(sessions)] == ["token", "other"]
 
 
 # -- a list of credentials --------------------------------------------------------------------
@@ -126,9 +128,9 @@ def read(folder: Path, text: str, *options: str, **environ: str) -> list[object]
     path.write_text(text)
     path.chmod(0o600)
     parser = argparse.ArgumentParser()
-    auth_options.add_arguments(parser)
+    auth_options.add_auth_arguments(parser)
     arguments = parser.parse_args(["--credentials", str(path), *options])
-    return [*credentials_file.accounts_of(arguments, environ)]
+    return [*credentials_file.read_account_credentials(arguments, environ)]
 
 
 def test_a_list_has_what_differs_and_variables_hold_secrets(
@@ -144,7 +146,9 @@ def test_a_list_has_what_differs_and_variables_hold_secrets(
     caplog.set_level(logging.WARNING)
     path = tmp_path / "list.yaml"
     path.chmod(0o644)
-    credentials_file.accounts_of(_arguments("--credentials", str(path), "-A", "http://a/v1.0"), environ)
+    credentials_file.read_account_credentials(
+        _arguments("--credentials", str(path), "-A", "http://a/v1.0"), environ
+    )
     assert "holds secrets, and other users of this machine can read it" in caplog.text
 
 
@@ -165,7 +169,9 @@ def test_child_processes_do_not_inherit_the_variables_that_a_list_names(
     path = tmp_path / "list.yaml"
     path.write_text("- {user: 'a:x', key_env: TENANT_KEY}\n")
     arguments = _arguments("--credentials", str(path), "-A", "http://a/v1.0")
-    assert [each.key for each in credentials_file.accounts_of(arguments, os.environ)] == ["secret"]
+    assert [each.key for each in credentials_file.read_account_credentials(arguments, os.environ)] == [
+        "secret"
+    ]
     assert "TENANT_KEY" not in os.environ
 
 
@@ -193,7 +199,7 @@ def test_names_of_accounts_to_clean_are_checked(
 
 def _arguments(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    auth_options.add_arguments(parser)
+    auth_options.add_auth_arguments(parser)
     return parser.parse_args(words)
 
 
@@ -237,8 +243,8 @@ class _Run:
 
     def __init__(self, count: int) -> None:
         self.run = RunDescription(
-            check(SCENARIO + f"accounts: {count}\n", "file"),
-            accounts=tuple(account_names("AUTH_t", count)),
+            check_scenario_text(SCENARIO + f"accounts: {count}\n", "file"),
+            accounts=tuple(make_account_names("AUTH_t", count)),
         )
         self.summary = RunSummary(ended=0.0)
         self._count = count
@@ -250,7 +256,7 @@ class _Run:
             failures = {3: Failure("HTTP 401", "", {})} if account == 1 else {}
             columns = {name: getattr(own, name) for name in own.given}
             found.append(ResultBlock(40, {**columns, "account": np.full(40, account)}, failures))
-        return [join(found)]
+        return [join_blocks(found)]
 
     def again(self) -> _Run:
         return self
@@ -265,7 +271,7 @@ def test_a_report_says_how_accounts_differ(count: int) -> None:
     assert [each.number for each in statistics.accounts] == [*range(count)]
     assert statistics.accounts[1].errors == {"HTTP 401": 1}
     assert sum(each.figures.count for each in statistics.accounts) == statistics.total.count == 40 * count - 1
-    note, table = members.accounts(statistics)
+    note, table = members.make_account_elements(statistics)
     text = note.text.replace("\N{NO-BREAK SPACE}", " ")
     assert f"median 10.0 ms to {10 * count:.1f} ms (slowest AUTH_t{count})" in text
     assert "errors in 1, 1 of them in AUTH_t2" in text
@@ -284,13 +290,13 @@ def test_operations_of_lost_workers_are_counted_by_account_too() -> None:
     lost = ResultBlock(
         len(block),
         {name: getattr(block, name) for name in block.given},
-        {50: Failure(LOST, "", {}), 60: Failure(LOST, "", {}), 90: Failure("HTTP 503", "", {})},
+        {50: Failure(LOST_CAUSE, "", {}), 60: Failure(LOST_CAUSE, "", {}), 90: Failure("HTTP 503", "", {})},
     )
     run.blocks = lambda: [lost]  # type: ignore[method-assign]
     statistics = summarize(run)
     assert statistics.total.lost == 2
     assert [each.figures.lost for each in statistics.accounts] == [0, 2, 0]
-    made = json.loads(report("json", statistics, ReportOptions()))
+    made = json.loads(make_run_report("json", statistics, ReportOptions()))
     assert [each["figures"]["lost"] for each in made["accounts"]] == [0, 2, 0]
 
 
@@ -298,7 +304,7 @@ def test_a_run_with_one_account_says_nothing_of_it() -> None:
     run = _Run(1)
     blocks = [many(range(40), last_byte=np.full(40, 0.01))]
     run.blocks = lambda: blocks  # type: ignore[method-assign]
-    assert [*members.accounts(summarize(run))] == []
+    assert [*members.make_account_elements(summarize(run))] == []
 
 
 # -- addresses --------------------------------------------------------------------------------
@@ -322,7 +328,7 @@ def test_addresses_are_read_with_their_host() -> None:
 
 
 def test_addresses_are_numbered_as_they_come() -> None:
-    found = Addresses()
+    found = ResultAddresses()
     assert [found.number(each) for each in ("b", "a", "b")] == [0, 1, 0]
     assert found.names() == ("b", "a")
-    assert [found.number(str(each)) for each in range(2000)][-1] == UNKNOWN
+    assert [found.number(str(each)) for each in range(2000)][-1] == UNKNOWN_NUMBER

@@ -20,11 +20,11 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario import finding, rules, sizes
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.finding import shipped
+from ssbench.scenario.finding import list_shipped_scenarios
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.scenario.overriding import override
-from ssbench.scenario.reading import load
+from ssbench.scenario.reading import read_scenario
 
 YAML = """\
 name: Small test scenario
@@ -71,7 +71,7 @@ def write(tmp_path: Path):
 
 def faults_of(path: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
-        load(path)
+        read_scenario(path)
     assert caught.value.exit_code == ExitCode.USAGE
     lines = str(caught.value).splitlines()
     assert all(line.startswith(path + ":") for line in lines)
@@ -83,7 +83,7 @@ def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_a
     file = tmp_path / "many.yaml"
     file.write_text("name: x\n" + "".join(f"key{number}: 1\n" for number in range(10_000)))
     with pytest.raises(ScenarioError) as caught:
-        load(str(file))
+        read_scenario(str(file))
     first, *others, last = str(caught.value).split("\n")
     assert len(others) == 19
     assert "missing" in first  # what has no line comes first
@@ -91,12 +91,12 @@ def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_a
     assert last == f"{file}: and 9,984 more faults"
     file.write_text(f"name: x\n{'y' * 900_000}: 1\n")
     with pytest.raises(ScenarioError) as caught:
-        load(str(file))
+        read_scenario(str(file))
     assert len(str(caught.value)) < 50_000
 
 
 def test_yaml(write):
-    assert load(write(YAML)) == EXPECTED
+    assert read_scenario(write(YAML)) == EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_yaml(write):
 )
 @pytest.mark.parametrize("ending", ["scenario", "json", "yaml"])
 def test_both_eras_are_told_apart_by_content(write, text, ending):
-    assert load(write(text, f"x.{ending}")) == EXPECTED
+    assert read_scenario(write(text, f"x.{ending}")) == EXPECTED
 
 
 def test_a_scenario_of_a_mapping():
@@ -132,13 +132,13 @@ def test_json_that_is_no_yaml(write):
     del data["operation_count"]
     text = json.dumps(data).replace("1500.0", "1.5e3")
     assert r"\ud83d" in text
-    scenario = load(write(text))
+    scenario = read_scenario(write(text))
     assert (scenario.name, scenario.run_seconds) == (name, 1500.0)
 
 
 def test_every_key(write):
     more = "container_base: bench\ncontainer_count: 5\ncontainer_concurrency: 3\n"
-    scenario = load(write(YAML + more + "delete_after: 60\npolicy: gold\n"))
+    scenario = read_scenario(write(YAML + more + "delete_after: 60\npolicy: gold\n"))
     assert (scenario.container_base, scenario.container_count, scenario.container_concurrency) == (
         "bench",
         5,
@@ -148,7 +148,7 @@ def test_every_key(write):
 
 
 def test_optional_keys_may_be_empty(write):
-    scenario = load(write(YAML + "delete_after:\npolicy: null\nrun_seconds: ~\n"))
+    scenario = read_scenario(write(YAML + "delete_after:\npolicy: null\nrun_seconds: ~\n"))
     assert (scenario.delete_after, scenario.policy, scenario.run_seconds) == (None, None, None)
 
 
@@ -156,7 +156,7 @@ def test_no_common_profile_needed_when_each_used_class_has_one(write):
     text = YAML.replace("crud_profile: [3, 4, 2, 2]\n", "").replace(
         "size_max: 65536", "size_max: 65536\n  crud_profile: [1, 0, 0, 0]"
     )
-    assert [each.crud_profile for each in load(write(text)).size_classes] == [
+    assert [each.crud_profile for each in read_scenario(write(text)).size_classes] == [
         (1.0, 0.0, 0.0, 0.0),
         (0.0, 9.0, 0.0, 1.0),
     ]
@@ -164,10 +164,10 @@ def test_no_common_profile_needed_when_each_used_class_has_one(write):
 
 def test_weights_by_name_mean_the_same_as_a_list(write):
     by_name = YAML.replace("[0, 9, 0, 1]", "{read: 9, delete: 1}")
-    scenario = load(write(by_name))
+    scenario = read_scenario(write(by_name))
     assert scenario.size_classes[1].crud_profile == {"read": 9.0, "delete": 1.0}
     assert scenario.size_classes[0].weights == {"create": 3.0, "read": 4.0, "update": 2.0, "delete": 2.0}
-    listed = load(write(YAML))
+    listed = read_scenario(write(YAML))
     draws = [list(islice(Workload(each, 7).draws(), 2000)) for each in (scenario, listed)]
     assert draws[0] == draws[1]
 
@@ -194,14 +194,14 @@ def test_anchors_and_merges(write):
         "- name: small\n  size_min: 100000\n  size_max: 200000",
         "- <<: *first\n  name: small\n  size_max: 200000",
     )
-    small = load(write(text)).size_classes[1]
+    small = read_scenario(write(text)).size_classes[1]
     assert (small.name, small.size_min, small.size_max) == ("small", 4096, 200000)
 
 
 def test_quantities_with_units(write):
     text = YAML.replace("size_min: 4096", "size_min: 4K").replace("size_max: 65536", "size_max: 66 kB")
     text = text.replace("operation_count: 500", "run_seconds: 1m30s\ndelete_after: 1h")
-    scenario = load(write(text))
+    scenario = read_scenario(write(text))
     tiny = scenario.size_classes[0]
     assert (tiny.size_min, tiny.size_max) == (4096, 66_000)
     assert (scenario.run_seconds, scenario.delete_after) == (90.0, 3600)
@@ -209,7 +209,7 @@ def test_quantities_with_units(write):
 
 def test_seconds_win_over_a_count_in_the_file(write, caplog):
     with caplog.at_level(logging.WARNING):
-        scenario = load(write(YAML + "run_seconds: 30\n"))
+        scenario = read_scenario(write(YAML + "run_seconds: 30\n"))
     assert (scenario.run_seconds, scenario.operation_count) == (30, None)
     assert "run_seconds wins" in caplog.text
 
@@ -433,7 +433,7 @@ def test_files_that_are_something_else(write, content, expected):
 @pytest.mark.parametrize("key", ["user_count", "delete_after", "surprise"])
 def test_a_number_without_end_is_refused_in_one_line(write, key, number):
     with pytest.raises(ScenarioError) as caught:
-        load(write(f"{key}: {number}\n"))
+        read_scenario(write(f"{key}: {number}\n"))
     assert "characters" in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -466,7 +466,7 @@ def test_no_such_file_tells_what_there_is(tmp_path):
 def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ScenarioError) as caught:
-        load(asked)
+        read_scenario(asked)
     text = str(caught.value)
     assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
     assert "'ssbench-master run-scenario --list-scenarios'" in text  # other sub-commands say this too
@@ -476,11 +476,11 @@ def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked
 def test_folder_and_names_that_are_none(tmp_path):
     assert "expected a scenario file" in faults_of(str(tmp_path))[0]
     with pytest.raises(ScenarioError, match="expected a scenario file"):
-        load("a\0b")
+        read_scenario("a\0b")
     with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
-        load("a" * 5000)
+        read_scenario("a" * 5000)
     with pytest.raises(ScenarioError, match="there is no such file; did you mean very_small, which ships"):
-        load("../very_small")
+        read_scenario("../very_small")
 
 
 @pytest.mark.parametrize(
@@ -488,32 +488,32 @@ def test_folder_and_names_that_are_none(tmp_path):
 )
 def test_shipped_scenarios_by_name(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    assert load(name).name == "Very small mixed scenario"
-    assert "very_small" in dict(shipped())
+    assert read_scenario(name).name == "Very small mixed scenario"
+    assert "very_small" in dict(list_shipped_scenarios())
 
 
 def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, monkeypatch, write):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "very_small").mkdir()
-    assert load("very_small").name == "Very small mixed scenario"
+    assert read_scenario("very_small").name == "Very small mixed scenario"
     write(YAML, "small")
-    assert load("small").name == "Small test scenario"
+    assert read_scenario("small").name == "Small test scenario"
 
 
 def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
     write("# What for\n" + YAML, "mine.yaml")
     monkeypatch.setattr(finding.resources, "files", lambda package: tmp_path)
-    assert shipped() == [("mine", "What for")]
-    assert load("mine").name == "Small test scenario"
+    assert list_shipped_scenarios() == [("mine", "What for")]
+    assert read_scenario("mine").name == "Small test scenario"
 
 
 def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write):
     path = write("\n".join(line for line in YAML.splitlines() if "operation_count" not in line))
     with pytest.raises(ScenarioError, match="operation_count: missing"):
-        load(path)
-    scenario = override(load(path, limited=True), run_seconds=3.0)
+        read_scenario(path)
+    scenario = override(read_scenario(path, limited=True), run_seconds=3.0)
     assert (scenario.run_seconds, scenario.operation_count) == (3.0, None)
-    scenario = override(load(path, limited=True), operation_count=7)
+    scenario = override(read_scenario(path, limited=True), operation_count=7)
     assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
 
 
@@ -565,7 +565,7 @@ KEYS = st.sampled_from([*EXPECTED.data, "run_seconds", "policy", "delete_after",
 
 def loads_or_is_refused(path: Path) -> None:
     try:
-        scenario = load(str(path))
+        scenario = read_scenario(str(path))
     except ScenarioError as error:
         assert str(error).startswith(str(path))  # noqa: PT017 - most inputs are refused, some are not
     else:
@@ -602,17 +602,17 @@ def test_any_bytes_load_or_are_refused(tmp_path, inserted, at, cut):
 def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
-    assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
+    assert read_scenario(write(dedent(example))).size_classes == EXPECTED.size_classes
     keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES}
-    keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.KINDS}
+    keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.SIZE_KINDS}
     keys |= {key for row in OPERATIONS for key in row.keys}
     keys |= {row.name for row in OPERATIONS.drawn if not row.defined}
     stages = (
         text.partition("Stages\n------\n")[2].partition(".. code-block:: yaml\n")[2].partition("\nA run ")[0]
     )
-    assert len(load(write(with_stages(dedent(stages), ""))).stages) == 4
+    assert len(read_scenario(write(with_stages(dedent(stages), ""))).stages) == 4
     assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
-    assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()
+    assert {name for name, _ in list_shipped_scenarios() if f"``{name}``" not in text} == set()
 
 
 # -- how much load there is ----------------------------------------------------------------------
@@ -631,14 +631,14 @@ def with_stages(stages: str = STAGES, users: str = "user_count: 64\n") -> str:
 
 
 def test_a_closed_loop_without_stages_is_one_stage(write):
-    scenario = load(write(YAML))
+    scenario = read_scenario(write(YAML))
     assert scenario.plan == (Stage(math.inf, (7, 7)),)
     assert not scenario.is_open
     assert (scenario.warmup, scenario.think_time, scenario.arrivals) == (0.0, 0.0, "even")
 
 
 def test_an_open_loop(write):
-    scenario = load(write(YAML + "rate: 12.5\narrivals: poisson\nwarmup: 500ms\nrun_seconds: 60\n"))
+    scenario = read_scenario(write(YAML + "rate: 12.5\narrivals: poisson\nwarmup: 500ms\nrun_seconds: 60\n"))
     assert (scenario.rate, scenario.arrivals, scenario.warmup) == (12.5, "poisson", 0.5)
     assert scenario.plan == (Stage(60, (7, 7), (12.5, 12.5)),)
     assert scenario.is_open
@@ -647,7 +647,7 @@ def test_an_open_loop(write):
 
 
 def test_think_time(write):
-    scenario = load(write(YAML + "think_time: 200ms\n"))
+    scenario = read_scenario(write(YAML + "think_time: 200ms\n"))
     assert scenario.think_time == 0.2
     assert override(scenario, think_time=0.0).think_time == 0
     with pytest.raises(UsageError, match="think_time: expected no think_time beside a rate"):
@@ -655,7 +655,7 @@ def test_think_time(write):
 
 
 def test_stages(write):
-    scenario = load(write(with_stages()))
+    scenario = read_scenario(write(with_stages()))
     assert scenario.stages == (
         Stage(60, (16, 16)),
         Stage(30.0, (16, 64)),
@@ -669,7 +669,9 @@ def test_stages(write):
 
 
 def test_the_user_count_follows_from_stages_that_have_users(write):
-    scenario = load(write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", "")))
+    scenario = read_scenario(
+        write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", ""))
+    )
     assert scenario.user_count == 9
     assert faults_of(write(with_stages(users=""))) == [
         f" user_count: missing, expected a whole number from 1 to {10**9}"
@@ -678,7 +680,7 @@ def test_the_user_count_follows_from_stages_that_have_users(write):
 
 @pytest.mark.parametrize("key", ["run_seconds", "operation_count", "rate"])
 def test_stages_leave_no_room_for_another_load(write, key):
-    scenario = load(write(with_stages()))
+    scenario = read_scenario(write(with_stages()))
     with pytest.raises(UsageError, match=f"{key}: the scenario has stages"):
         override(scenario, **{key: 5})
     (fault,) = faults_of(write(with_stages() + f"{key}: 5\n"))
@@ -691,7 +693,7 @@ def test_fewer_users_than_a_stage_asks_for(write):
     with pytest.raises(
         UsageError, match=r"stages\[0\].users: expected at most user_count, which is 8, not 16"
     ):
-        override(load(write(with_stages())), user_count=8)
+        override(read_scenario(write(with_stages())), user_count=8)
 
 
 @pytest.mark.parametrize(
@@ -749,7 +751,7 @@ def test_wrong_loads(write, text, expected):
 
 
 def test_a_warm_up_is_shorter_than_the_run(write):
-    scenario = load(write(YAML))
+    scenario = read_scenario(write(YAML))
     with pytest.raises(UsageError, match="warmup: expected less than the run takes, which is 5 s, not 5"):
         override(scenario, run_seconds=5.0, warmup=5.0)
     assert override(scenario, warmup=5.0).warmup == 5  # of a run that ends by its number of operations
@@ -762,7 +764,7 @@ def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
         {"stages": [{"seconds": 3, "users": value, "rate": value}, value]}, allow_unicode=True
     )
     with pytest.raises(ScenarioError):
-        load(write(text))
+        read_scenario(write(text))
 
 
 # -- operations ----------------------------------------------------------------------------------
@@ -771,14 +773,14 @@ def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
 def test_the_example_of_operations_in_the_documentation(write):
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition("Operations\n----------\n")[2].partition("yaml\n")[2].partition("\nEach op")[0]
-    found = load(write(YAML.replace("crud_profile: [3, 4, 2, 2]\n", dedent(example))))
+    found = read_scenario(write(YAML.replace("crud_profile: [3, 4, 2, 2]\n", dedent(example))))
     assert found.size_classes[0].weights == {"create": 3, "read": 10, "head": 5, "list": 1, "info": 1}
     read, listing, info = found.operations
     assert read.headers == (("X-Newest", "true"),)
     assert listing.values == {"prefix": "tiny", "limit": 1000}
     assert info.defined is not None
     assert info.defined[:2] == ("GET", "none")
-    words = products.find(Product.OUTLOOK, "text")(found)
+    words = products.find_writer(Product.OUTLOOK, "text")(found)
     for expected in (
         "%): header X-Newest: true",
         "prefix tiny, limit 1000",
@@ -788,16 +790,16 @@ def test_the_example_of_operations_in_the_documentation(write):
 
 
 def test_five_numbers_and_both_names_of_a_profile(write):
-    five = load(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
+    five = read_scenario(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
     assert five.weights["list"] == 9
-    assert load(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
+    assert read_scenario(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
     (fault,) = faults_of(write(f"{YAML}\nprofile: [1, 1, 1, 1]\n"))
     assert "profile: expected this or crud_profile, not both" in fault
 
 
 def test_get_headers_are_headers_of_read(write):
     more = "get_headers: {X-Newest: 'true'}\ncontainer_put_headers: {X-Container-Sharding: 'on'}\n"
-    found = load(write(f"{YAML}\n{more}operations: [{{name: read, headers: {{X-A: b}}}}]\n"))
+    found = read_scenario(write(f"{YAML}\n{more}operations: [{{name: read, headers: {{X-A: b}}}}]\n"))
     assert [each.headers for each in found.operations] == [(("X-Newest", "true"), ("X-A", "b"))]
     assert found.container_put_headers == (("X-Container-Sharding", "on"),)
 
@@ -847,7 +849,9 @@ def test_a_range_needs_objects_that_are_not_empty(write):
 
 
 def test_an_operation_of_another_scenario_is_not_one_of_this(write):
-    load(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]")))
+    read_scenario(
+        write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]"))
+    )
     (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
     assert "profile: 'own' is not among the operations of this scenario" in fault
 
@@ -857,7 +861,7 @@ def test_an_operation_of_another_scenario_is_not_one_of_this(write):
     [("60", 60, None), ("1m", 60, None), ("1m..1h", 60, 3600), ("60..90", 60, 90), ("0", None, None)],
 )
 def test_objects_live_so_long(write, life, least, most):
-    scenario = load(write(f"{YAML}\ndelete_after: {life}\n"))
+    scenario = read_scenario(write(f"{YAML}\ndelete_after: {life}\n"))
     assert (scenario.delete_after, scenario.delete_after_most) == (least, most)
     changed = override(scenario, delete_after=5)
     assert (changed.delete_after, changed.delete_after_most) == (5, None)
@@ -871,4 +875,4 @@ def test_wrong_lives(write, life):
 
 def test_a_folder_is_no_scenario(tmp_path):
     with pytest.raises(ScenarioError, match="it is a folder; expected a scenario file"):
-        load(str(tmp_path))
+        read_scenario(str(tmp_path))

@@ -20,11 +20,11 @@ from chi_square import misfit
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
 from ssbench.results.description import RunDescription
-from ssbench.results.records import RECORD_HEADER, decode_run, run_record
+from ssbench.results.records import RECORD_HEADER, decode_run, encode_run
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.owner import owner_of
-from ssbench.scenario.reading import check, load
+from ssbench.scenario.owner import make_owner
+from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.sizes import Histogram, Lognormal
 
 DRAWS = 20_000
@@ -41,7 +41,7 @@ user_count: 1
 
 
 def read(size: object, folder: Path | str = ".") -> SizeClass:
-    return check(SCENARIO.format(json.dumps(size)), f"{folder}/x").size_classes[0]
+    return check_scenario_text(SCENARIO.format(json.dumps(size)), f"{folder}/x").size_classes[0]
 
 
 def drawn(size_class: SizeClass, initial: bool = False) -> list[int]:
@@ -184,7 +184,7 @@ def test_a_wrong_file_of_sizes_is_told(text: str, wrong: str, tmp_path: Path) ->
 def test_all_faults_are_told_at_once() -> None:
     text = SCENARIO.format("{fixed: no}, size_min: 5").replace("user_count: 1", "user_count: 0")
     with pytest.raises(ScenarioError) as caught:
-        check(text, "x")
+        check_scenario_text(text, "x")
     told = str(caught.value)
     assert len(told.splitlines()) == 3
     assert "sizes[0].size: expected this or size_min and size_max, not both" in told
@@ -193,7 +193,7 @@ def test_all_faults_are_told_at_once() -> None:
 def test_a_stat_file_keeps_the_distribution() -> None:
     size_classes = tuple(read(size) for size, _ in DISTRIBUTIONS.values())
     run = RunDescription(Scenario("sizes", size_classes, 1, 1))
-    assert decode_run(run_record(run)[RECORD_HEADER.size :]).scenario.size_classes == size_classes
+    assert decode_run(encode_run(run)[RECORD_HEADER.size :]).scenario.size_classes == size_classes
 
 
 def test_objects_of_another_distribution_are_of_another_owner() -> None:
@@ -201,7 +201,7 @@ def test_objects_of_another_distribution_are_of_another_owner() -> None:
     size_class = read(size)
     others = [SizeClass(*size_class.__getstate__()[:5]), read(size | {"min": "2kB"})]  # type: ignore[operator, index]
     scenario = Scenario("sizes", (size_class,), 1)
-    assert owner_of(scenario, size_class) not in {owner_of(scenario, other) for other in others}
+    assert make_owner(scenario, size_class) not in {make_owner(scenario, other) for other in others}
 
 
 def test_the_example_in_the_documentation(tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_the_example_in_the_documentation(tmp_path: Path) -> None:
         + "name: example\ninitial_files: {page: 1, photo: 1, part: 1, record: 1}\nprofile: {read: 1}\n"
         + "operation_count: 1\nuser_count: 1\n"
     )
-    scenario = load(str(file))
+    scenario = read_scenario(str(file))
     assert [str(each.shape) for each in scenario.size_classes] == [
         "lognormal, median 20 kB, sigma 1.2",
         "histogram, 60.0 % 200 kB to 1 MB, 35.0 % 1 MB to 4 MB, 5.00 % 12 MB",
         "None",
         "None",
     ]
-    told = "".join(products.parts(products.Product.OUTLOOK, "text", scenario))
+    told = "".join(products.make_product_parts(products.Product.OUTLOOK, "text", scenario))
     assert "page: 1 objects of 1 kB to 1 MB (lognormal, median 20 kB, sigma 1.2)" in " ".join(told.split())

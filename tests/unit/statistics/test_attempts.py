@@ -8,13 +8,13 @@ from counted import row
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.attempts import Times, TimesCollector
+from ssbench.statistics.attempts import AttemptTimes, AttemptTimesCollector
 
 RANKS = (1, 50, 100)
 
 
-def collected(*blocks: ResultBlock) -> Times:
-    collector, before = TimesCollector(), 0
+def collected(*blocks: ResultBlock) -> AttemptTimes:
+    collector, before = AttemptTimesCollector(), 0
     for each in blocks:
         collector.add(each, np.arange(len(each)), np.zeros(len(each), np.intp), each.last_byte, before)
         before += len(each)
@@ -46,7 +46,7 @@ def test_a_last_attempt_that_took_no_time_counts() -> None:
 
 def test_only_the_rows_that_are_asked_for() -> None:
     made = block([row(last=1.0), row(last=2.0), row(last=3.0)], rare={"last_attempt": {1: 0.25}})
-    collector, rows = TimesCollector(), np.array([1])
+    collector, rows = AttemptTimesCollector(), np.array([1])
     collector.add(made, rows, np.zeros(1, np.intp), made.last_byte[rows], 0)
     (times,) = collector.finish()
     assert (times.whole.count, times.whole.maximum, times.last_attempt.maximum) == (1, 2.0, 0.25)

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from simulated_conditions import outcomes, run, truth
 
-from ssbench.document.gates import Result
-from ssbench.scenario.conditions import parse
-from ssbench.statistics.thresholds import judge
+from ssbench.document.gates import GateResult
+from ssbench.scenario.conditions import parse_condition
+from ssbench.statistics.thresholds import judge_conditions
 
-PASSED, FAILED, UNDECIDED = Result.PASSED, Result.FAILED, Result.UNDECIDED
+PASSED, FAILED, UNDECIDED = GateResult.PASSED, GateResult.FAILED, GateResult.UNDECIDED
 
 
-def only(text: str, operations: int, seconds: int, spread: float = 0.0) -> Result:
-    (judgment,) = judge(run(np.random.default_rng(2), operations, seconds, 0.8, spread), [parse(text)])
+def only(text: str, operations: int, seconds: int, spread: float = 0.0) -> GateResult:
+    (judgment,) = judge_conditions(
+        run(np.random.default_rng(2), operations, seconds, 0.8, spread), [parse_condition(text)]
+    )
     return judgment.result
 
 
 @pytest.mark.parametrize(("off", "wrong"), [(1.1, FAILED), (0.9, PASSED)])
-def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: Result) -> None:
+def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: GateResult) -> None:
     """The true one is 10 % off the limit; 2.5 % of 120 is 3."""
     found = outcomes(120, f"p50 > {1000 * truth(50, 0) * off:.4f}ms", 40, 4)
     assert found[wrong] <= 6
@@ -57,7 +59,7 @@ def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: Result) -
         ("rate < 98", UNDECIDED),
     ],
 )
-def test_three_outcomes(text: str, result: Result) -> None:
+def test_three_outcomes(text: str, result: GateResult) -> None:
     """6,000 operations in 60 s, half at most 10 ms, of which 2 % fail."""
     assert only(text, 6000, 60, 0.05) is result
 
@@ -72,12 +74,12 @@ def test_three_outcomes(text: str, result: Result) -> None:
         ("mean > 1s", PASSED),
     ],
 )
-def test_runs_of_few_seconds(text: str, result: Result) -> None:
+def test_runs_of_few_seconds(text: str, result: GateResult) -> None:
     assert only(text, 40, 4) is result
 
 
 def test_undecided_says_how_many_operations_would_tell() -> None:
-    (judgment,) = judge(run(np.random.default_rng(3), 400, 10), [parse("p50 > 10.5ms")])
+    (judgment,) = judge_conditions(run(np.random.default_rng(3), 400, 10), [parse_condition("p50 > 10.5ms")])
     found = re.fullmatch(
         r"p50 > 10\.5ms: undecided \([\d.]+ms, of \d+ operations; about ([\d,]+) would decide\)",
         judgment.text,
@@ -86,5 +88,7 @@ def test_undecided_says_how_many_operations_would_tell() -> None:
     enough = int(found[1].replace(",", ""))
     assert enough >= 600
     if enough < 60_000:
-        (again,) = judge(run(np.random.default_rng(4), 3 * enough, 60), [parse("p50 > 10.5ms")])
+        (again,) = judge_conditions(
+            run(np.random.default_rng(4), 3 * enough, 60), [parse_condition("p50 > 10.5ms")]
+        )
         assert not again.undecided

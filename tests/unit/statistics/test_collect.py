@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import many
 
-from ssbench.results.block import LOST, Failure, ResultBlock, TextColumn, join
-from ssbench.results.schema import Mark
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, TextColumn, join_blocks
+from ssbench.results.schema import ResultMark
 from ssbench.statistics import collect, latencies
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.latencies import Latencies
@@ -52,13 +52,13 @@ def blocks(seed: int, sizes: Iterable[int]) -> list[ResultBlock]:
             "attempts": columns["retries"] + 1 + random.integers(0, 2, size),
             "storage_url": random.integers(0, 2, size),
             "stage": random.integers(0, 2, size),
-            "marks": random.choice([0, Mark.DELAYED, Mark.WARM_UP], size, p=[0.8, 0.1, 0.1]),
+            "marks": random.choice([0, ResultMark.DELAYED, ResultMark.WARM_UP], size, p=[0.8, 0.1, 0.1]),
             "connecting": np.where(random.random(size) < 0.2, last / 4, 0.0),
             "pausing": np.where(random.random(size) < 0.2, last / 8, 0.0),
         }
         columns |= {name: column for name, column in optional.items() if random.random() < 0.6}
         failures = {
-            row: Failure(str(random.choice(["HTTP 503", LOST, "reset"])), "", {"reset": 1})
+            row: Failure(str(random.choice(["HTTP 503", LOST_CAUSE, "reset"])), "", {"reset": 1})
             for row in np.flatnonzero(random.random(size) < 0.1).tolist()
         }
         columns["last_byte"][list(failures)] = np.nan
@@ -106,7 +106,7 @@ def everything(collector: Collector) -> dict[str, Any]:
     window = timeline.window() or Window(0.0, 2e9)  # of failures alone it may not be known
     groups = collector.groups(window)
     merged = groups.by("operation")
-    total = latencies.merge(figures.last_byte for figures in merged.values())
+    total = latencies.merge_latencies(figures.last_byte for figures in merged.values())
     return plain(
         {
             "groups": {key: groups.figures[key] for key in sorted(groups.figures)},
@@ -127,7 +127,7 @@ def everything(collector: Collector) -> dict[str, Any]:
 @given(seed=st.integers(0, 2**32), sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5))
 def test_how_many_blocks_are_counted_together_changes_nothing(seed: int, sizes: list[int]) -> None:
     parts = blocks(seed, sizes)
-    if all(part.marks.all() and (part.marks == Mark.WARM_UP).all() for part in parts):
+    if all(part.marks.all() and (part.marks == ResultMark.WARM_UP).all() for part in parts):
         return
     together, apart = (counted(parts, one_by_one=each) for each in (False, True))
     if not apart.results:
@@ -140,7 +140,7 @@ def test_how_many_blocks_are_counted_together_changes_nothing(seed: int, sizes: 
 
 
 def test_blocks_wait_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "_TOGETHER", 6)
+    monkeypatch.setattr(collect, "_RESULTS_AT_ONCE", 6)
     collector = Collector()
     settled = []
     for part in blocks(3, [2] * 20):
@@ -153,7 +153,7 @@ def test_blocks_wait_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_lost_operations_are_counted_in_their_group() -> None:
     rows = many(range(4), operation=np.array([0, 1, 1, 1]), last_byte=np.array([0.1, 0.1, np.nan, np.nan]))
-    rows.failures.update({2: Failure(LOST, "", {}), 3: Failure("HTTP 503", "", {})})
+    rows.failures.update({2: Failure(LOST_CAUSE, "", {}), 3: Failure("HTTP 503", "", {})})
     collector = Collector()
     collector.add(rows)
     found = collector.groups().by("operation")
@@ -163,7 +163,7 @@ def test_lost_operations_are_counted_in_their_group() -> None:
 def test_many_small_parts_of_latencies_are_put_together() -> None:
     random = np.random.default_rng(1)
     values = [random.lognormal(0, 1, 20) for _ in range(300)]
-    found = latencies.merge(map(latencies.plain, values))
+    found = latencies.merge_latencies(map(latencies.select_latencies, values))
     assert len(found._parts) == 1
     every = np.sort(np.concatenate(values))
     assert found.count == 6000
@@ -176,12 +176,12 @@ def test_texts_of_several_blocks_are_joined_and_chosen_without_decoding_them() -
         ResultBlock(len(each), {"completed": np.arange(float(len(each))), "trans_id": TextColumn.of(each)})
         for each in texts
     ]
-    both = join(parts)
+    both = join_blocks(parts)
     assert isinstance(both.trans_id, TextColumn)
     assert list(both.trans_id) == [text for each in texts for text in each]
     chosen = both.select(np.array([2, 4, 5, 6]))
     assert list(chosen.trans_id) == ["bcd", "é", "", "xyz"]
-    again = join([chosen, both])
+    again = join_blocks([chosen, both])
     assert (again.trans_id[0], again.trans_id[1], again.trans_id[3], len(again.trans_id)) == (
         "bcd",
         "é",

@@ -10,17 +10,17 @@ import pytest
 from simulated_intervals import coverage, warm_ups
 
 from ssbench.statistics.confidence import (
-    autocorrelation,
-    drift,
     effective_size,
+    estimate_autocorrelation,
+    estimate_drift,
+    find_warm_up,
     is_steady,
     mean_interval,
     percentile_ranks,
     t_quantile,
     t_tail,
-    warm_up,
-    welch,
-    wilson,
+    welch_error,
+    wilson_interval,
 )
 from ssbench.statistics.until import StoppingRule
 
@@ -115,8 +115,8 @@ def test_of_few_seconds_nothing_is_said():
     assert mean_interval(np.ones(9)) is None
     assert percentile_ranks(0.5, np.ones(9), np.ones(9)) is None
     assert percentile_ranks(0.5, np.zeros(20), np.zeros(20)) is None
-    assert drift(np.ones(29)) is None
-    assert drift(np.zeros(60)) is None
+    assert estimate_drift(np.ones(29)) is None
+    assert estimate_drift(np.zeros(60)) is None
     assert is_steady(np.ones(0))
     assert effective_size(np.ones(0)) == 0
 
@@ -148,7 +148,7 @@ def test_the_warm_up_is_cut_and_no_more_than_that(seconds, cut):
     random = np.random.default_rng(10)
     level = 1 - 0.5 * np.exp(-np.arange(seconds) / 15)
     series = level + noise.correlated(random, 60, seconds, 0.8, 0.05)
-    cuts = [warm_up(each) for each in series]
+    cuts = [find_warm_up(each) for each in series]
     found = [each for each in cuts if each is not None]
     assert len(found) >= 48
     assert cut <= np.median(found) <= 60
@@ -158,18 +158,18 @@ def test_the_warm_up_is_cut_and_no_more_than_that(seconds, cut):
 
 def test_nothing_is_cut_where_nothing_warms_up():
     series = 1 + noise.correlated(np.random.default_rng(11), 100, 120, 0.0, 0.05)
-    assert np.median([warm_up(each) or 0 for each in series]) == 0
-    assert warm_up(np.ones(19)) == 0
-    assert warm_up(np.ones(100)) == 0
+    assert np.median([find_warm_up(each) or 0 for each in series]) == 0
+    assert find_warm_up(np.ones(19)) == 0
+    assert find_warm_up(np.ones(100)) == 0
     # Rounding makes the error of the level part a little less than 0.
-    assert warm_up(np.array([900.1, 901.7, 899.2, 905.3, 880.7] * 2 + [0.1] * 60)) == 10
+    assert find_warm_up(np.array([900.1, 901.7, 899.2, 905.3, 880.7] * 2 + [0.1] * 60)) == 10
 
 
 def test_a_run_that_goes_on_rising_is_not_steady():
     rising = np.linspace(50, 100, 60)
-    assert warm_up(rising) is None
+    assert find_warm_up(rising) is None
     assert not is_steady(rising)
-    change = drift(rising)
+    change = estimate_drift(rising)
     assert change.low == pytest.approx(change.high)
     assert change.low == pytest.approx(50 / 59 * 60 / 75)
 
@@ -196,12 +196,12 @@ def test_noise_is_seldom_taken_for_drift():
 
 def test_of_no_errors_the_interval_begins_at_none() -> None:
     for size in range(100, 100_000, 700):
-        assert wilson(0.0, size)[0] == 0.0
-        assert wilson(1.0, size)[1] == 1.0
+        assert wilson_interval(0.0, size)[0] == 0.0
+        assert wilson_interval(1.0, size)[1] == 1.0
 
 
 def test_sides_that_do_not_vary_have_the_freedom_of_both() -> None:
-    assert welch([1.0, 1.0, 1.0], [2.0, 2.0]) == (0.0, 3.0)
+    assert welch_error([1.0, 1.0, 1.0], [2.0, 2.0]) == (0.0, 3.0)
 
 
 def test_how_far_a_rate_went_decides_whether_it_is_steady() -> None:
@@ -232,9 +232,9 @@ def test_the_effective_size_is_that_of_theory_where_much_is_known(phi: float, al
 def test_wilsons_interval() -> None:
     """As printed tables have it, of 1, 10 and 50 in 100."""
     for share, low, high in ((0.01, 0.0018, 0.0545), (0.1, 0.0552, 0.1744), (0.5, 0.4038, 0.5962)):
-        assert wilson(share, 100) == pytest.approx((low, high), abs=5e-5)
-        assert wilson(1 - share, 100) == pytest.approx((1 - high, 1 - low), abs=5e-5)
-    assert wilson(0.5, 0) == (0.0, 1.0)
+        assert wilson_interval(share, 100) == pytest.approx((low, high), abs=5e-5)
+        assert wilson_interval(1 - share, 100) == pytest.approx((1 - high, 1 - low), abs=5e-5)
+    assert wilson_interval(0.5, 0) == (0.0, 1.0)
 
 
 def test_what_is_alike_for_longer_than_a_run_shows_in_long_batches() -> None:
@@ -262,7 +262,7 @@ def test_the_effective_size_of_neighbours_that_are_alike() -> None:
 @pytest.mark.parametrize("phi", [0.0, 0.5])
 def test_the_correlation_of_few_neighbours_is_not_too_low_on_average(phi: float) -> None:
     series = noise.correlated(np.random.default_rng(1), 400, 20, phi)
-    assert np.mean([autocorrelation(each, 1) for each in series]) == pytest.approx(phi, abs=0.05)
+    assert np.mean([estimate_autocorrelation(each, 1) for each in series]) == pytest.approx(phi, abs=0.05)
 
 
 def test_of_a_hundred_values_that_are_much_alike_the_size_is_a_little_too_small() -> None:

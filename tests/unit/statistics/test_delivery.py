@@ -13,21 +13,27 @@ from result_rows import block
 from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription, StageFacts
 from ssbench.scenario.model import Stage
-from ssbench.statistics.delivery import Delivery, behind, spread, together, waits
-from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.delivery import (
+    Delivery,
+    list_unbegun_waits,
+    measure_shortfall,
+    merge_deliveries,
+    spread_waits,
+)
+from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.figures_collector import FiguresCollector
 
 RATE = Stage(20.0, (1, 1), (100.0, 100.0))
 WENT = StageFacts(1000.0, 1020.0, due=2000)
 
 
-def figures(ends: list[float], failures: int = 0) -> Figures:
+def figures(ends: list[float], failures: int = 0) -> CountedFigures:
     """The figures of operations that ended then, the last ones of which failed."""
     places = range(len(ends) - failures, len(ends))
     return counted(block([row(completed=end) for end in ends], failures=failed(*places)) if ends else None)
 
 
-def counted(results: ResultBlock | None) -> Figures:
+def counted(results: ResultBlock | None) -> CountedFigures:
     """The figures of results, or of none."""
     made = FiguresCollector()
     if results is not None:
@@ -47,15 +53,15 @@ def test_shares_of_what_was_due() -> None:
 
 
 def test_stages_together() -> None:
-    assert together([]) is None
-    found = together([Delivery(100, 1, 10, 0.2), Delivery(50, 2, 20, 0.1)])
+    assert merge_deliveries([]) is None
+    found = merge_deliveries([Delivery(100, 1, 10, 0.2), Delivery(50, 2, 20, 0.1)])
     assert found == Delivery(150, 3, 30, 0.2)
 
 
 def test_each_group_gets_as_much_of_what_never_began_as_it_has_of_what_ended() -> None:
     leaves = {(1, 0): figures(each_second({1000: 6}), failures=3), (2, 0): figures(each_second({1000: 2}))}
     waited = np.arange(1.0, 101.0)
-    parts = spread(leaves, waited)
+    parts = spread_waits(leaves, waited)
     assert [*parts] == [*leaves]
     assert [each.due.waited.count for each in parts.values()] == [75, 25]
     # Each gets waits of all lengths.
@@ -67,7 +73,7 @@ def test_each_group_gets_as_much_of_what_never_began_as_it_has_of_what_ended() -
 
 
 def test_where_nothing_ended_there_is_no_kind_to_give_it_to() -> None:
-    parts = spread({(1, 0): figures([])}, np.array([1.0]))
+    parts = spread_waits({(1, 0): figures([])}, np.array([1.0]))
     assert parts[1, 0].due.waited.count == 0
 
 
@@ -75,29 +81,29 @@ def test_what_never_began_waited_from_the_last_moments_at_which_it_was_due() -> 
     plan = (Stage(5.0, (1, 1), (2.0, 2.0)), Stage(5.0, (1, 1), (4.0, 4.0)))
     run = RunDescription(replace(SCENARIO, stages=plan, arrivals="even"), seed=1)
     went = [StageFacts(100.0, 105.0, 10), StageFacts(105.0, 110.0, 20)]
-    first, second = waits(run, went, [2, 3])
+    first, second = list_unbegun_waits(run, went, [2, 3])
     # At 2 a second the last ones are due half a second apart, at 4 a quarter.
     assert np.diff(first).tolist() == pytest.approx([0.5])
     assert np.diff(second).tolist() == pytest.approx([0.25, 0.25])
     assert first[0] <= 0.5
     assert second[0] <= 0.25
     assert min(first[0], second[0]) > 0
-    assert [len(each) for each in waits(run, went, [0, 1])] == [0, 1]
-    assert [len(each) for each in waits(run, went, [0, 0])] == [0, 0]
-    assert [len(each) for each in waits(run, [], [3])] == [0]
+    assert [len(each) for each in list_unbegun_waits(run, went, [0, 1])] == [0, 1]
+    assert [len(each) for each in list_unbegun_waits(run, went, [0, 0])] == [0, 0]
+    assert [len(each) for each in list_unbegun_waits(run, [], [3])] == [0]
     # A run that ended in its first stage.
-    (early,) = waits(run, [StageFacts(100.0, 102.0, 4)], [1])
+    (early,) = list_unbegun_waits(run, [StageFacts(100.0, 102.0, 4)], [1])
     assert 0 < early[0] <= 0.5
 
 
 def test_what_ended_in_the_second_half_is_compared_with_what_was_due() -> None:
     kept = figures(each_second(dict.fromkeys(range(1000, 1020), 100)))
-    assert behind(RATE, WENT, kept, 1000.0) == 0.0
+    assert measure_shortfall(RATE, WENT, kept, 1000.0) == 0.0
     half = figures(each_second(dict.fromkeys(range(1000, 1020), 50)))
-    assert behind(RATE, WENT, half, 1000.0) == 0.5
+    assert measure_shortfall(RATE, WENT, half, 1000.0) == 0.5
     # What was kept up in the first half does not count.
     late = figures(each_second({second: 100 if second < 1010 else 25 for second in range(1000, 1020)}))
-    assert behind(RATE, WENT, late, 1000.0) == 0.75
+    assert measure_shortfall(RATE, WENT, late, 1000.0) == 0.75
 
 
 @pytest.mark.parametrize(("short", "is_behind"), [(126, False), (127, True)])
@@ -106,43 +112,43 @@ def test_up_to_four_roots_it_may_be_chance(short: int, is_behind: bool) -> None:
     counts = dict.fromkeys(range(1010, 1020), 100)
     counts[1015] -= 100
     counts[1016] -= short - 100
-    assert (behind(RATE, WENT, figures(each_second(counts)), 1000.0) > 0) == is_behind
+    assert (measure_shortfall(RATE, WENT, figures(each_second(counts)), 1000.0) > 0) == is_behind
 
 
 def test_only_whole_seconds_after_the_warm_up_count() -> None:
     counts = dict.fromkeys(range(1000, 1030), 10)
     went = StageFacts(1000.4, 1020.9)
     # The whole seconds of the second half are 1011 to 1019.
-    assert behind(RATE, went, figures(each_second({**counts, 1011: 820})), 1000.0) == 0.0
-    assert behind(RATE, went, figures(each_second({**counts, 1019: 820})), 1000.0) == 0.0
+    assert measure_shortfall(RATE, went, figures(each_second({**counts, 1011: 820})), 1000.0) == 0.0
+    assert measure_shortfall(RATE, went, figures(each_second({**counts, 1019: 820})), 1000.0) == 0.0
     outside = figures(each_second({**counts, 1010: 900, 1020: 900}))
-    assert behind(RATE, went, outside, 1000.0) == pytest.approx(0.9)
+    assert measure_shortfall(RATE, went, outside, 1000.0) == pytest.approx(0.9)
     warm = figures(each_second({**counts, 1015: 900}))
-    assert behind(RATE, went, warm, 1016.0) == pytest.approx(0.9)
-    assert behind(RATE, went, warm, 1018.0) == pytest.approx(0.9)
-    assert behind(RATE, went, warm, 1018.1) == 0.0  # one second is too short to see it
-    assert behind(RATE, went, warm, 1015.0) < 0.9
+    assert measure_shortfall(RATE, went, warm, 1016.0) == pytest.approx(0.9)
+    assert measure_shortfall(RATE, went, warm, 1018.0) == pytest.approx(0.9)
+    assert measure_shortfall(RATE, went, warm, 1018.1) == 0.0  # one second is too short to see it
+    assert measure_shortfall(RATE, went, warm, 1015.0) < 0.9
 
 
 def test_failures_end_too() -> None:
     ends = each_second(dict.fromkeys(range(1000, 1020), 100))
     half_failed = figures(ends, failures=len(ends) // 2)
     # The first half of the operations succeeded: those of the second half of the time ended too.
-    assert behind(RATE, WENT, half_failed, 1000.0) == 0.0
-    assert behind(RATE, WENT, figures(ends, failures=len(ends)), 1000.0) == 0.0
+    assert measure_shortfall(RATE, WENT, half_failed, 1000.0) == 0.0
+    assert measure_shortfall(RATE, WENT, figures(ends, failures=len(ends)), 1000.0) == 0.0
     # Each ends when it does, wherever most failures were.
     slow = figures(each_second({second: 100 if second < 1010 else 25 for second in range(1000, 1020)}), 200)
-    assert behind(RATE, WENT, slow, 1000.0) == 0.75
+    assert measure_shortfall(RATE, WENT, slow, 1000.0) == 0.75
     both = block([row(completed=end) for end in ends] * 2, failures=failed(*range(len(ends), 2 * len(ends))))
-    assert behind(Stage(20.0, (1, 1), (200.0, 200.0)), WENT, counted(both), 1000.0) == 0.0
+    assert measure_shortfall(Stage(20.0, (1, 1), (200.0, 200.0)), WENT, counted(both), 1000.0) == 0.0
     none = counted(block([row(completed=1001.0)], failures=failed(0)))
-    assert behind(RATE, WENT, none, 1000.0) == 1.0
+    assert measure_shortfall(RATE, WENT, none, 1000.0) == 1.0
 
 
 @pytest.mark.parametrize("stage", [Stage(20.0, (5, 5)), Stage(20.0, (5, 5), (100.0, 200.0))])
 def test_a_closed_loop_and_a_ramp_are_not_behind(stage: Stage) -> None:
-    assert behind(stage, WENT, figures([]), 1000.0) == 0.0
+    assert measure_shortfall(stage, WENT, figures([]), 1000.0) == 0.0
 
 
 def test_nothing_at_all_is_all_behind() -> None:
-    assert behind(RATE, WENT, figures([]), -math.inf) == 1.0
+    assert measure_shortfall(RATE, WENT, figures([]), -math.inf) == 1.0

@@ -7,11 +7,18 @@ import pytest
 from counted import failed, row
 from result_rows import block
 
-from ssbench.statistics.due import LATE, Censored, Due, DueCollector, known, merge_due
-from ssbench.statistics.latencies import merge, plain
+from ssbench.statistics.due import (
+    LATE_START_SECONDS,
+    CensoredLatencies,
+    DueCollector,
+    DueFigures,
+    make_uncensored,
+    merge_due,
+)
+from ssbench.statistics.latencies import merge_latencies, select_latencies
 
 
-def collected(*, mixed: bool = False) -> Due:
+def collected(*, mixed: bool = False) -> DueFigures:
     """Four operations: in time, late, not due, late and failed."""
     rows = [row(last=1.0, completed=at) for at in (101.0, 103.5, 104.0, 106.0)]
     made = block(rows, failures=failed(3), rare={"due": {0: 100.0, 1: 102.0, 3: 104.9}})
@@ -33,29 +40,34 @@ def test_responses_are_of_successes_since_they_were_due_and_lateness_of_all() ->
 def test_what_was_not_due_is_kept_in_a_mixed_run_only() -> None:
     due = collected(mixed=True)
     assert (due.undue.count, due.undue.maximum) == (1, 1.0)
-    found = due.users_latency(plain(np.array([9.0])))
+    found = due.users_latency(select_latencies(np.array([9.0])))
     assert (found.count, found.percentile(100)) == (3, 1.5)
 
 
 def test_in_time_is_up_to_a_millisecond() -> None:
     made = block([row()] * 3, rare={"due": dict.fromkeys(range(3), 100.0)})
     collector = DueCollector()
-    collector.add(made, np.zeros(3, np.intp), 100.0 + np.array([0.0, 0.9 * LATE, 1.1 * LATE]), 0)
+    collector.add(
+        made,
+        np.zeros(3, np.intp),
+        100.0 + np.array([0.0, 0.9 * LATE_START_SECONDS, 1.1 * LATE_START_SECONDS]),
+        0,
+    )
     (due,) = collector.finish()
     assert due.late == 1
     assert due.lateness.count == 3  # that which began in the moment in which it was due is measured too
 
 
 def test_a_closed_loop_has_latencies_to_the_last_byte() -> None:
-    found = Due().users_latency(plain(np.array([1.0, 2.0])))
+    found = DueFigures().users_latency(select_latencies(np.array([1.0, 2.0])))
     assert (found.count, found.percentile(100), found.waited.count) == (2, 2.0, 0)
-    assert Due().since_due.count == 0
+    assert DueFigures().since_due.count == 0
 
 
 def test_what_never_began_makes_figures_lower_bounds_after_merging_too() -> None:
-    one = Due(response=plain(np.array([1.0, 2.0])), late=1)
-    two = Due(waited=plain(np.array([5.0, 6.0])), late=2)
-    due = merge_due([one, two, Due()])
+    one = DueFigures(response=select_latencies(np.array([1.0, 2.0])), late=1)
+    two = DueFigures(waited=select_latencies(np.array([5.0, 6.0])), late=2)
+    due = merge_due([one, two, DueFigures()])
     assert due.late == 3
     assert (due.since_due.count, due.since_due.percentile(100)) == (4, 6.0)
     assert due.since_due.most(100) == np.inf
@@ -63,8 +75,10 @@ def test_what_never_began_makes_figures_lower_bounds_after_merging_too() -> None
 
 
 def test_the_share_within_a_limit_is_of_all_that_were_due() -> None:
-    found = Censored.of(plain(np.array([1.0, 2.0])), plain(np.array([0.5, 6.0])))
+    found = CensoredLatencies.of(
+        select_latencies(np.array([1.0, 2.0])), select_latencies(np.array([0.5, 6.0]))
+    )
     assert [found.share_within(limit) for limit in (0.1, 1.0, 9.0)] == [0.0, 0.25, 0.5]
-    assert known(merge(())).share_within(1.0) == 0.0
-    whole = known(plain(np.array([1.0, 2.0])))
+    assert make_uncensored(merge_latencies(())).share_within(1.0) == 0.0
+    whole = make_uncensored(select_latencies(np.array([1.0, 2.0])))
     assert (whole.share_within(1.0), whole.most(100), whole.most(None)) == (0.5, 2.0, 1.5)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.schema import Mark
-from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.results.schema import ResultMark
+from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.figures_collector import FiguresCollector
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.timeline import Window
@@ -42,7 +42,7 @@ def made_of(operations: Sequence[_Operation]) -> ResultBlock:
     rare = {
         name: {place: value for place, each in enumerate(operations) if key in each[4]}
         for name, key, value in (
-            ("marks", "delayed", int(Mark.DELAYED)),
+            ("marks", "delayed", int(ResultMark.DELAYED)),
             ("due", "due", 99.0),
             ("connecting", "connecting", 0.125),
             ("pausing", "pausing", 0.25),
@@ -55,7 +55,7 @@ def made_of(operations: Sequence[_Operation]) -> ResultBlock:
     return made.having(size_class=np.array(size_class), size=np.array(size))
 
 
-def collected(parts: Sequence[Sequence[_Operation]], *keys: str) -> dict[tuple[int, ...], Figures]:
+def collected(parts: Sequence[Sequence[_Operation]], *keys: str) -> dict[tuple[int, ...], CountedFigures]:
     collector, before = FiguresCollector(keys, mixed=True), 0
     for operations in filter(None, parts):
         made = made_of(operations)
@@ -65,7 +65,7 @@ def collected(parts: Sequence[Sequence[_Operation]], *keys: str) -> dict[tuple[i
     return collector.finish(WINDOW)
 
 
-def latencies_of(figures: Figures) -> dict[str, Latencies]:
+def latencies_of(figures: CountedFigures) -> dict[str, Latencies]:
     return {
         "first": figures.first_byte,
         "last": figures.last_byte,
@@ -79,11 +79,11 @@ def latencies_of(figures: Figures) -> dict[str, Latencies]:
     }
 
 
-def averages(figures: Figures) -> list[float]:
+def averages(figures: CountedFigures) -> list[float]:
     return [value for each in latencies_of(figures).values() for value in (each.mean, each.deviation)]
 
 
-def shown(figures: Figures) -> dict[str, object]:
+def shown(figures: CountedFigures) -> dict[str, object]:
     """What is compared: the latencies themselves, in order; arrivals differ where others are left out."""
     return {
         "counts": (figures.count, figures.failed, figures.lost, figures.counted, figures.moved),

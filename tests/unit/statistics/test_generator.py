@@ -12,10 +12,15 @@ from section_lines import section_lines
 from ssbench.document.elements import Section
 from ssbench.reports import key_figures
 from ssbench.results.description import Gap, MasterFacts, RunSummary, WorkerFacts
-from ssbench.statistics.generator import Generator, Measured, generator, sentences
+from ssbench.statistics.generator import (
+    GeneratorMeasurements,
+    LoadGenerator,
+    list_generator_warnings,
+    summarize_generator,
+)
 
 START = 1_700_000_000.0
-MEASURED = Measured(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0)
+MEASURED = GeneratorMeasurements(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0)
 WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001, lag_max=0.01)
 
 
@@ -24,7 +29,7 @@ def said(
 ) -> list[str]:
     these = structs.replace(MEASURED, **measured)
     summary = RunSummary(ended=START + 61, workers=workers, master=master, gaps=gaps)
-    return list(sentences(generator(summary, these), these))
+    return list(list_generator_warnings(summarize_generator(summary, these), these))
 
 
 def changed(**changes: object) -> WorkerFacts:
@@ -148,8 +153,8 @@ def test_clocks_that_drift_or_show_another_time_are_named() -> None:
 
 def test_the_report_shows_those_whose_loops_are_latest() -> None:
     workers = tuple(changed(worker_id=number, lag_p99=number / 1000) for number in range(20))
-    own = Generator(MasterFacts(0.25, 0.0123, 2.5), workers)
-    lines = section_lines(Section("", [*key_figures.load_generator(own)]))
+    own = LoadGenerator(MasterFacts(0.25, 0.0123, 2.5), workers)
+    lines = section_lines(Section("", [*key_figures.make_generator_elements(own)]))
     assert lines[1].split() == ["master", "25.0", "-", "-", "12.3"]
     assert lines[2].split() == ["worker", "19", "on", "box", "50.0", "0.100", "19.0", "10.0"]
     assert lines[-3:] == [
@@ -157,4 +162,4 @@ def test_the_report_shows_those_whose_loops_are_latest() -> None:
         "",
         "Standard error was not read for 2.500 s; nothing waited for it",
     ]
-    assert section_lines(Section("", [*key_figures.load_generator(Generator())])) == []
+    assert section_lines(Section("", [*key_figures.make_generator_elements(LoadGenerator())])) == []

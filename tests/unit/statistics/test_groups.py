@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ssbench.results.block import constant
+from ssbench.results.block import make_constant_column
 from ssbench.statistics.groups import Numbering
 
 #: Alike, far apart, and over all of the range of a field.
@@ -38,5 +38,7 @@ def test_without_columns_all_rows_are_one_group() -> None:
 
 def test_columns_of_one_value_are_kept_apart_by_block() -> None:
     numbering = Numbering()
-    found = [numbering.of([constant(value, 2), np.array([1, 2])], 2).tolist() for value in (5, 6, 5)]
+    found = [
+        numbering.of([make_constant_column(value, 2), np.array([1, 2])], 2).tolist() for value in (5, 6, 5)
+    ]
     assert found == [[0, 1], [2, 3], [0, 1]]

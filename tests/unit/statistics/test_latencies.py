@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.statistics import latencies as module
 from ssbench.statistics import latency_collector
-from ssbench.statistics.latencies import Latencies, measured, merge, plain
+from ssbench.statistics.latencies import Latencies, measured_latencies, merge_latencies, select_latencies
 from ssbench.statistics.latency_collector import LatencyCollector
 
 values = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
 
 
 def of(*seconds: float) -> Latencies:
-    return plain(np.array(seconds))
+    return select_latencies(np.array(seconds))
 
 
 @given(values, values)
 def test_merged_they_are_as_if_they_had_never_been_apart(one: list[float], other: list[float]) -> None:
-    both, every = merge([of(*one), of(*other)]), np.array([*one, *other])
+    both, every = merge_latencies([of(*one), of(*other)]), np.array([*one, *other])
     assert (both.count, both.minimum, both.maximum) == (len(every), every.min(), every.max())
     assert both.mean == pytest.approx(every.mean())
     assert both.deviation == pytest.approx(every.std(), abs=1e-9 + 1e-6 * every.max())
@@ -43,15 +43,15 @@ def test_merged_they_are_as_if_they_had_never_been_apart(one: list[float], other
 
 
 def test_many_small_parts_become_one() -> None:
-    seconds = np.random.default_rng(1).exponential(1.0, module._MANY_PARTS + 2)
-    merged = merge(of(each) for each in seconds)
+    seconds = np.random.default_rng(1).exponential(1.0, module._MAX_SMALL_PARTS + 2)
+    merged = merge_latencies(of(each) for each in seconds)
     assert len(merged._parts) == 1
     assert [merged.smallest(place + 1) for place in range(len(seconds))] == np.sort(seconds).tolist()
 
 
 def test_nothing_has_no_figures() -> None:
-    nothing = merge([])
-    for made in (nothing, of(), merge([nothing, nothing])):
+    nothing = merge_latencies([])
+    for made in (nothing, of(), merge_latencies([nothing, nothing])):
         assert made.count == 0
         assert math.isnan(made.mean)
         assert math.isnan(made.percentile(50))
@@ -117,12 +117,12 @@ def test_of_equally_slow_ones_the_first_is_kept() -> None:
     assert (made.slowest.arrival, made.slowest.trans_id) == (11, "tx11")
     assert (made.slowest.completed, made.slowest.started) == (2.0, 1.5)
     later = collected(([0.5], [9.0]), before=99)
-    assert merge([later, made]).slowest == made.slowest
+    assert merge_latencies([later, made]).slowest == made.slowest
 
 
 def test_parts_are_made_of_many_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency_collector, "_PART_SIZE", 3)
-    monkeypatch.setattr(latency_collector, "_IN_A_GROUP", 1)
+    monkeypatch.setattr(latency_collector, "_PART_COUNT", 3)
+    monkeypatch.setattr(latency_collector, "_PART_COUNT_PER_GROUP", 1)
     made = collected(([0.1, 0.2], [1.0, 1.5]), ([0.3, 0.4], [2.0, 2.5]), ([0.5], [3.0]))
     assert len(made._parts) == 2
     assert (made.count, made.maximum) == (5, 0.5)
@@ -133,9 +133,9 @@ def test_failures_and_what_was_held_up_are_not_measured() -> None:
     made = block(
         [row(last=0.1), row(last=0.2), row(last=0.3)],
         failures=failed(0),
-        rare={"marks": {2: int(Mark.DELAYED)}},
+        rare={"marks": {2: int(ResultMark.DELAYED)}},
     )
-    assert [math.isnan(each) for each in measured(made)] == [True, False, True]
+    assert [math.isnan(each) for each in measured_latencies(made)] == [True, False, True]
     assert not np.isnan(made.last_byte).any()
 
 

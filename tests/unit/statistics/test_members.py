@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block, row
 
-from ssbench.results.block import LOST, Failure, ResultBlock
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock
 from ssbench.statistics.members import MembersCollector
 
 
@@ -33,10 +33,17 @@ def test_results_of_one_account_have_no_members() -> None:
 
 
 def test_errors_are_counted_by_cause_the_most_frequent_first() -> None:
-    failures: dict[int, str | None] = {0: "reset", 1: LOST, 2: LOST, 3: "reset", 4: "reset", 6: None}
+    failures: dict[int, str | None] = {
+        0: "reset",
+        1: LOST_CAUSE,
+        2: LOST_CAUSE,
+        3: "reset",
+        4: "reset",
+        6: None,
+    }
     first, second = collect(results([2, 2, 2, 2, 2, 0, 0], failures, {"reset": 1})).finish("account", None)
     assert (first.number, second.number) == (0, 2)
-    assert list(second.errors.items()) == [("reset", 3), (LOST, 2)]
+    assert list(second.errors.items()) == [("reset", 3), (LOST_CAUSE, 2)]
     # A success after a retry is no error.
     assert first.errors == {}
     assert (first.figures.lost, second.figures.lost) == (0, 2)
@@ -45,7 +52,8 @@ def test_errors_are_counted_by_cause_the_most_frequent_first() -> None:
 @given(
     st.lists(
         st.lists(
-            st.tuples(st.integers(0, 300), st.sampled_from(["ok", "retried", "reset", LOST])), min_size=1
+            st.tuples(st.integers(0, 300), st.sampled_from(["ok", "retried", "reset", LOST_CAUSE])),
+            min_size=1,
         ),
         max_size=4,
     )
@@ -73,7 +81,7 @@ def test_members_add_up_to_the_run(blocks: list[list[tuple[int, str]]]) -> None:
         successes = ended.pop("ok", 0) + ended.pop("retried", 0)
         assert member.errors == ended
         assert (member.figures.count, member.figures.failed) == (successes, ended.total())
-        assert member.figures.lost == ended[LOST]
+        assert member.figures.lost == ended[LOST_CAUSE]
 
 
 def test_results_without_an_account_have_their_addresses() -> None:

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from result_rows import block, many
 
 from ssbench.results.block import Failure
-from ssbench.statistics.collect import MOST, SlowestCollector
-from ssbench.statistics.over_time import FIRST_WIDTH, MOST_BINS, OverTime, OverTimeCollector
+from ssbench.statistics.collect import MAX_SLOW_RESULTS, SlowestCollector
+from ssbench.statistics.over_time import FIRST_BIN_WIDTH, MAX_BINS, BinsOverTime, OverTimeCollector
 
 START = 1_700_000_000.3
 
 
 def counted(
     completed: list[float], latency: float = 0.01, each: int = 1
-) -> tuple[OverTime, OverTimeCollector]:
+) -> tuple[BinsOverTime, OverTimeCollector]:
     collector = OverTimeCollector()
     for first in range(0, len(completed), each):
         part = np.array(completed[first : first + each]) + START
@@ -32,8 +32,8 @@ def test_nothing_is_lost_and_bins_are_few(completed: list[float], each: int) -> 
     assert series.count.sum() == len(completed)
     assert series.moved.sum() == 5 * len(completed)
     assert over_time.operations[None].count.tolist() == series.count.tolist()
-    assert len(over_time.starts) <= MOST_BINS
-    assert collector.width % FIRST_WIDTH == 0
+    assert len(over_time.starts) <= MAX_BINS
+    assert collector.width % FIRST_BIN_WIDTH == 0
     ends = over_time.starts + over_time.seconds
     assert np.allclose(ends[:-1], over_time.starts[1:], atol=1e-5)
     assert abs(ends[-1] - max(completed)) < 1e-5
@@ -105,7 +105,7 @@ def test_the_slowest_in_order() -> None:
         made = block(rows, [f"tx{value}" for value in part], {0: Failure("x", "", {})})
         collector.add(made, first)
     failed = set(latencies[::50].tolist())
-    expected = [value for value in range(300, 0, -1) if value not in failed][:MOST]
+    expected = [value for value in range(300, 0, -1) if value not in failed][:MAX_SLOW_RESULTS]
     found = collector.finish()
     assert [each.latency for each in found] == expected
     assert [each.trans_id for each in found] == [f"tx{value}" for value in expected]
@@ -161,17 +161,19 @@ def test_what_is_left_of_a_bin_at_either_end_is_put_to_the_next_where_it_is_less
 
 def test_the_slowest_are_found_among_those_of_less_than_a_second() -> None:
     collector = SlowestCollector()
-    usual = np.arange(1, MOST + 1) / 1000
-    collector.add(many(range(MOST), last_byte=usual), 0)
-    collector.add(many(range(2), last_byte=np.array([0.5, 0.0005])), MOST)
+    usual = np.arange(1, MAX_SLOW_RESULTS + 1) / 1000
+    collector.add(many(range(MAX_SLOW_RESULTS), last_byte=usual), 0)
+    collector.add(many(range(2), last_byte=np.array([0.5, 0.0005])), MAX_SLOW_RESULTS)
     assert [each.latency for each in collector.finish()] == [0.5, *usual[:0:-1].tolist()]
 
 
-@pytest.mark.parametrize(("bins", "width"), [(MOST_BINS, FIRST_WIDTH), (MOST_BINS + 1, 2 * FIRST_WIDTH)])
+@pytest.mark.parametrize(
+    ("bins", "width"), [(MAX_BINS, FIRST_BIN_WIDTH), (MAX_BINS + 1, 2 * FIRST_BIN_WIDTH)]
+)
 def test_bins_are_widened_where_there_is_one_too_many(bins: int, width: float) -> None:
     collector = OverTimeCollector()
-    begin = 1_700_000_000.0 // (2 * FIRST_WIDTH) * 2 * FIRST_WIDTH
-    ends = np.array([begin, begin + (bins - 0.5) * FIRST_WIDTH])
+    begin = 1_700_000_000.0 // (2 * FIRST_BIN_WIDTH) * 2 * FIRST_BIN_WIDTH
+    ends = np.array([begin, begin + (bins - 0.5) * FIRST_BIN_WIDTH])
     collector.add(many(range(2), operation=1, last_byte=0.01, completed=ends, size=5))
     assert collector.width == width
 

@@ -9,9 +9,9 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 
 from ssbench.results.description import RunDescription, RunSummary, StageFacts
-from ssbench.scenario.model import Group, Stage
-from ssbench.statistics.facts import OwnFacts
-from ssbench.statistics.parts import facts_of_groups, mean_users
+from ssbench.scenario.model import Stage, UserGroup
+from ssbench.statistics.facts import PartContext
+from ssbench.statistics.parts import list_group_contexts, mean_users
 from ssbench.statistics.summary import summarize
 
 PLAN = (Stage(10.0, (2, 2)), Stage(20.0, (2, 6)), Stage(5.0, (4, 4), (2.0, 2.0)))
@@ -106,9 +106,9 @@ def test_each_side_has_half_of_the_users() -> None:
 
 
 def test_groups_draw_from_seeds_of_their_own() -> None:
-    groups = tuple(Group(name, SCENARIO.size_classes, 2) for name in ("web", "backup"))
+    groups = tuple(UserGroup(name, SCENARIO.size_classes, 2) for name in ("web", "backup"))
     scenario = replace(SCENARIO, groups=groups)
     for seed in (7, None):
-        facts = OwnFacts(RunDescription(scenario, seed=seed), ["small", "big"], None)
-        web, backup = (each.run.seed for each in facts_of_groups(facts))
+        facts = PartContext(RunDescription(scenario, seed=seed), ["small", "big"], None)
+        web, backup = (each.run.seed for each in list_group_contexts(facts))
         assert len({web, backup, seed}) == (1 if seed is None else 3)

@@ -13,8 +13,8 @@ from ssbench.results.description import GroupFacts, RunDescription, RunSummary, 
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.facts import OwnFacts
-from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread, numbers_of
+from ssbench.statistics.facts import PartContext
+from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread, compute_statistics
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=4, run_seconds=10.0)
 RUN = RunDescription(SCENARIO, started=1e9, workers=(WorkerFacts(1), WorkerFacts(2)))
@@ -26,12 +26,14 @@ def results(count: int = 100) -> ResultBlock:
     return many(range(count), operation=READ.code, size=5, last_byte=0.04, completed=times)
 
 
-def numbers(*blocks: ResultBlock, summary: RunSummary | None, facts: OwnFacts | None = None) -> RunStatistics:
-    facts = facts or OwnFacts(RUN, ["small"], summary)
+def numbers(
+    *blocks: ResultBlock, summary: RunSummary | None, facts: PartContext | None = None
+) -> RunStatistics:
+    facts = facts or PartContext(RUN, ["small"], summary)
     collector = Collector(current=facts.current)
     for block in blocks:
         collector.add(block)
-    return numbers_of(collector, structs.replace(facts, summary=summary), 4.0)
+    return compute_statistics(collector, structs.replace(facts, summary=summary), 4.0)
 
 
 def test_how_evenly_work_is_spread() -> None:
@@ -85,12 +87,12 @@ def test_a_run_that_has_not_ended() -> None:
     assert found.fleet == RUN.workers
     assert found.sending is None
     assert found.total.count == 100
-    old = numbers(results(), summary=None, facts=OwnFacts(RUN, ["small"], None, current=False))
+    old = numbers(results(), summary=None, facts=PartContext(RUN, ["small"], None, current=False))
     assert old.complete  # files of 0.x never say that they end
 
 
 def test_warnings_of_the_file_come_first() -> None:
-    facts = OwnFacts(RUN, ["small"], None, warnings=("of the file",))
+    facts = PartContext(RUN, ["small"], None, warnings=("of the file",))
     assert numbers(results(), summary=None, facts=facts).warnings[0] == "of the file"
 
 

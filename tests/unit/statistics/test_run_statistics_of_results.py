@@ -10,7 +10,7 @@ import pytest
 from counted import SCENARIO, Memory, count, row
 from result_rows import block
 
-from ssbench.results.block import LOST, UNFINISHED, Failure
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE, Failure
 from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.results.schema import NO_WORKER, NOT_MEASURED
 from ssbench.scenario.model import Stage
@@ -69,14 +69,14 @@ def test_causes_are_counted_and_lost_operations_among_them() -> None:
         2: Failure("timeout", "", {}),
         3: Failure("HTTP 503", "", {}),
         4: Failure("timeout", "", {}),
-        5: Failure(LOST, "", {}),
+        5: Failure(LOST_CAUSE, "", {}),
     }
     summary = RunSummary(ended=0.0, not_sendable=((1, 1, 7), (99, 0, 1)), warnings=("careful",))
     numbers = count(rows, failures, summary)
     assert {name: (cause.count, cause.trans_id) for name, cause in numbers.errors.items()} == {
         "HTTP 503": (2, "tx1"),
         "timeout": (2, "tx2"),
-        LOST: (1, "tx5"),
+        LOST_CAUSE: (1, "tx5"),
     }
     assert numbers.retries == {"HTTP 503": 12, "HTTP 401": 1}
     assert (numbers.total.count, numbers.total.failed, numbers.total.lost) == (1, 5, 1)
@@ -85,10 +85,12 @@ def test_causes_are_counted_and_lost_operations_among_them() -> None:
     assert numbers.warnings == ("careful",)
 
 
-@pytest.mark.parametrize(("cause", "told"), [("timeout", True), (UNFINISHED, False), (LOST, False)])
+@pytest.mark.parametrize(
+    ("cause", "told"), [("timeout", True), (UNFINISHED_CAUSE, False), (LOST_CAUSE, False)]
+)
 def test_users_whose_operations_have_no_known_time_are_not_called_idle(cause: str, told: bool) -> None:
     rows = [row(last=0.1, completed=100.0 + second) for second in range(20)]
-    rows.append(row(last=NOT_MEASURED, completed=120.0, worker=NO_WORKER if cause == LOST else 1))
+    rows.append(row(last=NOT_MEASURED, completed=120.0, worker=NO_WORKER if cause == LOST_CAUSE else 1))
     summary = RunSummary(ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),))
     numbers = count(rows, {20: Failure(cause, "", {})}, summary)
     assert any("users were busy" in limit for limit in numbers.generator.limits) == told

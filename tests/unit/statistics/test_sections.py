@@ -10,15 +10,15 @@ from counted import failed, row
 from result_rows import block
 
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.figures_collector import FiguresCollector
-from ssbench.statistics.sections import sections_of
+from ssbench.statistics.sections import make_sections
 from ssbench.statistics.timeline import Window
 
 READ, DELETE = OPERATIONS.named("read").code, OPERATIONS.named("delete").code
 
 
-def figures(latencies: Sequence[float], *, failures: int = 0, retries: int = 0) -> Figures:
+def figures(latencies: Sequence[float], *, failures: int = 0, retries: int = 0) -> CountedFigures:
     """Return those of operations that ended a second after each other, failures last."""
     rows = [row(last=last, completed=101.0 + n, retries=retries) for n, last in enumerate(latencies)]
     rows += [row(completed=150.0)] * failures
@@ -37,7 +37,7 @@ LEAVES = {
 
 
 def test_they_come_in_order_and_add_up() -> None:
-    total, read, delete = sections_of(LEAVES, ["small", "big"], Window(100.0, 200.0))
+    total, read, delete = make_sections(LEAVES, ["small", "big"], Window(100.0, 200.0))
     names = [each.operation.name if each.operation else None for each in (total, read, delete)]
     assert names == [None, "read", "delete"]
     assert [line.size_class for line in read.lines] == [None, "small", "big"]
@@ -48,23 +48,23 @@ def test_they_come_in_order_and_add_up() -> None:
 
 
 def test_rates_are_of_the_window() -> None:
-    total, read, _ = sections_of(LEAVES, ["small", "big"], Window(100.0, 200.0))
+    total, read, _ = make_sections(LEAVES, ["small", "big"], Window(100.0, 200.0))
     assert (total.requests_per_second, read.requests_per_second) == (4 / 100, 3 / 100)
 
 
 def test_without_a_window_each_has_its_own() -> None:
-    _, read, delete = sections_of(LEAVES, ["small", "big"], None)
+    _, read, delete = make_sections(LEAVES, ["small", "big"], None)
     assert delete.requests_per_second == pytest.approx(1 / 0.5)
     # From the first send, 98 s, to the last completion, a failure's too.
     assert read.requests_per_second == pytest.approx(3 / (150.0 - 98.0))
 
 
 def test_retries_are_for_each_hundred_successes() -> None:
-    total, read, delete = sections_of(LEAVES, ["small", "big"], None)
+    total, read, delete = make_sections(LEAVES, ["small", "big"], None)
     assert read.retry_rate == pytest.approx(100 * 2 / 3)
     assert delete.retry_rate == 0.0
     assert total.retry_rate == pytest.approx(50)
-    (none,) = sections_of({}, [], None)
+    (none,) = make_sections({}, [], None)
     assert (none.count, none.retry_rate, none.requests_per_second) == (0, 0.0, 0.0)
 
 
@@ -72,8 +72,8 @@ def test_stages_together_have_no_intervals() -> None:
     random = np.random.default_rng(1)
     leaves = {(READ, 0): figures(random.uniform(0.1, 0.9, 90).tolist())}
     window = Window(100.0, 190.0)
-    apart, *_ = sections_of(leaves, ["small"], window)
-    pooled, *_ = sections_of(leaves, ["small"], window, pooled=True)
+    apart, *_ = make_sections(leaves, ["small"], window)
+    pooled, *_ = make_sections(leaves, ["small"], window, pooled=True)
     assert apart.rate_interval is not None
     assert apart.last_byte.interval(50) is not None
     assert pooled.rate_interval is None

@@ -7,8 +7,8 @@ import pytest
 from simulated_stalls import all_found, stalls_of
 
 from ssbench.statistics import stalls as module
-from ssbench.statistics.latencies import merge, plain
-from ssbench.statistics.stalls import Gaps
+from ssbench.statistics.latencies import merge_latencies, select_latencies
+from ssbench.statistics.stalls import GapTracker
 
 LOADS = [{"rate": rate} for rate in (5, 20, 100)] + [{"users": 1, "median": 0.01}, {"users": 8}]
 
@@ -25,76 +25,78 @@ def test_none_is_found_where_there_is_none(load: dict[str, float]) -> None:
 
 
 def test_nothing_stalls_while_nothing_is_under_way() -> None:
-    gaps = Gaps()
+    gaps = GapTracker()
     ended = np.array([1.0, 4.0, 9.0])
     gaps.add(ended, ended - 0.75)
-    found = gaps.stalls(0.25, 9.0, merge(()), None)
+    found = gaps.stalls(0.25, 9.0, merge_latencies(()), None)
     assert [(stall.start, stall.seconds) for stall in found] == [(0.0, 0.75), (3.0, 0.75), (8.0, 0.75)]
-    assert len(gaps.stalls(0.25, 9.0, merge(()), 1)) == 3  # of users that are never idle
+    assert len(gaps.stalls(0.25, 9.0, merge_latencies(()), 1)) == 3  # of users that are never idle
 
 
 def test_an_operation_whose_beginning_is_not_known_may_have_been_under_way() -> None:
-    gaps = Gaps()
+    gaps = GapTracker()
     gaps.add(np.array([1.0, 4.0]), np.array([0.9, np.nan]))
-    (stall,) = gaps.stalls(0.9, 4.0, merge(()), None)
+    (stall,) = gaps.stalls(0.9, 4.0, merge_latencies(()), None)
     assert (stall.start, stall.seconds) == (pytest.approx(0.1), 3.0)
 
 
 def test_one_such_operation_among_others_is_enough() -> None:
-    gaps = Gaps()
+    gaps = GapTracker()
     gaps.add(np.array([1.0, 4.0, 4.1]), np.array([0.9, np.nan, 4.05]))
-    assert [stall.seconds for stall in gaps.stalls(0.9, 4.1, merge(()), None)] == [3.0]
-    gaps = Gaps()
+    assert [stall.seconds for stall in gaps.stalls(0.9, 4.1, merge_latencies(()), None)] == [3.0]
+    gaps = GapTracker()
     gaps.add(np.array([1.0, 4.0, 4.1]), np.array([0.9, 3.95, 4.05]))  # sent when it was nearly over
-    assert gaps.stalls(0.9, 4.1, merge(()), None) == ()
+    assert gaps.stalls(0.9, 4.1, merge_latencies(()), None) == ()
 
 
 def test_results_that_come_late_close_a_gap() -> None:
-    gaps = Gaps()
+    gaps = GapTracker()
     gaps.add(np.array([1.0, 4.0]), np.array([0.0, 0.5]))
-    assert len(gaps.stalls(0.0, 4.0, merge(()), None)) == 2
+    assert len(gaps.stalls(0.0, 4.0, merge_latencies(()), None)) == 2
     between = np.arange(0.5, 4.0, 0.25)
     gaps.add(between, between - 0.5)
-    assert gaps.stalls(0.0, 4.0, merge(()), None) == ()
+    assert gaps.stalls(0.0, 4.0, merge_latencies(()), None) == ()
     assert not gaps._kept.keys() - {2, 3}  # the first two parts of a second that have any
 
 
 def test_what_is_kept_does_not_grow_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_PARTS", 8)
-    gaps = Gaps()
+    monkeypatch.setattr(module, "_MAX_PARTS", 8)
+    gaps = GapTracker()
     gaps._most_kept = 8
     for second in np.arange(100.0):
         ended = np.array([second / 2.5])  # each follows an empty part, and no gap that matters
         gaps.add(ended, ended - 0.25)
     assert len(gaps._kept) <= 8
     gaps.add(np.array([50.0]), np.array([45.0]))
-    assert [stall.seconds for stall in gaps.stalls(0.0, 50.0, merge(()), None)] == [5.0]
+    assert [stall.seconds for stall in gaps.stalls(0.0, 50.0, merge_latencies(()), None)] == [5.0]
 
 
 def test_a_gap_that_begins_and_ends_in_parts_two_apart_may_be_a_stall() -> None:
-    gaps = Gaps()
+    gaps = GapTracker()
     gaps.add(np.array([1.0, 1.74]), np.array([0.9, 0.95]))
-    assert [stall.seconds for stall in gaps.stalls(0.9, 1.74, merge(()), None)] == [pytest.approx(0.74)]
+    assert [stall.seconds for stall in gaps.stalls(0.9, 1.74, merge_latencies(()), None)] == [
+        pytest.approx(0.74)
+    ]
 
 
 def test_operations_that_had_long_to_go_make_no_stall() -> None:
     """Of many that are under way each may be expected not to end, whatever the others take."""
-    gaps = Gaps()
+    gaps = GapTracker()
     ended = np.concatenate([[1.0], np.linspace(1.7, 1.9, 20)])
     gaps.add(ended, np.concatenate([[0.9], np.full(20, -10.3)]))
     slow = np.linspace(10.0, 20.0, 300)
-    latencies = merge([plain(np.full(700, 0.1)), plain(slow)])
+    latencies = merge_latencies([select_latencies(np.full(700, 0.1)), select_latencies(slow)])
     assert gaps.stalls(0.9, 1.9, latencies, None) == ()
 
 
 def test_what_one_stall_delayed_does_not_hide_it() -> None:
-    latencies = merge([plain(np.full(980, 0.01)), plain(np.full(20, 3.0))])
+    latencies = merge_latencies([select_latencies(np.full(980, 0.01)), select_latencies(np.full(20, 3.0))])
     assert latencies.percentile(99) == pytest.approx(3.0, rel=0.02)
-    assert module._bound([(3.0, 20)], latencies, 0) == pytest.approx(0.1, rel=0.02)
-    assert module._bound([(3.0, 500)], latencies, 0) == pytest.approx(0.1, rel=0.02)
-    assert module._bound([(3.0, 501)], latencies, 0) == pytest.approx(30, rel=0.02)  # more than half
+    assert module._find_bounds([(3.0, 20)], latencies, 0) == pytest.approx(0.1, rel=0.02)
+    assert module._find_bounds([(3.0, 500)], latencies, 0) == pytest.approx(0.1, rel=0.02)
+    assert module._find_bounds([(3.0, 501)], latencies, 0) == pytest.approx(30, rel=0.02)  # more than half
 
 
 def test_what_stalls_delayed_is_never_all() -> None:
-    latencies = merge([plain(np.full(2, 0.01)), plain(np.full(8, 3.0))])
-    assert module._bound([(3.0, 2)], latencies, 8) == pytest.approx(0.1, rel=0.02)
+    latencies = merge_latencies([select_latencies(np.full(2, 0.01)), select_latencies(np.full(8, 3.0))])
+    assert module._find_bounds([(3.0, 2)], latencies, 8) == pytest.approx(0.1, rel=0.02)

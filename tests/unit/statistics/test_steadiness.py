@@ -12,7 +12,7 @@ from ssbench.results.block import ResultBlock
 from ssbench.results.description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.steadiness import _matters, find_cut
+from ssbench.statistics.steadiness import _matters, find_warm_up_end
 from ssbench.statistics.summary import summarize
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
@@ -73,8 +73,8 @@ def test_a_run_without_one_says_so():
 
 
 def test_nothing_is_found_in_nothing():
-    assert find_cut([]) is None
-    assert find_cut([ResultBlock(0, {"completed": np.empty(0)})]) is None
+    assert find_warm_up_end([]) is None
+    assert find_warm_up_end([ResultBlock(0, {"completed": np.empty(0)})]) is None
 
 
 def test_a_warm_up_that_only_latencies_show_is_found():
@@ -82,10 +82,10 @@ def test_a_warm_up_that_only_latencies_show_is_found():
     counts = np.round(random.normal(100, 6, 120)).astype(int)
     counts[:10] -= 4
     results = block(counts)
-    assert find_cut([results]) is None  # by the rate alone it would change nothing
+    assert find_warm_up_end([results]) is None  # by the rate alone it would change nothing
     slow = np.where(results.completed < 1e9 + 10, 0.08, 0.01) * random.uniform(0.9, 1.1, len(results))
     columns = {"operation": results.operation, "completed": results.completed}
-    found = find_cut([ResultBlock(len(results), {**columns, "first_byte": slow, "last_byte": slow})])
+    found = find_warm_up_end([ResultBlock(len(results), {**columns, "first_byte": slow, "last_byte": slow})])
     assert found == pytest.approx(1e9 + 10, abs=0.1)
 
 

@@ -55,7 +55,7 @@ def test_a_stall_is_told_from_the_first_send() -> None:
 
 def test_its_json_has_the_public_names_and_null_for_what_is_not_defined() -> None:
     found = course_of(block([row(last=1.0, completed=101.0)]))
-    plain = json.loads(record.text(found))
+    plain = json.loads(record.format_json(found))
     assert plain["window"] == {"start": 100.0, "end": 101.0, "seconds": 1.0, "whole": True}
     assert {"bytes", "operations", "steadiness", "stalls", "drain", "busy"} <= plain.keys()
     assert "moved" not in plain
@@ -69,4 +69,4 @@ def test_its_json_has_the_public_names_and_null_for_what_is_not_defined() -> Non
         stalls=(),
         steadiness=found.steadiness,
     )
-    assert json.loads(record.text(nothing))["busy"] is None
+    assert json.loads(record.format_json(nothing))["busy"] is None

@@ -8,12 +8,12 @@ from simulated_steps import RATE, rates
 
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import mean_interval
-from ssbench.statistics.steadiness import Steadiness, steadiness
-from ssbench.statistics.steps import find_step, without_step
+from ssbench.statistics.steadiness import Steadiness, judge_steadiness
+from ssbench.statistics.steps import find_step, remove_step
 
 
 def judged(series: np.ndarray) -> Steadiness:
-    return steadiness(series, 0.0, LatencyTable())
+    return judge_steadiness(series, 0.0, LatencyTable())
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_a_long_run_is_looked_at_in_parts() -> None:
     found = find_step(series, 0.25)
     assert found is not None
     assert found.at == pytest.approx(1800.25, abs=15)
-    left = without_step(series)
+    left = remove_step(series)
     assert left.mean() == pytest.approx(series.mean())
     assert left.std() < 0.07 * RATE < series.std()
 
 
 def test_the_interval_of_a_rate_with_a_step_is_that_of_the_noise_around_both_levels() -> None:
     for series in rates(8, 20, 60, change=1.0):
-        plain, found = mean_interval(series), mean_interval(without_step(series))
+        plain, found = mean_interval(series), mean_interval(remove_step(series))
         assert plain is not None
         assert found is not None
         assert found.low <= 1.5 * RATE * 1.05

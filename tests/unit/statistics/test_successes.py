@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.statistics.successes import _MAX_GAP_SECONDS, Successes, successes
+from ssbench.statistics.successes import _MAX_GAP_SECONDS, Successes, list_successes
 
 
 def one_at_a_time(counts: dict[int, int], first: int) -> list[tuple[int, int]]:
@@ -31,7 +31,7 @@ def test_seconds_without_a_success_are_filled_in(
 ) -> None:
     every = {**counts, **far}
     first = 0 if from_zero else min(every, default=0)
-    found = successes(Counter(every), 0 if from_zero else None)
+    found = list_successes(Counter(every), 0 if from_zero else None)
     expected = one_at_a_time(every, first)
     assert list(found) == expected
     assert len(found) == len(expected)
@@ -41,20 +41,20 @@ def test_seconds_without_a_success_are_filled_in(
 
 def test_many_seconds_are_all_there() -> None:
     """More than are made plain numbers at once."""
-    found = successes(Counter({0: 2, 25_000: 3}))
+    found = list_successes(Counter({0: 2, 25_000: 3}))
     assert list(found) == [(1, 2), *((second, 0) for second in range(2, 25_001)), (25_001, 3)]
     assert sum(count for _, count in found) == 5
 
 
 def test_seconds_of_damaged_files() -> None:
     """They may be before the first one, and further away than any clock shows."""
-    assert list(successes(Counter({-5: 1, 2: 3}), 0))[:3] == [(-4, 1), (-3, 0), (-2, 0)]
-    far = list(successes(Counter({-(2**62): 1, 2**62: 1, 2**62 + 5: 2})))
+    assert list(list_successes(Counter({-5: 1, 2: 3}), 0))[:3] == [(-4, 1), (-3, 0), (-2, 0)]
+    far = list(list_successes(Counter({-(2**62): 1, 2**62: 1, 2**62 + 5: 2})))
     assert [count for _, count in far] == [1, 1, 2]
 
 
 def test_the_same_are_equal() -> None:
-    one = successes(Counter({7: 1, 9: 2}))
-    assert one == successes(Counter({107: 1, 109: 2}))
-    assert one != successes(Counter({7: 1, 9: 3}))
+    one = list_successes(Counter({7: 1, 9: 2}))
+    assert one == list_successes(Counter({107: 1, 109: 2}))
+    assert one != list_successes(Counter({7: 1, 9: 3}))
     assert isinstance(one[:1], Successes)

@@ -93,8 +93,8 @@ def test_whole_seconds() -> None:
 )
 def test_seconds_and_gaps_in_any_order(ends: list[int], blocks: int, before: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeline, "_BEFORE_COUNTING", before)
-        line = timeline.Timeline()
+        patch.setattr(timeline, "_RESULTS_BEFORE_COUNTING", before)
+        line = timeline.ResultTimeline()
         rows = [row(last=0.0, completed=1e9)] + [row(last=0.0, completed=1e9 + end / 8) for end in ends]
         for start in range(0, len(rows), blocks):
             part = block(rows[start : start + blocks])
@@ -103,9 +103,9 @@ def test_seconds_and_gaps_in_any_order(ends: list[int], blocks: int, before: int
     assert window is not None
     moments = sorted([0, *ends])
     gaps = [(a / 8, (b - a) / 8) for a, b in zip(moments, [*moments[1:], 48], strict=True)]
-    assert [(stall.start, stall.seconds) for stall in line.stalls(window, latencies.merge(()), 1)] == [
-        gap for gap in gaps if gap[1] > 0.5
-    ]
+    assert [
+        (stall.start, stall.seconds) for stall in line.stalls(window, latencies.merge_latencies(()), 1)
+    ] == [gap for gap in gaps if gap[1] > 0.5]
     seconds = [sum(moment // 8 == second for moment in moments) for second in range(6)]
     each = line.each_second(window)
     assert each is not None
@@ -135,7 +135,7 @@ def test_a_gap_of_ten_times_the_99th_percentile_is_none() -> None:
 
 
 def test_seconds_count_from_the_first_send_although_its_result_came_late() -> None:
-    line = timeline.Timeline()
+    line = timeline.ResultTimeline()
     for last, completed in ((0.5, 1e9 + 1), (2.0, 1e9 + 2)):
         part = block([row(last=last, completed=completed)])
         line.add(part, part.started)

@@ -21,17 +21,17 @@ from ssbench.document.gates import Undecided
 from ssbench.reports import junit
 from ssbench.reports import writing as reports
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import title
-from ssbench.reports.writing import report
+from ssbench.reports.verdict import make_verdict_title
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.description import RunDescription, RunSummary, StageFacts
-from ssbench.results.schema import Mark
-from ssbench.scenario.conditions import parse
+from ssbench.results.schema import ResultMark
+from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.operation_table import OPERATIONS
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.facts import OwnFacts
-from ssbench.statistics.reasons import of_retries
+from ssbench.statistics.facts import PartContext
+from ssbench.statistics.reasons import find_retry_reasons
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.summary import make_statistics
 from ssbench.statistics.verdict import Outcome, verdict_of
@@ -95,58 +95,62 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_output_shows_the_same_verdict(case: str) -> None:
     numbers, conditions, code, outcome = CASES[case]
-    options = ReportOptions(fail_if=tuple(map(parse, conditions)))
+    options = ReportOptions(fail_if=tuple(map(parse_condition, conditions)))
     found = verdict_of(numbers, options.fail_if)
     assert (found.exit_code, found.outcome) == (code, outcome)
     mark, tone = SHOWN[outcome]
-    assert report("summary_md", numbers, options).startswith(f"### {mark} ")
-    assert f"<div class='verdict {tone}'" in report("html", numbers, options)
-    made = json.loads(reports.report("json", numbers, options))["verdict"]
+    assert make_run_report("summary_md", numbers, options).startswith(f"### {mark} ")
+    assert f"<div class='verdict {tone}'" in make_run_report("html", numbers, options)
+    made = json.loads(reports.make_run_report("json", numbers, options))["verdict"]
     assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
     assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
-    (suite,) = ElementTree.fromstring(junit.report(numbers, options))
+    (suite,) = ElementTree.fromstring(junit.make_run_junit(numbers, options))
     assert (suite.get("failures") != "0") is (code not in {ExitCode.OK, ExitCode.UNDECIDED})
     assert (suite.get("skipped") != "0") is (
         case in {"undecided", "as little was allowed", "less was allowed"}
     )
     word = outcome.value.upper()
-    first = next(line for line in report("summary", numbers, options).splitlines() if "ops/s;" in line)
+    first = next(
+        line for line in make_run_report("summary", numbers, options).splitlines() if "ops/s;" in line
+    )
     assert first.startswith(f"{word}: ")
-    assert max(map(len, report("summary", numbers, options).splitlines())) <= 80
+    assert max(map(len, make_run_report("summary", numbers, options).splitlines())) <= 80
 
 
 def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> None:
-    text = " ".join(report("summary", overloaded(), ReportOptions()).split())
+    text = " ".join(make_run_report("summary", overloaded(), ReportOptions()).split())
     assert re.search(
         r"NOT DELIVERED: [\d.]+ of 2,000 ops/s; 1,31\d of 10,000 operations; up to 3 users; 5 of 5 s;"
         r" mix as asked; 0 errors ! 8,68\d of 10,000 operations that were due never began \(86\.\d %\)",
         text,
     )
-    text = " ".join(report("summary", closed(), ReportOptions()).split())
+    text = " ".join(make_run_report("summary", closed(), ReportOptions()).split())
     assert "GOOD: 400.0 ops/s; 4,804 operations; 4.00 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
 
 
 def test_percentiles_are_of_response_times_and_say_at_least() -> None:
     numbers = overloaded()
-    rows = re.findall(r"^(?:READ|ALL) [^>]*(>.*)$", report("summary", numbers, ReportOptions()), re.MULTILINE)
+    rows = re.findall(
+        r"^(?:READ|ALL) [^>]*(>.*)$", make_run_report("summary", numbers, ReportOptions()), re.MULTILINE
+    )
     assert len(rows) == 2
     for row in rows:
         assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
-    assert "| \\>217" in report("summary_md", numbers, ReportOptions())
-    assert "<td>&gt;217" in re.sub(r"<td [^>]*>", "<td>", report("html", numbers, ReportOptions()))
+    assert "| \\>217" in make_run_report("summary_md", numbers, ReportOptions())
+    assert "<td>&gt;217" in re.sub(r"<td [^>]*>", "<td>", make_run_report("html", numbers, ReportOptions()))
     # Those beyond a percentile took at least so long, not those below it.
     assert re.search(
         r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more",
-        report("html", numbers, ReportOptions()),
+        make_run_report("html", numbers, ReportOptions()),
     )
-    whole = json.loads(reports.report("json", numbers, ReportOptions()))["operations"][0]["figures"]
+    whole = json.loads(reports.make_run_report("json", numbers, ReportOptions()))["operations"][0]["figures"]
     since_due = whole["since_due"]
     assert (since_due["count"], since_due["never_begun"]) == (10_000, numbers.not_begun)
     assert since_due["percentiles"]["99"] == pytest.approx(4.3, rel=0.01)
     assert "99" in since_due["at_least"]
-    other = json.loads(reports.report("json", closed(), ReportOptions()))["operations"][0]["figures"]
+    other = json.loads(reports.make_run_report("json", closed(), ReportOptions()))["operations"][0]["figures"]
     assert other["since_due"] is None
-    good = report("summary", kept(), ReportOptions())
+    good = make_run_report("summary", kept(), ReportOptions())
     assert re.search(r"^READ .* 11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
 
 
@@ -207,7 +211,7 @@ def test_what_began_late_is_a_warning() -> None:
 def test_a_run_remembers_what_an_undecided_condition_counts_as() -> None:
     numbers = closed()
     run = replace(numbers.run, options={"undecided": "fail"})
-    conditions = [parse("read.p99.99 > 1s")]
+    conditions = [parse_condition("read.p99.99 > 1s")]
     asked = replace(numbers, run=run)
     assert verdict_of(asked, conditions).exit_code is ExitCode.THRESHOLD
     assert verdict_of(asked, conditions, Undecided.REPORT).exit_code is ExitCode.UNDECIDED
@@ -257,9 +261,9 @@ def test_what_had_no_object_is_a_reason_in_every_output(missing: int, outcome: O
     assert [each.text for each in found.reasons] == [text]
     options = ReportOptions()
     mark = "! " if outcome is Outcome.WARNED else ""
-    assert f" errors {mark}{text}" in " ".join(report("summary", numbers, options).split())
+    assert f" errors {mark}{text}" in " ".join(make_run_report("summary", numbers, options).split())
     for name in ("html", "json", "junit"):
-        assert text in reports.report(name, numbers, options)
+        assert text in reports.make_run_report(name, numbers, options)
 
 
 def test_stages_are_delivered_each_at_its_own_rate() -> None:
@@ -295,9 +299,9 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
     # Of 128 ms on average an operation is at the store for 8.
     assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
     assert "users spent 9" in reason.text
-    skipped = ElementTree.fromstring(junit.report(numbers, ReportOptions())).findall(".//skipped")
+    skipped = ElementTree.fromstring(junit.make_run_junit(numbers, ReportOptions())).findall(".//skipped")
     assert [each.get("message") for each in skipped] == [reason.text]
-    first = " ".join(report("summary", numbers, ReportOptions()).split())
+    first = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
     assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
 
 
@@ -315,7 +319,7 @@ def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_al
     assert found.outcome is Outcome.WARNED
     (text,) = (each.text for each in found.reasons if "sent again" in each.text)
     assert text.startswith("group backup: ")
-    said = " ".join(report("summary", numbers_of_group, ReportOptions()).split())
+    said = " ".join(make_run_report("summary", numbers_of_group, ReportOptions()).split())
     assert "! group backup: " in said
     # One of all is enough.
     found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
@@ -326,12 +330,12 @@ def test_a_single_request_that_was_sent_again_is_said_in_the_singular() -> None:
     numbers = retrying(60, 0.2)
     total = replace_struct(numbers.total, count=20, counted={**numbers.total.counted, "retries": 1})
     few = replace(numbers, sections=(total,), retries=Counter({"HTTP 503": 1}))
-    (reason,) = of_retries(few, ())
+    (reason,) = find_retry_reasons(few, ())
     assert reason.text.startswith("1 of 21 requests (4.76 %) was sent again after it failed: 1 x HTTP 503")
 
 
 def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
-    assert verdict_of(retrying(60, 0.2), [parse("retries > 90%")]).outcome is Outcome.GOOD
+    assert verdict_of(retrying(60, 0.2), [parse_condition("retries > 90%")]).outcome is Outcome.GOOD
 
 
 @pytest.mark.parametrize(("missing", "outcome"), [(99, Outcome.GOOD), (101, Outcome.WARNED)])
@@ -351,7 +355,7 @@ def test_the_summary_says_what_answers_lacked() -> None:
     counted = {"entries": 900, "missing_names": 100, "unsent": 2, "unchecked": 3}
     total = replace_struct(_closed().total, counted={**_closed().total.counted, **counted})
     numbers = closed(sections=(total, *_closed().sections[1:]))
-    said = " ".join(report("summary", numbers, ReportOptions()).split())
+    said = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
     assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
     assert "! 2 uploads were answered before the body was sent" in said
     assert "! the store sent no MD5 as ETag in 3 answers" in said
@@ -382,14 +386,14 @@ def failing(share: float) -> RunStatistics:
 def test_a_run_of_which_most_failed_is_failed_whatever_was_allowed(
     share: float, allowed: str, code: ExitCode, outcome: Outcome
 ) -> None:
-    found = verdict_of(failing(share), [parse(allowed)])
+    found = verdict_of(failing(share), [parse_condition(allowed)])
     assert (found.exit_code, found.outcome) == (code, outcome)
 
 
 def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out() -> None:
     count = 1000
     moments = np.linspace(1e9 + 0.1, 1e9 + 20, count)
-    marks = np.where(np.arange(count) < 200, int(Mark.WARM_UP), 0)
+    marks = np.where(np.arange(count) < 200, int(ResultMark.WARM_UP), 0)
     columns = {"operation": np.ones(count, np.int64), "last_byte": np.full(count, 0.01), "completed": moments}
     failures = {row: Failure("HTTP 503", "no", {}) for row in (3, 5, 500)}
     collector = Collector()
@@ -397,10 +401,10 @@ def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out
     run = RunDescription(Scenario("x", (SizeClass("tiny", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20.0))
     stages = (StageFacts(1e9, 1e9 + 20, None),)
     summary = RunSummary(1e9 + 20, stages=stages, sent_until=1e9 + 20.0)
-    numbers = make_statistics(collector, OwnFacts(run, ["tiny"], summary))
+    numbers = make_statistics(collector, PartContext(run, ["tiny"], summary))
     assert (numbers.warmed_up, numbers.warmed_up_failed) == (200, 2)
     found = verdict_of(numbers)
-    line = title(found, numbers)
+    line = make_verdict_title(found, numbers)
     assert "1,000 operations (800 without the warm-up)" in line
     assert "20 of 20 s (15.9 without the warm-up)" in line
     assert line.endswith("1 error and 2 in the warm-up")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from ssbench.store import timing
-from ssbench.store.timing import longest_job
+from ssbench.store.timing import longest_job_seconds
 
 
 def test_each_part_counts() -> None:
-    plain = longest_job(1.0, 2.0, None, 0, 0)
+    plain = longest_job_seconds(1.0, 2.0, None, 0, 0)
     assert plain > 2 * (2 * 1.0 + 3 * 2.0)
-    assert longest_job(2.0, 2.0, None, 0, 0) > plain
-    assert longest_job(1.0, 3.0, None, 0, 0) > plain
-    assert longest_job(1.0, 3.0, 6.0, 0, 0) == plain
-    assert longest_job(1.0, 2.0, None, 0, 1_000_000) > plain + 100
-    assert longest_job(1.0, 2.0, None, 10, 0) > 10 * plain
+    assert longest_job_seconds(2.0, 2.0, None, 0, 0) > plain
+    assert longest_job_seconds(1.0, 3.0, None, 0, 0) > plain
+    assert longest_job_seconds(1.0, 3.0, 6.0, 0, 0) == plain
+    assert longest_job_seconds(1.0, 2.0, None, 0, 1_000_000) > plain + 100
+    assert longest_job_seconds(1.0, 2.0, None, 10, 0) > 10 * plain
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_pause(value: str | None, low: float, high: float) -> None:
 
 
 def test_pauses_grow_and_are_bounded() -> None:
-    assert max(timing.pause_before(retry, None) for retry in range(1, 100)) <= timing.LONGEST_PAUSE
+    assert max(timing.pause_before(retry, None) for retry in range(1, 100)) <= timing.MAX_PAUSE_SECONDS
     assert timing.pause_before(5, None) > timing.pause_before(1, None)

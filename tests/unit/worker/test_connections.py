@@ -21,7 +21,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.sockets import MasterSockets, WorkerSockets
 from ssbench.worker import connections as module
-from ssbench.worker.connections import Connections, hindrance
+from ssbench.worker.connections import MasterConnections, find_hindrance
 
 PATIENCE = 60.0
 
@@ -42,7 +42,7 @@ class Watched:
         self.sockets = WorkerSockets(work, results, fleet_key)
         self.results = gevent.event.Event()
         self.work_lost = gevent.event.Event()
-        self.connections = Connections(self.sockets, self.results.set, self.work_lost.set)
+        self.connections = MasterConnections(self.sockets, self.results.set, self.work_lost.set)
 
     def __enter__(self) -> Watched:
         self.connections.start()
@@ -56,7 +56,7 @@ class Watched:
 def test_workers_do_not_all_connect_again_at_once_nor_during_a_slow_handshake() -> None:
     """With keys, handshakes of 3,000 workers that come together take a master 4 to 5.6 s."""
     with socket.socket() as any_socket:
-        connection = module.Connection("work", "tcp://127.0.0.1:1", any_socket)  # type: ignore[arg-type]
+        connection = module.MasterConnection("work", "tcp://127.0.0.1:1", any_socket)  # type: ignore[arg-type]
 
     def waits() -> list[float]:
         found = []
@@ -82,7 +82,7 @@ def test_workers_do_not_all_connect_again_at_once_nor_during_a_slow_handshake() 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """Let what there is to say be said soon."""
-    monkeypatch.setattr(module, "_FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_FIRST_SAY_SECONDS", 0.05)
     caplog.set_level(logging.WARNING)
     return caplog
 
@@ -113,7 +113,7 @@ def test_it_is_known_when_both_are_connected_and_when_work_is_lost() -> None:
 def test_a_flood_is_left_and_the_master_found_again(
     monkeypatch: pytest.MonkeyPatch, soon: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "_CONNECT_AGAIN", 0.1)
+    monkeypatch.setattr(module, "_RECONNECT_SECONDS", 0.1)
     with MasterSockets(BindAddress("127.0.0.1", 0, 0)) as master, Watched(master.ports) as watched:
         work = watched.connections._work
         with gevent.Timeout(PATIENCE):
@@ -183,10 +183,10 @@ def test_another_server_is_no_master(soon: pytest.LogCaptureFixture) -> None:
 def test_a_key_that_differs_is_named(soon: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     one, other = (tmp_path / f"{name}.key" for name in ("one", "other"))
     for path in (one, other):
-        key.write_new(path)
+        key.write_fleet_key(path)
     with (
-        MasterSockets(BindAddress("127.0.0.1", 0, 0), key.read(one)) as master,
-        Watched(master.ports, key.read(other)) as watched,
+        MasterSockets(BindAddress("127.0.0.1", 0, 0), key.read_fleet_key(one)) as master,
+        Watched(master.ports, key.read_fleet_key(other)) as watched,
     ):
         says(soon, "the handshake fails; is the --zmq-key the same on both sides")
         assert not watched.results.is_set()
@@ -201,7 +201,7 @@ def test_a_key_that_differs_is_named(soon: pytest.LogCaptureFixture, tmp_path: P
     ],
 )
 def test_what_hinders_a_connection(address: str, reason: str) -> None:
-    found = hindrance(address)
+    found = find_hindrance(address)
     assert found is not None
     assert any(each in found for each in reason.split("|"))
 
@@ -210,22 +210,22 @@ def test_what_hinders_a_connection_to_a_socket_of_this_host(tmp_path: Path) -> N
     path = tmp_path / "5"
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(path))
-        assert "no process listens there" in (hindrance(f"ipc://{path}") or "")
+        assert "no process listens there" in (find_hindrance(f"ipc://{path}") or "")
         bound.listen()
-        assert hindrance(f"ipc://{path}") is None
+        assert find_hindrance(f"ipc://{path}") is None
     with closed_port() as port:
-        assert "no process listens there" in (hindrance(f"tcp://127.0.0.1:{port}") or "")
+        assert "no process listens there" in (find_hindrance(f"tcp://127.0.0.1:{port}") or "")
 
 
 def test_a_host_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PROBE_SECONDS", 0.1)
     with black_hole() as port:
-        assert "no firewall blocks the port" in (hindrance(f"tcp://127.0.0.1:{port}") or "")
+        assert "no firewall blocks the port" in (find_hindrance(f"tcp://127.0.0.1:{port}") or "")
 
 
 def test_an_open_port_is_no_hindrance() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert hindrance(f"tcp://127.0.0.1:{server.getsockname()[1]}") is None
+        assert find_hindrance(f"tcp://127.0.0.1:{server.getsockname()[1]}") is None
 
 
 @pytest.mark.parametrize(
@@ -239,5 +239,5 @@ def test_an_open_port_is_no_hindrance() -> None:
     ],
 )
 def test_no_firewall_is_between_processes_of_one_host(address: str, local: bool) -> None:
-    found = module._no_handshake(address)
+    found = module._describe_no_handshake(address)
     assert ("firewall" in found, "another program" in found) == (not local, local)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ssbench.fleet.wire import LOST_AFTER
-from ssbench.worker.duty import Runs, label
+from ssbench.worker.duty import ServedRuns, launcher_label
 
 
 def test_a_run_is_over_when_its_master_stays_away() -> None:
-    runs = Runs(1)
+    runs = ServedRuns(1)
     runs.connection_ends(0.0)  # no jobs came
     runs.tick(100.0)
     assert (runs.served, runs.enough) == (0, False)
@@ -22,7 +22,7 @@ def test_a_run_is_over_when_its_master_stays_away() -> None:
 
 
 def test_a_connection_that_comes_back_ends_no_run() -> None:
-    runs = Runs(1)
+    runs = ServedRuns(1)
     runs.works_for(7)
     runs.connection_ends(0.0)
     runs.hears(7)
@@ -31,7 +31,7 @@ def test_a_connection_that_comes_back_ends_no_run() -> None:
 
 
 def test_another_master_begins_another_run() -> None:
-    runs = Runs(2)
+    runs = ServedRuns(2)
     runs.works_for(7)
     runs.hears(7)
     runs.hears(8)
@@ -43,14 +43,14 @@ def test_another_master_begins_another_run() -> None:
 
 
 def test_without_a_number_it_stays() -> None:
-    runs = Runs(None)
+    runs = ServedRuns(None)
     runs.works_for(7)
     runs.hears(8)
     assert (runs.served, runs.enough) == (1, False)
 
 
 def test_engines_number_their_processes() -> None:
-    assert label({}) == ""
-    assert label({"SLURM_PROCID": "3", "JOB_COMPLETION_INDEX": "4"}) == "task 3"
-    assert label({"JOB_COMPLETION_INDEX": "4"}) == "index 4"
-    assert len(label({"SLURM_PROCID": "9" * 1000})) == 64
+    assert launcher_label({}) == ""
+    assert launcher_label({"SLURM_PROCID": "3", "JOB_COMPLETION_INDEX": "4"}) == "task 3"
+    assert launcher_label({"JOB_COMPLETION_INDEX": "4"}) == "index 4"
+    assert len(launcher_label({"SLURM_PROCID": "9" * 1000})) == 64

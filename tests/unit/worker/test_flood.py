@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import WireError
-from ssbench.worker.flood import Flood, bytes_received
+from ssbench.worker.flood import FloodGuard, bytes_received
 
 MEGABYTE = 1_000_000
 
@@ -21,7 +21,7 @@ class Peer:
     def __init__(self) -> None:
         self.received: int | None = 0
         self.left = 0
-        self.flood = Flood(lambda: self.received, self._leave)
+        self.flood = FloodGuard(lambda: self.received, self._leave)
 
     def _leave(self) -> None:
         self.left += 1

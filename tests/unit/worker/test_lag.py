@@ -8,7 +8,16 @@ from collections.abc import Iterator
 import gevent
 import pytest
 
-from ssbench.fleet.wire import LAG_BUCKETS, LAG_UNIT, MAX_GAPS, Brief, Rare, Result, lag_bucket, lag_limit
+from ssbench.fleet.wire import (
+    LAG_BUCKETS,
+    LAG_UNIT,
+    MAX_GAPS,
+    BriefResult,
+    JobResult,
+    RareFields,
+    lag_bucket,
+    lag_limit,
+)
 from ssbench.worker import lag
 from ssbench.worker.lag import LagMeter
 
@@ -16,7 +25,7 @@ from ssbench.worker.lag import LagMeter
 @pytest.fixture(params=["kernel", "loop"])
 def meter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[LagMeter]:
     if request.param == "loop":
-        monkeypatch.setattr(lag, "_kernel_timer", lambda _seconds: None)
+        monkeypatch.setattr(lag, "_make_kernel_timer", lambda _seconds: None)
     made = LagMeter(gevent.get_hub().loop)
     made.start()
     yield made
@@ -26,7 +35,7 @@ def meter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 def wait_for_ticks(meter: LagMeter, count: int) -> None:
     with gevent.Timeout(60):
         while sum(meter._counts) < count:
-            gevent.sleep(lag.TICK)
+            gevent.sleep(lag.LAG_TICK_SECONDS)
 
 
 def test_buckets_are_half_octaves() -> None:
@@ -46,22 +55,22 @@ def test_a_loop_that_stands_still_is_seen_and_its_results_are_marked(meter: LagM
     time.sleep(0.25)
     ended = time.monotonic()
     # Before the loop has called the meter back, as where a result comes first.
-    told = Result(4, 0.1, 0.1, began + 0.1)  # whose answer came in the middle, as the kernel knows
-    held, as_it_was = meter.mark([Result(2, 0.2, ended - began, ended, rare=Rare(0.125)), told])
+    told = JobResult(4, 0.1, 0.1, began + 0.1)  # whose answer came in the middle, as the kernel knows
+    held, as_it_was = meter.mark([JobResult(2, 0.2, ended - began, ended, rare=RareFields(0.125)), told])
     assert as_it_was is told
-    assert isinstance(held, Result)
+    assert isinstance(held, JobResult)
     assert held.rare is not None
     assert held.rare.connecting == 0.125
-    assert 0.25 - lag.TICK - 0.01 <= held.rare.held <= ended - began
+    assert 0.25 - lag.LAG_TICK_SECONDS - 0.01 <= held.rare.held <= ended - began
     wait_for_ticks(meter, 3)
     _, longest, gaps = meter.take()
     assert longest >= 0.2
-    assert any(end - begin >= 0.2 and begin <= began + lag.TICK for begin, end in gaps)
+    assert any(end - begin >= 0.2 and begin <= began + lag.LAG_TICK_SECONDS for begin, end in gaps)
     assert len({begin for begin, _ in gaps}) == len(gaps)
-    (brief,) = meter.mark([Brief(1, 0.0, 0.0, ended)])
-    assert type(brief) is Brief
-    before = Result(1, 0.01, 0.01, began - 100.0)
-    later = Result(3, None, None, gaps[-1][1] + 9.0, cause="HTTP 503", spent=1.0)
+    (brief,) = meter.mark([BriefResult(1, 0.0, 0.0, ended)])
+    assert type(brief) is BriefResult
+    before = JobResult(1, 0.01, 0.01, began - 100.0)
+    later = JobResult(3, None, None, gaps[-1][1] + 9.0, cause="HTTP 503", spent=1.0)
     assert meter.mark([before, later]) == [before, later]
 
 
@@ -70,7 +79,7 @@ def test_a_gap_is_told_before_the_loop_calls_for_the_tick_that_is_late(meter: La
     meter.take()
     time.sleep(0.25)
     ((began, ended),) = meter.take()[2]
-    assert ended - began >= 0.25 - lag.TICK - 0.01
+    assert ended - began >= 0.25 - lag.LAG_TICK_SECONDS - 0.01
     wait_for_ticks(meter, 1)
     # It went on for a little: it is told again, and its beginning says that it is the same.
     assert {begin for begin, _ in meter.take()[2] if begin < ended} <= {began}

@@ -9,10 +9,10 @@ import pytest
 import zmq
 
 from ssbench.fleet import packing, wire
-from ssbench.fleet.wire import Brief, Goodbye, JobBatch, Result, Results, RunParameters
+from ssbench.fleet.wire import BriefResult, Goodbye, JobBatch, JobResult, JobResults, RunParameters
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.lag import LagMeter
-from ssbench.worker.outbox import Outbox
+from ssbench.worker.outbox import ResultOutbox
 
 
 class Loop:
@@ -66,7 +66,7 @@ class Bench:
         self.loop = Loop()
         self.engine = Jobs()
         self.lag = LagMeter(cast(Any, self.loop))
-        self.outbox = Outbox(self._socket, 7, 70, self.loop, self.lag, after_jobs)
+        self.outbox = ResultOutbox(self._socket, 7, 70, self.loop, self.lag, after_jobs)
         self.outbox.begin(cast(Engine, self.engine), RunParameters(5, generation=1))
 
     def connect(self) -> None:
@@ -87,7 +87,7 @@ class Bench:
         return [
             [each.job_id for each in message.results]
             for message in self.sent()
-            if isinstance(message, Results)
+            if isinstance(message, JobResults)
         ]
 
     def close(self) -> None:
@@ -108,8 +108,8 @@ def batch(batch_id: int, count: int, low: int = wire.MAX_JOBS) -> JobBatch:
     return JobBatch(batch_id, [(batch_id + place, 1, 0, 0, 1, 0) for place in range(count)], low=low)
 
 
-def ended(job_id: int) -> Brief:
-    return Brief(job_id, 0.001, 0.002, 1.0)
+def ended(job_id: int) -> BriefResult:
+    return BriefResult(job_id, 0.001, 0.002, 1.0)
 
 
 def test_results_of_one_turn_go_in_one_message_when_few_jobs_are_left(bench: Bench) -> None:
@@ -133,7 +133,7 @@ def test_results_are_gathered_while_many_jobs_wait(bench: Bench) -> None:
     assert bench.results() == []
     rings()
     (message,) = bench.sent()
-    assert isinstance(message, Results)
+    assert isinstance(message, JobResults)
     assert [each.job_id for each in message.results] == [10, 11]
     assert (message.begun, message.received) == (13, 10)
     assert 0.0 <= message.held < 60.0
@@ -174,7 +174,7 @@ def test_a_refused_token_is_named_by_the_parameters_it_came_with(bench: Bench) -
     bench.outbox.flush()
     bench.outbox.ended(10, [ended(11)])
     bench.outbox.flush()
-    assert [cast(Results, message).generation for message in bench.sent()] == [1, 2]
+    assert [cast(JobResults, message).generation for message in bench.sent()] == [1, 2]
 
 
 def test_what_another_run_has_left_is_not_sent(bench: Bench) -> None:
@@ -209,8 +209,8 @@ def test_without_a_connection_nothing_is_sent_and_the_caller_is_told() -> None:
 
 
 def test_results_that_are_too_long_for_a_message_go_in_several(bench: Bench) -> None:
-    results = [Result(job, None, None, 1.0, cause="c", detail="\u20ac" * 500) for job in range(1000)]
-    assert bench.outbox.send(Results(5, 7, 70, 1.0, 0, results))
+    results = [JobResult(job, None, None, 1.0, cause="c", detail="\u20ac" * 500) for job in range(1000)]
+    assert bench.outbox.send(JobResults(5, 7, 70, 1.0, 0, results))
     numbers = bench.results()
     assert len(numbers) > 1
     assert [job for each in numbers for job in each] == list(range(1000))
@@ -225,9 +225,9 @@ def test_the_first_results_after_a_gap_tell_of_it(bench: Bench) -> None:
             bench.lag._due = 1.0
             bench.lag._note_gap(3.5)
         jobs = range(first, first + count)
-        bench.outbox.ended(first, [Result(job, None, None, 4.0, cause="c", detail=detail) for job in jobs])
+        bench.outbox.ended(first, [JobResult(job, None, None, 4.0, cause="c", detail=detail) for job in jobs])
         bench.outbox.flush()
-    gaps = [message.gaps for message in bench.sent() if isinstance(message, Results)]
+    gaps = [message.gaps for message in bench.sent() if isinstance(message, JobResults)]
     assert len(gaps) > 2
     assert gaps == [[(1.0, 3.5)], *([] for _ in gaps[1:])]
 
@@ -236,7 +236,7 @@ def test_results_are_gathered_for_as_long_as_the_master_says(bench: Bench) -> No
     bench.engine.waiting = 50
     bench.outbox.expect(JobBatch(1, [(number, 0, 0, 0, 0, 0) for number in range(9)], low=10))
     assert bench.loop.repeat == wire.GATHERING_SECONDS
-    bench.outbox.ended(1, [Brief(0, 0.0, 0.0, 0.0)])
+    bench.outbox.ended(1, [BriefResult(0, 0.0, 0.0, 0.0)])
     bench.outbox.expect(JobBatch(20, [(20, 0, 0, 0, 0, 0)], low=10, gathering=0.25))
     assert bench.loop.repeat == 0.25
     assert bench.loop.rings is not None  # what was gathered before is not forgotten

@@ -13,7 +13,7 @@ from fault_server import FaultServer, Reply
 from runs import Store
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.operation import Operation
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import (
     CREATE,
     DELETE,
@@ -24,11 +24,11 @@ from ssbench.scenario.operation_table import (
     UPDATE,
     UPLOAD_IF_MISSING,
 )
-from ssbench.store.contract import Outcome
+from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker import builders
-from ssbench.worker.builders import Target, builder
-from ssbench.worker.requests import Run, as_result
+from ssbench.worker.builders import JobTarget, find_builder
+from ssbench.worker.requests import WorkerRun, make_job_result
 
 OBJECT = "/v1/AUTH_test/base_000002/tiny_000007"
 
@@ -45,7 +45,7 @@ def server(rule: Store) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRun]:
     parameters = RunParameters(
         1,
         storage_urls=[f"{server.url}"],
@@ -56,12 +56,14 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         delete_after=60,
         requests=RequestOptions(retries=0),
     )
-    made = Run(parameters, 1)
+    made = WorkerRun(parameters, 1)
     yield made
     made.close()
 
 
-def perform(run: Run, operation: Operation, size: int = 0, history: Spent | None = None) -> Outcome:
+def perform(
+    run: WorkerRun, operation: OperationKind, size: int = 0, history: Spent | None = None
+) -> RequestOutcome:
     outcome, url = run.perform((1, operation.code, 0, 2, 7, size), history)
     assert url == 0
     return outcome
@@ -85,7 +87,13 @@ def asked(server: FaultServer) -> list[tuple[str, str, int, str | None]]:
     ],
 )
 def test_plain_operations(
-    run: Run, server: FaultServer, rule: Store, operation: Operation, size: int, request_line, moved: int
+    run: WorkerRun,
+    server: FaultServer,
+    rule: Store,
+    operation: OperationKind,
+    size: int,
+    request_line,
+    moved: int,
 ) -> None:
     rule.sizes[OBJECT] = 130
     outcome = perform(run, operation, size)
@@ -95,7 +103,7 @@ def test_plain_operations(
 
 
 @pytest.mark.parametrize("there", [129, 131])
-def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, there: int) -> None:
+def test_a_read_returns_as_many_bytes_as_the_object_has(run: WorkerRun, rule: Store, there: int) -> None:
     rule.sizes[OBJECT] = there
     outcome = perform(run, READ, 130)
     assert (outcome.cause, outcome.size, outcome.status) == ("wrong size", 0, 200)
@@ -104,7 +112,7 @@ def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, t
 
 
 @pytest.mark.parametrize("there", [0, 129, 131])
-def test_a_head_tells_of_the_size_that_the_object_has(run: Run, rule: Store, there: int) -> None:
+def test_a_head_tells_of_the_size_that_the_object_has(run: WorkerRun, rule: Store, there: int) -> None:
     rule.sizes[OBJECT] = there
     outcome = perform(run, HEAD, 130)
     assert (outcome.cause, outcome.size, outcome.status) == ("wrong size", 0, 200)
@@ -114,7 +122,7 @@ def test_a_head_tells_of_the_size_that_the_object_has(run: Run, rule: Store, the
 
 
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
-def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
+def test_the_history_of_a_job_counts(run: WorkerRun, rule: Store, operation: OperationKind) -> None:
     rule.sizes[OBJECT] = 1
     now = time.monotonic()
     outcome = perform(run, operation, 1, history=(3, now - 500.0, now - 100.0, False))
@@ -126,7 +134,7 @@ def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation
 
 @pytest.mark.parametrize(("in_doubt", "cause"), [(True, None), (False, "HTTP 404")])
 def test_a_delete_that_a_lost_worker_may_have_begun_finds_nothing(
-    run: Run, in_doubt: bool, cause: str | None
+    run: WorkerRun, in_doubt: bool, cause: str | None
 ) -> None:
     outcome = perform(run, DELETE, history=(0, None, None, in_doubt))
     assert (outcome.cause, outcome.status) == (cause, 404)
@@ -138,7 +146,7 @@ def test_a_delete_that_a_lost_worker_may_have_begun_finds_nothing(
     [(None, ["HEAD", "PUT"], 150), (99, ["HEAD", "PUT"], 150), (100, ["HEAD"], 100), (200, ["HEAD"], 200)],
 )
 def test_an_initial_object_is_uploaded_unless_one_of_a_size_of_its_class_is_there(
-    run: Run, server: FaultServer, rule: Store, there: int | None, methods: list[str], size: int
+    run: WorkerRun, server: FaultServer, rule: Store, there: int | None, methods: list[str], size: int
 ) -> None:
     if there is not None:
         rule.sizes[OBJECT] = there
@@ -149,34 +157,34 @@ def test_an_initial_object_is_uploaded_unless_one_of_a_size_of_its_class_is_ther
 
 
 def test_an_initial_object_is_not_uploaded_where_its_head_fails(
-    run: Run, server: FaultServer, rule: Store
+    run: WorkerRun, server: FaultServer, rule: Store
 ) -> None:
     rule.fault = lambda _request: Reply(403)
     assert perform(run, UPLOAD_IF_MISSING, 150).cause == "HTTP 403"
     assert [each.method for each in server.requests] == ["HEAD"]
 
 
-def test_only_the_clean_up_may_find_nothing(run: Run, server: FaultServer) -> None:
+def test_only_the_clean_up_may_find_nothing(run: WorkerRun, server: FaultServer) -> None:
     assert perform(run, REMOVE).cause is None
     assert perform(run, DELETE).cause == "HTTP 404"
     assert [each.method for each in server.requests] == ["DELETE", "DELETE"]
 
 
 def test_a_row_may_have_a_builder_of_its_own(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def twice(target: Target) -> Outcome:
-        builders.ask(target)
-        return builders.ask(target)
+    def twice(target: JobTarget) -> RequestOutcome:
+        builders.send_request(target)
+        return builders.send_request(target)
 
-    monkeypatch.setitem(builders.BUILDERS, READ.code, twice)
+    monkeypatch.setitem(builders.REQUEST_BUILDERS, READ.code, twice)
     once = RequestOptions(retries=0)
-    twofold = Run(RunParameters(1, storage_urls=[server.url], size_classes=["tiny"], requests=once), 1)
+    twofold = WorkerRun(RunParameters(1, storage_urls=[server.url], size_classes=["tiny"], requests=once), 1)
     assert perform(twofold, READ).cause == "HTTP 404"
     assert [each.method for each in server.requests] == ["GET", "GET"]
     twofold.close()
 
 
 def test_every_row_has_a_builder() -> None:
-    found = {row.name: builder(row).__name__ for row in OPERATIONS}
+    found = {row.name: find_builder(row).__name__ for row in OPERATIONS}
     assert (
         found.items()
         >= {
@@ -195,25 +203,25 @@ def test_every_row_has_a_builder() -> None:
     }
 
 
-def test_a_code_without_a_row_is_an_error_of_the_job(run: Run, server: FaultServer) -> None:
+def test_a_code_without_a_row_is_an_error_of_the_job(run: WorkerRun, server: FaultServer) -> None:
     outcome, _ = run.perform((1, 77, 0, 2, 7, 0), None)
     assert (outcome.cause, outcome.detail) == ("worker error", "WireError: no operation has the code 77")
     assert not server.requests
 
 
 def test_texts_of_the_server_are_cut_for_the_wire() -> None:
-    outcome = Outcome(None, None, 1.0, 0, 0, "t" * 5000, "HTTP 500", "d" * 5000)
-    result = as_result(5, outcome, 2)
+    outcome = RequestOutcome(None, None, 1.0, 0, 0, "t" * 5000, "HTTP 500", "d" * 5000)
+    result = make_job_result(5, outcome, 2)
     assert (result.job_id, result.storage_url) == (5, 2)
     assert (result.trans_id, result.detail) == ("t" * 500, "d" * 500)
 
 
-def test_lives_of_objects_are_drawn_evenly_between_their_ends(run: Run) -> None:
+def test_lives_of_objects_are_drawn_evenly_between_their_ends(run: WorkerRun) -> None:
     random.seed(11)
 
     def drawn(least: int | None, most: int | None, times: int) -> Counter[int | None]:
         parameters = RunParameters(1, delete_after=least, delete_after_most=most)
-        target = Target(CREATE, run.client, parameters, "", "c", "o", 1, 0, (0, None, None, False), None)
+        target = JobTarget(CREATE, run.client, parameters, "", "c", "o", 1, 0, (0, None, None, False), None)
         return Counter(target.delete_after for _ in range(times))
 
     counts = drawn(60, 79, 20_000)

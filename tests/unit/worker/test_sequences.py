@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from ssbench.fleet import packing, wire
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.operation import Settings
+from ssbench.scenario.operation import OperationSettings
 from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.store.contract import Outcome
+from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.builders import Target
-from ssbench.worker.requests import Run, as_result
-from ssbench.worker.sequences import Sequence
+from ssbench.worker.builders import JobTarget
+from ssbench.worker.requests import WorkerRun, make_job_result
+from ssbench.worker.sequences import RequestSequence
 
 Rule = Callable[[Request], Reply]
-Perform = Callable[..., Outcome]
+Perform = Callable[..., RequestOutcome]
 
 
 @pytest.fixture
@@ -43,13 +43,13 @@ def asked(server: FaultServer) -> list[Request]:
 @pytest.fixture
 def perform(server: FaultServer) -> Iterator[Perform]:
     """Carry out an operation at a server that answers by a rule."""
-    runs: list[Run] = []
+    runs: list[WorkerRun] = []
 
     def carry_out(
         name: str, rule: Rule, spent: Spent | None = None, retries: int = 0, **values: Any
-    ) -> Outcome:
+    ) -> RequestOutcome:
         server.rule = rule
-        run = Run(
+        run = WorkerRun(
             RunParameters(
                 1,
                 storage_urls=[server.url],
@@ -57,7 +57,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 size_classes=["tiny"],
                 size_ranges=[(10, 20)],
                 requests=RequestOptions(retries=retries),
-                operations=[Settings(name, values=values)],
+                operations=[OperationSettings(name, values=values)],
             ),
             4,
         )
@@ -178,9 +178,9 @@ def test_what_was_spent_before_counts_once_for_requests_that_are_made_at_once(
 
 def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
     """The master takes a result for impossible that says so, and the operation would be a failure."""
-    whole = Sequence(cast(Target, None))
+    whole = RequestSequence(cast(JobTarget, None))
     for ended in (10.0, 10.1, 10.2):
-        whole.add(Outcome(1.0, 4.0, ended, 1, 2, None, connecting=2.5, pausing=1.2))
+        whole.add(RequestOutcome(1.0, 4.0, ended, 1, 2, None, connecting=2.5, pausing=1.2))
     found = whole.outcome()
     assert found.last_byte == pytest.approx(4.2)
     assert found.connecting + found.pausing <= found.last_byte
@@ -188,9 +188,9 @@ def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
 
 def test_a_request_that_failed_before_the_others_began_is_not_before_their_beginning() -> None:
     """Where users have all connections, requests at once follow each other. A negative time is no message."""
-    whole = Sequence(cast(Target, None))
-    whole.add(Outcome(0.5, 1.0, 12.0, 1, 0, None))
-    whole.add(Outcome(None, None, 10.5, 0, 0, None, "HTTP 503", spent=0.5))
+    whole = RequestSequence(cast(JobTarget, None))
+    whole.add(RequestOutcome(0.5, 1.0, 12.0, 1, 0, None))
+    whole.add(RequestOutcome(None, None, 10.5, 0, 0, None, "HTTP 503", spent=0.5))
     whole.step()
     found = whole.outcome()
     assert (found.cause, found.spent, found.completed) == ("HTTP 503", 2.0, 12.0)
@@ -207,16 +207,16 @@ def test_a_request_that_failed_before_the_others_began_is_not_before_their_begin
 def test_requests_of_any_times_make_a_possible_operation(
     requests: list[tuple[float, float, str | None]], at_once: bool
 ) -> None:
-    whole, now = Sequence(cast(Target, None)), 123_456.789
+    whole, now = RequestSequence(cast(JobTarget, None)), 123_456.789
     for wait, took, cause in requests:
         ended = (123_456.789 if at_once else now) + wait + took
         now = max(now, ended)
         timed = (None, None) if cause else (took, took)
-        whole.add(Outcome(*timed, ended, 1, 0, None, cause, spent=took if cause else None))
+        whole.add(RequestOutcome(*timed, ended, 1, 0, None, cause, spent=took if cause else None))
     whole.step()
     found = whole.outcome()
-    result = as_result(1, found, 0)
-    message = packing.pack(wire.Results(1, 1, 1, now, 0, [result]))
+    result = make_job_result(1, found, 0)
+    message = packing.pack_message(wire.JobResults(1, 1, 1, now, 0, [result]))
     packing.unpack_from_worker(message)
     assert found.last_byte is None or (found.first_byte or 0.0) <= found.last_byte
 
@@ -239,7 +239,7 @@ def test_a_whole_of_which_the_listing_lacks_a_segment_is_a_failure(
     found = perform("dlo", rule, segments=2, segment_size=[10, 10])
     assert (found.cause, found.size) == (cause, 0 if cause else 40)
     row = OPERATIONS.named("dlo")
-    assert len(found.steps) == (0 if cause else len(row.steps_of(Settings("dlo"))))
+    assert len(found.steps) == (0 if cause else len(row.steps_of(OperationSettings("dlo"))))
     assert cause or sum(found.steps) == pytest.approx(found.last_byte)
     manifest = asked[2]
     prefix = manifest.headers["x-object-manifest"]
@@ -413,8 +413,8 @@ def test_a_step_that_fails_ends_the_sequence(perform: Perform, asked: list[Reque
 )
 def test_steps_have_the_names_of_what_is_done(reads: list[str] | None, names: tuple[str, ...]) -> None:
     values = {} if reads is None else {"reads": reads}
-    assert OPERATIONS.named("slo").steps_of(Settings("slo", values=values)) == names
-    twice = Settings("sequence", values={"steps": ["create", "read", "read"]})
+    assert OPERATIONS.named("slo").steps_of(OperationSettings("slo", values=values)) == names
+    twice = OperationSettings("sequence", values={"steps": ["create", "read", "read"]})
     assert OPERATIONS.named("sequence").steps_of(twice) == ("create", "read 1", "read 2")
 
 
@@ -437,13 +437,13 @@ def test_large_objects_are_read_by_range_and_by_part(perform: Perform, asked: li
 @pytest.mark.parametrize("seed", [None, 5])
 def test_a_body_is_announced_with_its_md5(server: FaultServer, size: int, seed: int | None) -> None:
     server.keep_bodies = True
-    run = Run(
+    run = WorkerRun(
         RunParameters(
             1,
             storage_urls=[server.url],
             size_classes=["tiny"],
             verify_seed=seed,
-            operations=[Settings("create", values={"etag": True})],
+            operations=[OperationSettings("create", values={"etag": True})],
         ),
         4,
     )

@@ -11,13 +11,13 @@ import pytest
 from fault_server import FaultServer, Reply
 from msgspec import structs
 
-from ssbench.fleet.wire import Job, Rare, Result, RunParameters
-from ssbench.scenario.operation import Operation
+from ssbench.fleet.wire import Job, JobResult, RareFields, RunParameters
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING
 from ssbench.store.http.payload import PIECE_BYTES
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.requests import Run, as_result
-from ssbench.worker.short_way import ShortWay
+from ssbench.worker.requests import WorkerRun, make_job_result
+from ssbench.worker.short_way import FastPath
 
 SIZE = 3000
 BODY = b"x" * SIZE
@@ -89,7 +89,7 @@ PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
 
 
 @contextmanager
-def running(server: FaultServer, **changes: object) -> Iterator[Run]:
+def running(server: FaultServer, **changes: object) -> Iterator[WorkerRun]:
     given = {
         "token": "t%t",
         "container_base": "50%",
@@ -99,18 +99,18 @@ def running(server: FaultServer, **changes: object) -> Iterator[Run]:
         "owners": ["me %d"],
         "storage_urls": [server.url],
     }
-    run = Run(RunParameters(1, **(given | changes)), 2)
+    run = WorkerRun(RunParameters(1, **(given | changes)), 2)
     try:
         yield run
     finally:
         run.close()
 
 
-def job(operation: Operation, size: int = SIZE) -> Job:
+def job(operation: OperationKind, size: int = SIZE) -> Job:
     return (5, operation.code, 0, 2, 7, size)
 
 
-def carry_out(run: Run, way: ShortWay | None, what: Job, due: float | None = None) -> Result:
+def carry_out(run: WorkerRun, way: FastPath | None, what: Job, due: float | None = None) -> JobResult:
     """Do what a slot does."""
     gevent.sleep(0)  # the clock of the loop goes on
     result = way.perform(what, due) if way is not None else None
@@ -123,14 +123,14 @@ def carry_out(run: Run, way: ShortWay | None, what: Job, due: float | None = Non
         begun, way.begun = way.begun, None
         if begun is None:
             way.rest()
-    return as_result(5, *run.perform(what, None, begun), due)
+    return make_job_result(5, *run.perform(what, None, begun), due)
 
 
-def told(result: Result) -> dict[str, object]:
+def told(result: JobResult) -> dict[str, object]:
     """What does not depend on how long it took."""
     times = {"first_byte", "last_byte", "completed", "spent", "late", "rare"}
     known = {name: getattr(result, name) is None for name in times}
-    rare = result.rare or Rare()
+    rare = result.rare or RareFields()
     parts = rare.connecting > 0, rare.pausing > 0, rare.last_attempt is None
     return {
         **{name: getattr(result, name) for name in result.__struct_fields__ if name not in times},
@@ -145,12 +145,12 @@ def told(result: Result) -> dict[str, object]:
 SMALL, LARGE = SIZE, 700_000
 
 
-def meet(operation: Operation, reply: Reply, brief: bool, size: int = SMALL) -> tuple[object, ...]:
+def meet(operation: OperationKind, reply: Reply, brief: bool, size: int = SMALL) -> tuple[object, ...]:
     """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
     with FaultServer() as server, running(server) as run:
         run.client.sample()  # the first read is one of those that are looked at
         carry_out(run, None, job(DELETE))
-        way = ShortWay(run) if brief else None
+        way = FastPath(run) if brief else None
         server.script(reply)
         first = told(carry_out(run, way, job(operation, size)))
         server.default = Reply(body=BODY)
@@ -173,7 +173,7 @@ def meet(operation: Operation, reply: Reply, brief: bool, size: int = SMALL) -> 
     ids=["read", "update", "update-large", "delete"],
 )
 @pytest.mark.parametrize("name", [*USUAL, *ODD])
-def test_both_ways_come_to_the_same(name: str, operation: Operation, size: int) -> None:
+def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: int) -> None:
     reply = (USUAL | ODD)[name]
     for _ in range(3):  # a starved machine may let either of them take longer than a time-out
         brief, careful = (meet(operation, reply, each, size) for each in (True, False))
@@ -182,8 +182,8 @@ def test_both_ways_come_to_the_same(name: str, operation: Operation, size: int) 
     assert brief == careful
 
 
-def short(run: Run, what: Job, due: float | None = None) -> Result | None:
-    way = ShortWay(run)
+def short(run: WorkerRun, what: Job, due: float | None = None) -> JobResult | None:
+    way = FastPath(run)
     try:
         return way.perform(what, due)
     finally:
@@ -192,7 +192,7 @@ def short(run: Run, what: Job, due: float | None = None) -> Result | None:
 
 @pytest.mark.parametrize("name", USUAL)
 @pytest.mark.parametrize("operation", [READ, UPDATE, CREATE, DELETE], ids=lambda operation: operation.name)
-def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, operation: Operation) -> None:
+def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, operation: OperationKind) -> None:
     with running(fault_server, requests=PATIENT) as run:
         run.client.sample()
         carry_out(run, None, job(DELETE))

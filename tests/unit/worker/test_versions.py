@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from ssbench.store.contract import Outcome, Reply
+from ssbench.store.contract import RequestOutcome, StoreReply
 from ssbench.worker import sequences, versions
 
 
-def answer(body: bytes) -> Outcome:
-    return Outcome(None, 0.1, 1.0, len(body), 0, None, reply=Reply({}, body))
+def answer(body: bytes) -> RequestOutcome:
+    return RequestOutcome(None, 0.1, 1.0, len(body), 0, None, reply=StoreReply({}, body))
 
 
 def listing(*ids: object) -> bytes:
@@ -28,9 +28,9 @@ def test_ids_are_those_of_the_listing_in_its_order() -> None:
 
 
 #: What reads a body of which the store says that it is JSON, and what that returns for what is none.
-READERS: list[tuple[Callable[[Outcome], Any], Any]] = [
+READERS: list[tuple[Callable[[RequestOutcome], Any], Any]] = [
     (versions._ids_in, None),
-    (sequences._said_by, {}),
+    (sequences._decode_body, {}),
     (lambda outcome: sequences._names_in(outcome.reply.body if outcome.reply else b""), None),
 ]
 reading = pytest.mark.parametrize(("read", "nothing"), READERS, ids=["ids", "verdict", "names"])
@@ -51,14 +51,14 @@ BROKEN = {
 @reading
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
 def test_a_body_that_is_none_is_taken_for_none(
-    read: Callable[[Outcome], Any], nothing: Any, body: bytes
+    read: Callable[[RequestOutcome], Any], nothing: Any, body: bytes
 ) -> None:
     assert read(answer(body)) == nothing
 
 
 @reading
-def test_no_body_at_all(read: Callable[[Outcome], Any], nothing: Any) -> None:
-    assert read(Outcome(None, None, 1.0, 0, 0, None, cause="reset")) == nothing
+def test_no_body_at_all(read: Callable[[RequestOutcome], Any], nothing: Any) -> None:
+    assert read(RequestOutcome(None, None, 1.0, 0, 0, None, cause="reset")) == nothing
 
 
 VALUES = st.recursive(
@@ -73,7 +73,7 @@ VALUES = st.recursive(
 @reading
 @given(body=st.binary() | VALUES.map(lambda value: json.encode(value) if _can_be_encoded(value) else b""))
 def test_any_body_is_read_or_taken_for_none(
-    read: Callable[[Outcome], Any], nothing: Any, body: bytes
+    read: Callable[[RequestOutcome], Any], nothing: Any, body: bytes
 ) -> None:
     found = read(answer(body))
     assert found == nothing or isinstance(found, list | dict)

@@ -20,13 +20,13 @@ from ssbench.fleet.wire import (
     Heartbeat,
     Job,
     JobBatch,
+    JobResult,
+    JobResults,
     Ping,
-    Result,
-    Results,
     RunParameters,
 )
 from ssbench.worker import worker
-from ssbench.worker.engine.contract import Ended
+from ssbench.worker.engine.contract import JobsEnded
 from ssbench.worker.worker import Worker, WorkerOptions
 
 CONCURRENCY = 4
@@ -41,7 +41,7 @@ class Answers:
     slots = 0
     made: list[Answers]
 
-    def __init__(self, parameters: RunParameters, slots: int, ended: Ended) -> None:
+    def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
         assert slots == CONCURRENCY
         self.parameters = [parameters]
         self._ended = ended
@@ -52,7 +52,7 @@ class Answers:
         self.users = 0
         self.made.append(self)
 
-    def ended(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+    def ended(self, batch_id: int, results: list[JobResult], refused: int | None = None) -> None:
         done = {result.job_id for result in results}
         self.kept = [each for each in self.kept if each[1] not in done]
         self._ended(batch_id, results, refused)
@@ -89,8 +89,8 @@ class Answers:
         self.closed = True
 
 
-def answer(job_id: int, cause: str | None = None) -> Result:
-    return Result(job_id, 0.001, 0.002, time.monotonic(), cause=cause, unauthorized=cause is not None)
+def answer(job_id: int, cause: str | None = None) -> JobResult:
+    return JobResult(job_id, 0.001, 0.002, time.monotonic(), cause=cause, unauthorized=cause is not None)
 
 
 def jobs(first: int, count: int) -> list[Job]:
@@ -132,7 +132,7 @@ class Bench:
                 gevent.sleep(0.001)
 
     def batch(self, parameters: RunParameters, batch: JobBatch) -> None:
-        self.send(packing.pack_parameters(parameters) + packing.pack(batch))
+        self.send(packing.pack_parameters(parameters) + packing.pack_message(batch))
 
     def next(self, *kinds: type) -> wire.FromWorker:
         """Return the next message of one of these kinds."""
@@ -170,8 +170,8 @@ def bench(tmp_path: Path, engine: type[Answers]) -> Iterator[Bench]:
 def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[Answers]) -> None:
     history = [(1, 2.0, 2.5, False), (0, None, None, True), (0, None, None, False)]
     bench.batch(RunParameters(5, generation=2), JobBatch(10, jobs(10, 3), history))
-    message = bench.next(Results)
-    assert isinstance(message, Results)
+    message = bench.next(JobResults)
+    assert isinstance(message, JobResults)
     assert (message.run_id, message.worker_id, message.generation) == (5, 7, 2)
     assert [result.job_id for result in message.results] == [10, 11, 12]
     assert engine.made[0].submitted[0].histories == history
@@ -185,7 +185,7 @@ def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[An
 def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "MOST_AHEAD", 0)
+    monkeypatch.setattr(worker, "MAX_PREFETCHED", 0)
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
     bench.batch(
@@ -202,7 +202,7 @@ def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     only.ended(10, [answer(10), answer(12)])
     ended = []
     while len(ended) < 3:
-        ended += [result.job_id for result in bench.next(Results).results]
+        ended += [result.job_id for result in bench.next(JobResults).results]
     assert sorted(ended) == [10, 11, 12]
     bench.send(packing.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
@@ -223,7 +223,7 @@ def test_jobs_that_have_not_begun_are_handed_back_when_the_master_asks(
     (only,) = engine.made
     assert only.users == 3
     only.ended(10, [answer(10), answer(11)])
-    assert len(bench.next(Results).results) == 2
+    assert len(bench.next(JobResults).results) == 2
     bench.send(packing.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
@@ -246,7 +246,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
         pass
     assert engine.made[0].waiting == 1
     assert 0 < engine.made[0].trusted_until - time.monotonic() < wire.LOST_AFTER
-    monkeypatch.setattr(worker, "_SURE", 0.0)
+    monkeypatch.setattr(worker, "_SURE_SECONDS", 0.0)
     assert bench.next(Handback).job_ids == [22]
     assert engine.made[0].busy == 2
 
@@ -264,7 +264,7 @@ def test_a_worker_that_was_held_up_keeps_what_it_has_begun_until_it_hears_that_i
     (only,) = engine.made
     # The master may have stood still as well.
     only.ended(10, [answer(10)])
-    assert [result.job_id for result in bench.next(Results).results] == [10]
+    assert [result.job_id for result in bench.next(JobResults).results] == [10]
     assert not only.closed
     bench.send(packing.pack_notice(Ping(3, 3.5, None, 5)))
     while (beat := bench.next(Heartbeat)).ping != 3.5:
@@ -282,9 +282,9 @@ def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     (only,) = engine.made
     assert [each.generation for each in only.parameters] == [1, 2]
     only.ended(10, [answer(10, "HTTP 401")], 1)
-    assert bench.next(Results).generation == 1
+    assert bench.next(JobResults).generation == 1
     only.ended(20, [answer(20)])
-    assert bench.next(Results).generation == 2
+    assert bench.next(JobResults).generation == 2
 
 
 def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
@@ -293,14 +293,14 @@ def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
     engine.slots = CONCURRENCY
     parameters = RunParameters(5, group=3)
     whole = packing.pack_parameters(parameters)
-    reference = packing.refer(whole, parameters)
-    bench.send(reference + packing.pack(JobBatch(10, jobs(10, 2))))
+    reference = packing.pack_reference(whole, parameters)
+    bench.send(reference + packing.pack_message(JobBatch(10, jobs(10, 2))))
     handback = bench.next(Handback)
     assert (handback.run_id, handback.group, handback.job_ids, handback.asked) == (5, 3, [10, 11], False)
     assert engine.made == []
     # Those that it had before, and then had again, change nothing.
     for number, beginning in ((20, whole), (30, reference), (40, whole), (50, reference)):
-        bench.send(beginning + packing.pack(JobBatch(number, jobs(number, 1))))
+        bench.send(beginning + packing.pack_message(JobBatch(number, jobs(number, 1))))
     wait_until(lambda: bool(engine.made) and len(engine.made[0].submitted) == 4)
     (only,) = engine.made
     assert [each.batch_id for each in only.submitted] == [20, 30, 40, 50]
@@ -320,7 +320,7 @@ def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
     assert (handed_back.group, handed_back.job_ids) == (1, [2**48 + 2])
     first, second = engine.made
     second.ended(2**48 + 1, [answer(2**48 + 1)])
-    results = bench.next(Results)
+    results = bench.next(JobResults)
     assert (results.group, [each.job_id for each in results.results]) == (1, [2**48 + 1])
     # Later parameters of one group leave the other as it is.
     later = RunParameters(run_id=1, group=0, generation=1)
@@ -328,7 +328,7 @@ def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
     wait_until(lambda: len(first.parameters) == 2)
     assert (len(second.parameters), len(engine.made)) == (1, 2)
     first.ended(1, [answer(1)])
-    assert bench.next(Results).group == 0
+    assert bench.next(JobResults).group == 0
     bench.batch(RunParameters(run_id=2), JobBatch(9, jobs(9, 1)))
     wait_until(lambda: first.closed and second.closed)
 
@@ -339,7 +339,7 @@ def test_another_run_closes_the_engine_and_drops_its_results(bench: Bench, engin
     wait_until(lambda: bool(engine.made and engine.made[0].submitted))
     engine.slots = 0
     bench.batch(RunParameters(6), JobBatch(10, jobs(10, 1)))
-    message = bench.next(Results)
+    message = bench.next(JobResults)
     assert (message.run_id, len(message.results)) == (6, 1)
     assert [each.closed for each in engine.made] == [True, False]
 

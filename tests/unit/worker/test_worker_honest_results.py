@@ -17,15 +17,15 @@ import gevent
 import pytest
 
 from ssbench.fleet import packing, wire
-from ssbench.fleet.plausible import Bounds
-from ssbench.fleet.wire import Job, Result, RunParameters
-from ssbench.fleet.worker_state import Batch, WorkerState
-from ssbench.scenario.operation import Operation
+from ssbench.fleet.plausible import ResultBounds
+from ssbench.fleet.wire import Job, JobResult, RunParameters
+from ssbench.fleet.worker_state import TaskBatch, WorkerState
+from ssbench.scenario.operation import OperationKind
 from ssbench.scenario.operation_table import CREATE, DELETE, HEAD, READ, UPDATE
 from ssbench.store.http import arrival, connection, sender
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.requests import Run, as_result
-from ssbench.worker.short_way import ShortWay
+from ssbench.worker.requests import WorkerRun, make_job_result
+from ssbench.worker.short_way import FastPath
 
 LARGEST = 1_000_000
 CONTENT = random.Random(5).randbytes(LARGEST)
@@ -100,16 +100,16 @@ def store() -> Iterator[str]:
                 thread.join(60)
 
 
-def judged(result: Result, job: Job, begun: float) -> str | None:
+def judged(result: JobResult, job: Job, begun: float) -> str | None:
     """Return what the master finds impossible in a result, once it has crossed the wire."""
     _, code, size_class, container, number, size = job
-    message = wire.Results(1, 1, 1, result.completed, 0, [result])
-    arrived = packing.unpack_from_worker(packing.pack(message))
-    assert isinstance(arrived, wire.Results)
+    message = wire.JobResults(1, 1, 1, result.completed, 0, [result])
+    arrived = packing.unpack_from_worker(packing.pack_message(message))
+    assert isinstance(arrived, wire.JobResults)
     now = time.monotonic()
     worker = WorkerState(1, 1, "h", 1, "1", 8, now)
-    batch = Batch(1, [(code, size_class, container, number, size)], begun, worker)
-    return Bounds((LARGEST,), 5).fault(batch, arrived.results[0], 0.0, now)
+    batch = TaskBatch(1, [(code, size_class, container, number, size)], begun, worker)
+    return ResultBounds((LARGEST,), 5).fault(batch, arrived.results[0], 0.0, now)
 
 
 @pytest.mark.parametrize("every_etag", [False, True], ids=["as usual", "every ETag"])
@@ -121,7 +121,7 @@ def test_no_answer_in_pieces_of_any_size_is_impossible(
         monkeypatch.setattr(module, "time", lambda: time.time() + random.uniform(0, 1e-5))
     impossible, failed, reads = [], [], 0
     with store() as url:
-        run = Run(
+        run = WorkerRun(
             RunParameters(
                 1,
                 storage_urls=[url],
@@ -136,11 +136,11 @@ def test_no_answer_in_pieces_of_any_size_is_impossible(
 
         def user(number: int) -> None:
             nonlocal reads
-            way, chance = ShortWay(run), random.Random(number)
+            way, chance = FastPath(run), random.Random(number)
             for _ in range(EACH):
-                operation: Operation = chance.choices((READ, HEAD, CREATE, UPDATE, DELETE), (12, 1, 1, 1, 1))[
-                    0
-                ]
+                operation: OperationKind = chance.choices(
+                    (READ, HEAD, CREATE, UPDATE, DELETE), (12, 1, 1, 1, 1)
+                )[0]
                 size = chance.randint(1, LARGEST) if operation.sends_body else 0
                 job = (1, operation.code, 0, 1, 7, size)
                 begun = time.monotonic()
@@ -149,7 +149,7 @@ def test_no_answer_in_pieces_of_any_size_is_impossible(
                     begun_on, way.begun = way.begun, None
                     if begun_on is None:
                         way.rest()
-                    result = as_result(1, *run.perform(job, None, begun_on))
+                    result = make_job_result(1, *run.perform(job, None, begun_on))
                 reads += operation is READ
                 if result.cause is not None:
                     failed.append((operation.name, result.cause, result.detail))

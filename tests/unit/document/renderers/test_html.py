@@ -20,13 +20,13 @@ from result_rows import block, many
 from ssbench.cli import report_files
 from ssbench.cli.master import main
 from ssbench.document.colours import BLUE
-from ssbench.document.drawing import Times, draw, times_of
+from ssbench.document.drawing import ShownTimes, draw_chart, find_shown_times
 from ssbench.document.elements import Chart, Curve, Document, Heat, Note, Section, Tile, Tiles, Tone, Verdict
-from ssbench.document.renderers.html import parts
+from ssbench.document.renderers.html import make_page_parts
 from ssbench.reports import json as json_report
 from ssbench.reports import run_charts, time_line
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import report
+from ssbench.reports.writing import make_run_report
 from ssbench.results.block import Failure
 from ssbench.results.description import (
     Gap,
@@ -38,10 +38,10 @@ from ssbench.results.description import (
     WorkerFacts,
 )
 from ssbench.results.formats import open_results
-from ssbench.results.schema import Mark
+from ssbench.results.schema import ResultMark
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics.over_time import MOST_BINS
+from ssbench.statistics.over_time import MAX_BINS
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 
@@ -90,7 +90,7 @@ def statistics(path: Path) -> RunStatistics:
 
 
 def page(numbers: RunStatistics) -> tuple[str, Page]:
-    text = report("html", numbers, ReportOptions())
+    text = make_run_report("html", numbers, ReportOptions())
     assert len(text.encode()) < MOST_BYTES
     made = Page(text)
     assert made.loads == ["data:,"]
@@ -190,7 +190,7 @@ def large(path: Path) -> Path:
 def test_a_run_of_any_length_stays_small(tmp_path: Path) -> None:
     _, made = page(statistics(large(tmp_path / "run.stat.gz")))
     assert "and 10 more; --json has all of them" in made.texts
-    assert all(len(table[0]) <= MOST_BINS for chart in made.charts for table in chart["tables"])
+    assert all(len(table[0]) <= MAX_BINS for chart in made.charts for table in chart["tables"])
 
 
 def test_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +212,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     here = np.arange(2000)
     completed = 1e9 + here / 100
     columns = {"stage": here // 1000, "due": completed - 0.05, "started": completed - 0.02, "last_byte": 0.02}
-    delayed = {"marks": np.where(here == 77, int(Mark.DELAYED), 0)}
+    delayed = {"marks": np.where(here == 77, int(ResultMark.DELAYED), 0)}
     columns["last_byte"] = np.where(here == 77, 9.0, 0.02)
     writer.add(many(range(len(here)), operation=here % 2, completed=completed, **columns, **delayed))
     writer.end(
@@ -229,7 +229,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     text, made = page(numbers)
     assert {"Load", "Response time by percentile"} <= set(made.headings)
     assert {"calm", "<storm>", "master"} <= set(made.texts)
-    (load,) = run_charts.load(numbers)
+    (load,) = run_charts.make_response_time_charts(numbers)
     assert [curve.name for curve in load.curves] == [
         "CREATE",
         "READ",
@@ -240,7 +240,11 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     assert re.search(r"<span>generator CPU</span>\s*<strong>[\d.]+ <small>%</small></strong>", text)
     assert made.charts[0]["marks"] == [[pytest.approx(0.02), "calm"], [pytest.approx(10.02), "<storm>"]]
     cpu, lag = (
-        next(each for each in time_line.charts(numbers) if each.title.startswith(f"Load generator: {word}"))
+        next(
+            each
+            for each in time_line.make_time_line_charts(numbers)
+            if each.title.startswith(f"Load generator: {word}")
+        )
         for word in ("CPU", "lag")
     )
     assert [curve.name for curve in cpu.curves] == ["busiest worker", "master"]
@@ -285,7 +289,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     _, made = page(numbers)
     assert "Sides" in made.headings
     assert {"old", "<new>"} <= set(made.texts)
-    (old, new) = json_report.make(numbers, ReportOptions()).sides
+    (old, new) = json_report.make_run_report_record(numbers, ReportOptions()).sides
     assert (old.side, new.side) == ("old", "<new>")
     assert [each.operation for each in new.operations] == ["all", "read"]
     assert new.operations[0].figures.last_byte.percentiles["50"] == pytest.approx(0.02)
@@ -341,12 +345,12 @@ def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_i
         return Chart("t", "", [Curve("c", np.array([first, last]), np.ones(2), BLUE)], wider=wider)
 
     for charts in ([chart(0, 50), chart(-600, 99, wider=True)], [chart(-600, 99, wider=True), chart(0, 50)]):
-        times = times_of(Document("d", charts))
+        times = find_shown_times(Document("d", charts))
         assert (times.low, times.high) == (-1.0, 51.0)
         for each in charts:
-            assert json.loads(draw(each, times).data)["times"] == [-1, 51]
-    assert times_of(Document("d", [])).low < times_of(Document("d", [])).high
-    assert times_of(Document("d", [chart(3, 3)])).low < 3
+            assert json.loads(draw_chart(each, times).data)["times"] == [-1, 51]
+    assert find_shown_times(Document("d", [])).low < find_shown_times(Document("d", [])).high
+    assert find_shown_times(Document("d", [chart(3, 3)])).low < 3
 
 
 def test_the_data_of_a_chart() -> None:
@@ -354,7 +358,7 @@ def test_the_data_of_a_chart() -> None:
     low = Curve("low", x, np.array([1.0, nan, 1 / 3]), "#000000")
     other = Curve("other", x[::-1], np.array([4.0, 2.0, 1.0]), "#000001", labels=("c", "b", "a"))
     high = Curve("high", x, np.array([5.0, math.inf, 123456.7]), "#000002", down_to=0)
-    drawn = json.loads(draw(Chart("t", "ms", [low, other, high], axis="users"), Times(0, 1)).data)
+    drawn = json.loads(draw_chart(Chart("t", "ms", [low, other, high], axis="users"), ShownTimes(0, 1)).data)
     # What has the same x is one table, and x ascends.
     assert drawn["tables"] == [
         [[1, 2, 4], [1, None, 0.33333], [5, None, 123460]],
@@ -369,11 +373,11 @@ def test_the_data_of_a_chart() -> None:
 def test_the_cells_of_a_heat_map() -> None:
     counts = np.array([[0, 3, 0, 1], [0, 0, 0, 0]])
     heat = Heat(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 4.0, 8.0, 16.0]), counts)
-    drawn = json.loads(draw(Chart("t", "ms", [], log=True, heat=heat), Times(0, 2)).data)["heat"]
+    drawn = json.loads(draw_chart(Chart("t", "ms", [], log=True, heat=heat), ShownTimes(0, 2)).data)["heat"]
     assert drawn == {"x": [0, 1, 2], "y": [1, 2, 4, 8, 16], "columns": [[1, 3, 0, 1], []]}
     # Of a long run columns are put together.
     many_ = Heat(np.arange(1002.0), np.array([1.0, 2.0]), np.ones((1001, 1), np.int64))
-    drawn = json.loads(draw(Chart("t", "ms", [], log=True, heat=many_), Times(0, 2)).data)["heat"]
+    drawn = json.loads(draw_chart(Chart("t", "ms", [], log=True, heat=many_), ShownTimes(0, 2)).data)["heat"]
     assert len(drawn["x"]) == len(drawn["columns"]) + 1 <= 257
     assert sum(cells[1] for cells in drawn["columns"]) == 1001
     assert drawn["x"][-1] == 1001
@@ -381,13 +385,13 @@ def test_the_cells_of_a_heat_map() -> None:
 
 def test_parts_have_names_of_their_own() -> None:
     inner = [Section(title, [Note("n")]) for title in ("Over time", "Head", "<i>", "Contents")]
-    found = parts(Document("d", [*inner, Note("x")], Verdict(Tone.GOOD, "v")))
+    found = make_page_parts(Document("d", [*inner, Note("x")], Verdict(Tone.GOOD, "v")))
     ids = [each.id for each in found]
     assert ids == ["contents", "head", "verdict", "over-time", "part-1", "i", "part-3", "part-4"]
     for each in found:
         assert f"id={each.id}" in each.html.partition(">")[0]
     titles = [Section(f"{n % 2}", [Note("n")]) for n in range(4)]
-    assert len({each.id for each in parts(Document("d", titles))}) == 2 + len(titles)
+    assert len({each.id for each in make_page_parts(Document("d", titles))}) == 2 + len(titles)
 
 
 def test_the_picture_of_a_tile() -> None:
@@ -397,7 +401,7 @@ def test_the_picture_of_a_tile() -> None:
 
 
 def tile_of(values: Sequence[float]) -> str:
-    return parts(Document("d", [Tiles([Tile("t", "1", values=values)])]))[-1].html
+    return make_page_parts(Document("d", [Tiles([Tile("t", "1", values=values)])]))[-1].html
 
 
 @pytest.mark.parametrize(
@@ -408,5 +412,5 @@ def test_what_is_too_narrow_to_be_seen_is_not_explained(end: float, words: str) 
     course = SimpleNamespace(window=SimpleNamespace(seconds=60.0), stalls=())
     run = SimpleNamespace(course=course, start=1e9, generator=SimpleNamespace(gaps=()))
     over_time = SimpleNamespace(starts=np.array([0.0]), seconds=np.array([end]))
-    shaded, said = time_line._shaded(run, over_time)
+    shaded, said = time_line._shaded_spans(run, over_time)
     assert (len(shaded), said) == (bool(words), words)

@@ -10,10 +10,10 @@ from old_formats import msgpack_file, success
 
 from ssbench.cli.master import main
 from ssbench.document.elements import Tone
-from ssbench.document.units import number, share
+from ssbench.document.units import format_number, format_share
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import verdict
-from ssbench.reports.writing import report
+from ssbench.reports.verdict import make_verdict_words
+from ssbench.reports.writing import make_run_report
 from ssbench.results.formats import open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
@@ -45,7 +45,7 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_nothing_in_names_is_markup(tmp_path: Path) -> None:
     statistics = summarize(open_results(write_full_run(tmp_path / "run.stat.gz")))
-    text = report("summary_md", statistics, ReportOptions())
+    text = make_run_report("summary_md", statistics, ReportOptions())
     assert "Füll \\<b\\>\\&\\|:" in text
     assert "w \\</script\\> @\u2060all" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -54,7 +54,9 @@ def test_nothing_in_names_is_markup(tmp_path: Path) -> None:
 
 def test_verdicts(tmp_path: Path) -> None:
     options = ReportOptions()
-    good = verdict(old(tmp_path, *(success(completed=1e9 + number) for number in range(100))), options)
+    good = make_verdict_words(
+        old(tmp_path, *(success(completed=1e9 + number) for number in range(100))), options
+    )
     assert good.tone is Tone.GOOD
     assert good.title == (
         "GOOD: 1.01 ops/s; 100 of 100 operations; up to 8 users; 99 s; CREATE 0.00 of 22.5 %; READ 100.0 of"
@@ -64,22 +66,22 @@ def test_verdicts(tmp_path: Path) -> None:
         "All 100 operations succeeded.",
         "READ: half took at most 20.0 ms, 90 % at most 20.0 ms.",
     )
-    assert verdict(old(tmp_path), options).title == "FAILED: no result"
+    assert make_verdict_words(old(tmp_path), options).title == "FAILED: no result"
     interrupted = write_full_run(tmp_path / "run.stat.gz", interrupted=True)
-    found = verdict(summarize(open_results(interrupted)), options)
+    found = make_verdict_words(summarize(open_results(interrupted)), options)
     assert found.tone is Tone.BAD
     assert found.title.startswith("INTERRUPTED: ")
     assert found.sentences[0] == "The run was interrupted after 2.2 s."
 
 
 def test_numbers() -> None:
-    assert [number(value) for value in (0.5, 12.34, 1234.5, float("inf"))] == [
+    assert [format_number(value) for value in (0.5, 12.34, 1234.5, float("inf"))] == [
         "0.500",
         "12.3",
         "1,234",
         "inf",
     ]
-    assert [share(*each) for each in ((0, 0), (1, 10**6), (1, 3), (0, 5))] == [
+    assert [format_share(*each) for each in ((0, 0), (1, 10**6), (1, 3), (0, 5))] == [
         "0.00 %",
         "<0.01 %",
         "33.3 %",

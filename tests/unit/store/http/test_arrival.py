@@ -12,8 +12,8 @@ import gevent
 import pytest
 
 from ssbench.store.http import arrival
-from ssbench.store.http.arrival import arrived_at
-from ssbench.store.swift.objects import Client, ClientSettings
+from ssbench.store.http.arrival import arrival_time
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
 
 SENT, NOW, OFFSET = 100.0, 101.0, 1_700_000_000.0
 
@@ -39,7 +39,7 @@ def test_a_stamp_is_believed_where_the_clocks_went_alike(
     monkeypatch: pytest.MonkeyPatch, stamped: float, stepped: float, arrived: float
 ) -> None:
     monkeypatch.setattr(arrival, "time", lambda: OFFSET + NOW + stepped)
-    found = arrived_at(stamp(OFFSET + stamped), NOW, SENT, OFFSET, 0.0)
+    found = arrival_time(stamp(OFFSET + stamped), NOW, SENT, OFFSET, 0.0)
     assert found == pytest.approx(arrived, abs=1e-6)
 
 
@@ -47,7 +47,7 @@ def test_a_pause_between_the_readings_of_the_clocks_is_no_step(monkeypatch: pyte
     walls = iter([OFFSET + NOW + 0.02, OFFSET + NOW + 0.02])
     monkeypatch.setattr(arrival, "time", lambda: next(walls))
     monkeypatch.setattr(arrival, "monotonic", lambda: NOW + 0.02)
-    assert arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET, 0.0) == pytest.approx(100.75, abs=1e-6)
+    assert arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET, 0.0) == pytest.approx(100.75, abs=1e-6)
 
 
 @pytest.mark.parametrize("pause", [0.0004, -0.0004])
@@ -56,7 +56,7 @@ def test_a_short_pause_between_two_readings_moves_no_arrival(
 ) -> None:
     """Of those when the answer was read, or of those when the request was sent."""
     monkeypatch.setattr(arrival, "time", lambda: OFFSET + NOW + max(pause, 0.0))
-    found = arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + max(-pause, 0.0), 0.0)
+    found = arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + max(-pause, 0.0), 0.0)
     assert found == pytest.approx(100.75, abs=1e-6)
 
 
@@ -64,16 +64,16 @@ def test_what_is_read_later_arrived_no_earlier(monkeypatch: pytest.MonkeyPatch) 
     """Two reads of one segment have one stamp; the difference of the clocks is read for each of them."""
     walls = iter([OFFSET + NOW, OFFSET + NOW + 3e-6])
     monkeypatch.setattr(arrival, "time", lambda: next(walls))
-    first = arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, 99.0)
+    first = arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, 99.0)
     assert first == pytest.approx(100.75, abs=2e-5)
-    assert arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, first) == first
+    assert arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, first) == first
 
 
 @linux
 @pytest.mark.parametrize("step", [0.0, 3600.0])
 def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
     # However long any thread waits for the core, its clocks go alike.
-    monkeypatch.setattr(arrival, "_STEP", 60.0)
+    monkeypatch.setattr(arrival, "_MAX_CLOCK_STEP", 60.0)
     came, answered = [], []
 
     def serve() -> None:
@@ -89,7 +89,7 @@ def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.Monk
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve)
         server.start()
-        client = Client(ClientSettings())
+        client = SwiftClient(ClientSettings())
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         client.request(url, "GET", "c", "o")
         begun = time.monotonic()

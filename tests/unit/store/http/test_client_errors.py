@@ -12,7 +12,7 @@ import requests
 import swiftclient
 import urllib3.exceptions
 
-from ssbench.store.http.client_errors import status, why
+from ssbench.store.http.client_errors import describe_client_error, status_of_error
 
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:
@@ -41,22 +41,22 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
     ],
 )
 def test_each_has_the_label_that_operations_have(error: BaseException, expected: str) -> None:
-    assert why(error).startswith(expected)
+    assert describe_client_error(error).startswith(expected)
 
 
 def test_what_is_more_specific_wins_wherever_it_is() -> None:
     outer = requests.ConnectionError("failed")
     outer.__cause__ = urllib3.exceptions.ProtocolError("aborted", ConnectionRefusedError(111, "refused"))
-    assert why(outer) == "connect refused"
+    assert describe_client_error(outer) == "connect refused"
 
 
 def test_a_chain_that_leads_back_ends() -> None:
     one, two = ValueError("one"), ValueError("two")
     one.__context__, two.__context__ = two, one
-    assert why(one) == "ValueError"
+    assert describe_client_error(one) == "ValueError"
 
 
 def test_without_an_answer_there_is_no_status() -> None:
-    assert status(swiftclient.ClientException("no", http_status=404)) == 404
-    assert status(swiftclient.ClientException("no")) is None
-    assert status(OSError()) is None
+    assert status_of_error(swiftclient.ClientException("no", http_status=404)) == 404
+    assert status_of_error(swiftclient.ClientException("no")) is None
+    assert status_of_error(OSError()) is None

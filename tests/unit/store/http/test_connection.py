@@ -14,7 +14,7 @@ from socket_pair import Pair, pair
 from ssbench.store import causes
 from ssbench.store.causes import AttemptError
 from ssbench.store.http.sender import CANCELLED, TIMED_OUT
-from ssbench.store.swift.answers import Effort
+from ssbench.store.swift.answers import AttemptTotals
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Trans-Id: tx1\r\n\r\n"
@@ -157,7 +157,7 @@ def test_the_short_way_is_left_where_there_is_no_room_for_the_body(both: Pair, a
     # Of the body, so that what is counted as moved is what was sent.
     assert (answer.unsent > 500_000) is answers_early
     assert answers_early or answer.unsent == 0
-    outcome = Effort(0).success(answer, 1_000_000)
+    outcome = AttemptTotals(0).success(answer, 1_000_000)
     assert outcome.size == 1_000_000 - answer.unsent
 
 

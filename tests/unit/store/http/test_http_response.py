@@ -12,11 +12,11 @@ from ssbench.store.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.store.http.http_response import (
     HEAD_LIMIT,
     CarefulReader,
-    Head,
-    field_value,
+    ResponseHead,
+    find_field,
     find_head_end,
     parse_head,
-    status_line,
+    parse_status_line,
 )
 
 USUAL = (
@@ -41,7 +41,7 @@ def careful(data: bytes, cuts: list[int], method: str = "GET") -> CarefulReader 
 
 
 def test_usual_head() -> None:
-    assert parse_head(USUAL, False) == Head(200, 5, len(USUAL) + 2, "tx0F-a")
+    assert parse_head(USUAL, False) == ResponseHead(200, 5, len(USUAL) + 2, "tx0F-a")
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_any_bytes_end_as_a_head_or_a_cause(data: bytes) -> None:
     if len(head) > 12:
         found = parse_head(head, False)
         assert found is None or (found.length >= 0 and 100 <= found.status <= 999)
-    status_line(head)
-    field_value(head, b"retry-after")
+    parse_status_line(head)
+    find_field(head, b"retry-after")
 
 
 @given(
@@ -210,9 +210,9 @@ def test_head_bound() -> None:
 
 def test_error_line_and_fields() -> None:
     head = b"HTTP/1.1 503 Service Unavailable\r\nA: b\r\nRetry-After:  12 \r\n"
-    assert status_line(head) == "503 Service Unavailable"
-    assert field_value(head, b"retry-after") == "12"
-    assert field_value(head, b"other") is None
+    assert parse_status_line(head) == "503 Service Unavailable"
+    assert find_field(head, b"retry-after") == "12"
+    assert find_field(head, b"other") is None
 
 
 def test_careful_reader_keeps_what_a_retry_needs() -> None:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
-from ssbench.store.http.pool import Address, Endpoint, Pool, parse_storage_url
-from ssbench.store.http.shared import Shared
+from ssbench.store.http.pool import Address, ConnectionPool, ServerEndpoint, parse_storage_url
+from ssbench.store.http.shared import SharedState
 
 
-def made(*given_: str, host: str = "h") -> Pool:
-    return Pool(Endpoint("http", host, 8080), cast("Shared", None), 4, 1.0, None, given_)
+def made(*given_: str, host: str = "h") -> ConnectionPool:
+    return ConnectionPool(ServerEndpoint("http", host, 8080), cast("SharedState", None), 4, 1.0, None, given_)
 
 
 def address(number: int, family: socket.AddressFamily = socket.AF_INET) -> Address:
@@ -29,13 +29,13 @@ SIX = socket.AF_INET6
 @pytest.mark.parametrize(
     ("url", "endpoint", "host", "path"),
     [
-        ("http://h/v1/AUTH_a", Endpoint("http", "h", 80), "h", "/v1/AUTH_a"),
-        ("https://H:8443/v1/AUTH_a/", Endpoint("https", "h", 8443), "H:8443", "/v1/AUTH_a"),
-        ("https://h", Endpoint("https", "h", 443), "h", ""),
-        ("http://[::1]:80/v1", Endpoint("http", "::1", 80), "[::1]:80", "/v1"),
+        ("http://h/v1/AUTH_a", ServerEndpoint("http", "h", 80), "h", "/v1/AUTH_a"),
+        ("https://H:8443/v1/AUTH_a/", ServerEndpoint("https", "h", 8443), "H:8443", "/v1/AUTH_a"),
+        ("https://h", ServerEndpoint("https", "h", 443), "h", ""),
+        ("http://[::1]:80/v1", ServerEndpoint("http", "::1", 80), "[::1]:80", "/v1"),
     ],
 )
-def test_parts_of_a_storage_url(url: str, endpoint: Endpoint, host: str, path: str) -> None:
+def test_parts_of_a_storage_url(url: str, endpoint: ServerEndpoint, host: str, path: str) -> None:
     assert parse_storage_url(url) == (endpoint, host, path)
 
 

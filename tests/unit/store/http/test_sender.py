@@ -13,7 +13,7 @@ from socket_pair import Pair, pair
 from ssbench.store import causes
 from ssbench.store.causes import AttemptError
 from ssbench.store.http.payload import BLOCK_BYTES, PIECE_BYTES, SMALL_BYTES, STAMP_BYTES
-from ssbench.store.http.sender import CANCELLED, NEAR_BUFFER_BYTES, TIMED_OUT, same_host
+from ssbench.store.http.sender import CANCELLED, NEAR_BUFFER_BYTES, TIMED_OUT, is_same_host
 
 #: More than the buffers of both ends take, so that the client has to wait for its reader.
 LARGE = 24_000_000
@@ -162,8 +162,8 @@ def test_what_connecting_ended_with_is_raised() -> None:
 
 
 def test_addresses_of_one_host() -> None:
-    assert same_host("127.0.0.1", "127.0.0.2")
-    assert same_host("10.0.0.1", "10.0.0.1")
-    assert same_host("::1", "::1")
-    assert not same_host("10.0.0.1", "127.0.0.1")
-    assert not same_host("10.0.0.1", "10.0.0.2")
+    assert is_same_host("127.0.0.1", "127.0.0.2")
+    assert is_same_host("10.0.0.1", "10.0.0.1")
+    assert is_same_host("::1", "::1")
+    assert not is_same_host("10.0.0.1", "127.0.0.1")
+    assert not is_same_host("10.0.0.1", "10.0.0.2")

@@ -17,10 +17,10 @@ from fault_server import Certificates
 from ssbench.base.errors import UsageError
 from ssbench.store import causes
 from ssbench.store.causes import AttemptError
-from ssbench.store.http.connection import Connection
-from ssbench.store.http.payload import Payload
-from ssbench.store.http.shared import Shared
-from ssbench.store.http.tls import LastSession, TlsConnection, tls_context
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.payload import BodySource
+from ssbench.store.http.shared import SharedState
+from ssbench.store.http.tls import LastTlsSession, TlsConnection, make_tls_context
 from ssbench.store.swift.credentials import Session
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -33,8 +33,8 @@ class Tls:
     """``near`` is the client's connection, ``far`` the server's socket, which a thread may use."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        self.payload = Payload(1)
-        self.shared = Shared(
+        self.payload = BodySource(1)
+        self.shared = SharedState(
             hub=gevent.get_hub(),
             payload=self.payload,
             block_size=65536,
@@ -44,7 +44,7 @@ class Tls:
             ticks_per_byte=0.001,
             sink_flags=0,
         )
-        self.idle: list[Connection] = []
+        self.idle: list[HttpConnection] = []
         with socket.create_server((HOST, 0)) as server:
             sock = socket.create_connection(server.getsockname())
             self._plain, _ = server.accept()
@@ -63,7 +63,7 @@ class Tls:
             except OSError:
                 self._plain.close()
 
-    def shake(self, context: ssl.SSLContext, host: str = HOST, last: LastSession | None = None) -> None:
+    def shake(self, context: ssl.SSLContext, host: str = HOST, last: LastTlsSession | None = None) -> None:
         self.near.handshake(context, host, 100, last)
         self._greeting.join(PATIENCE)
 
@@ -106,7 +106,7 @@ def made(context: ssl.SSLContext | None) -> Iterator[Tls]:
 
 @pytest.fixture
 def client(certificates: Certificates) -> ssl.SSLContext:
-    return tls_context(False, certificates.pem)
+    return make_tls_context(False, certificates.pem)
 
 
 @pytest.fixture
@@ -120,12 +120,12 @@ def both(certificates: Certificates, client: ssl.SSLContext) -> Iterator[Tls]:
 def test_authorities_that_are_none_are_refused(text: str) -> None:
     """With an empty text those of the system were trusted; other characters were a traceback."""
     with pytest.raises(UsageError, match="CA certificates: expected PEM text"):
-        tls_context(False, text)
+        make_tls_context(False, text)
 
 
 def test_without_authorities_those_of_the_system_are_trusted() -> None:
-    assert tls_context(False, None).verify_mode is ssl.CERT_REQUIRED
-    assert tls_context(True, None).verify_mode is ssl.CERT_NONE
+    assert make_tls_context(False, None).verify_mode is ssl.CERT_REQUIRED
+    assert make_tls_context(True, None).verify_mode is ssl.CERT_NONE
 
 
 def test_a_bundle_with_names_in_any_characters(certificates: Certificates, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_bundle_with_names_in_any_characters(certificates: Certificates, tmp_p
     path.write_text(f"Főtanúsítvány\n=============\n{certificates.pem}", "utf-8")
     session = Session(("https://h/v1/a",), ca_file=str(path))
     with made(certificates.server()) as both:
-        both.shake(tls_context(False, session.ca_certificates))
+        both.shake(make_tls_context(False, session.ca_certificates))
     path.write_bytes(b"\x30\x82\xff")
     with pytest.raises(UsageError, match="expected CA certificates in PEM format"):
         assert session.ca_certificates
@@ -250,7 +250,7 @@ def test_tickets_that_come_late_do_not_end_a_connection_at_rest(both: Tls) -> No
 def test_a_session_is_kept_with_the_first_answer_and_continued(
     certificates: Certificates, client: ssl.SSLContext
 ) -> None:
-    last = LastSession()
+    last = LastTlsSession()
     server = certificates.server()
     found = []
     for _ in range(3):
@@ -266,7 +266,7 @@ def test_a_session_is_kept_with_the_first_answer_and_continued(
 def test_a_session_is_forgotten_when_a_handshake_fails(
     certificates: Certificates, client: ssl.SSLContext
 ) -> None:
-    last = LastSession()
+    last = LastTlsSession()
     with made(certificates.server()) as both:
         both.shake(client, last=last)
         both.answer(OK + b"hello")
@@ -285,9 +285,9 @@ def test_another_name_or_authority_is_a_wrong_certificate(certificates: Certific
         (certificates.server("h.example"), certificates),
         (certificates.server(), None),
     ):
-        context = tls_context(False, (authority or Certificates()).pem)
+        context = make_tls_context(False, (authority or Certificates()).pem)
         with made(server) as both, pytest.raises(AttemptError) as caught:
             both.shake(context)
         assert caught.value.cause == causes.TLS_CERTIFICATE
     with made(certificates.server("h.example")) as both:
-        both.shake(tls_context(True, None))
+        both.shake(make_tls_context(True, None))

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.operation import Header
 from ssbench.scenario.operation_table import UPLOAD_IF_MISSING
-from ssbench.store.contract import Outcome, Request
-from ssbench.store.http.metadata import fields
-from ssbench.store.http.payload import BLOCK_BYTES, STAMP_BYTES, Payload
-from ssbench.store.http.verify import Check, PartCheck, Verifier
-from ssbench.store.swift.objects import Client, ClientSettings
-from ssbench.worker.requests import Run
+from ssbench.store.contract import RequestOutcome, StoreRequest
+from ssbench.store.http.metadata import make_metadata_fields
+from ssbench.store.http.payload import BLOCK_BYTES, STAMP_BYTES, BodySource
+from ssbench.store.http.verify import BodyComparison, BodyVerifier, PartComparison
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.worker.requests import WorkerRun
 
 SEED = 2**62 + 5
-WRITER = Verifier(Payload(SEED), SEED)
-READER = Verifier(Payload(SEED), SEED)
+WRITER = BodyVerifier(BodySource(SEED), SEED)
+READER = BodyVerifier(BodySource(SEED), SEED)
 
 
 def body(name: bytes, size: int) -> bytes:
@@ -76,28 +76,28 @@ def test_two_bodies_of_an_object_differ_and_a_large_one_repeats_the_block() -> N
 
 
 @pytest.fixture
-def clients() -> Iterator[tuple[Client, Client]]:
+def clients() -> Iterator[tuple[SwiftClient, SwiftClient]]:
     """Of two workers."""
-    made = Client(ClientSettings(verify_seed=SEED)), Client(ClientSettings(verify_seed=SEED))
+    made = SwiftClient(ClientSettings(verify_seed=SEED)), SwiftClient(ClientSettings(verify_seed=SEED))
     yield made
     for client in made:
         client.close()
 
 
-def put(client: Client, server: FaultServer, size: int) -> bytes:
+def put(client: SwiftClient, server: FaultServer, size: int) -> bytes:
     server.script(Reply(201))
     assert client.request(server.url, "PUT", "c", "o", size=size).cause is None
     return server.requests[-1].body
 
 
-def get(client: Client, server: FaultServer, reply: Reply, name: str = "o") -> Outcome:
+def get(client: SwiftClient, server: FaultServer, reply: Reply, name: str = "o") -> RequestOutcome:
     server.script(reply)
     return client.request(server.url, "GET", "c", name)
 
 
 @pytest.mark.parametrize("size", [0, 5, 16, 17, 4096, 70_000, 5_000_000])
 def test_what_one_worker_wrote_another_one_can_check(
-    clients: tuple[Client, Client], fault_server: FaultServer, size: int
+    clients: tuple[SwiftClient, SwiftClient], fault_server: FaultServer, size: int
 ) -> None:
     writer, reader = clients
     written = put(writer, fault_server, size)
@@ -127,7 +127,7 @@ def test_what_one_worker_wrote_another_one_can_check(
 
 
 def test_a_failure_is_checked_for_nothing_and_a_retry_anew(
-    clients: tuple[Client, Client], fault_server: FaultServer
+    clients: tuple[SwiftClient, SwiftClient], fault_server: FaultServer
 ) -> None:
     written = put(clients[0], fault_server, 300_000)
     fault_server.script(Reply(503, body=b"busy"), Reply(body=written, cut=200_000))
@@ -141,7 +141,7 @@ def test_initial_objects_that_are_there_are_written_again(fault_server: FaultSer
     parameters = RunParameters(
         1, storage_urls=[fault_server.url], size_classes=["tiny"], size_ranges=[(1, 9)], verify_seed=SEED
     )
-    run = Run(parameters, 1)
+    run = WorkerRun(parameters, 1)
     fault_server.default = Reply(body=b"12345")
     outcome, _ = run.perform((1, UPLOAD_IF_MISSING.code, 0, 0, 1, 7), None)
     run.close()
@@ -153,7 +153,7 @@ def test_initial_objects_that_are_there_are_written_again(fault_server: FaultSer
 @pytest.mark.parametrize("first", [0, 1, 7, 8, 12, 16, 17, 120, 5000])
 @pytest.mark.parametrize("count", [1, 3, 30, 900, 3_000_000])
 def test_a_part_of_a_body_is_checked(first: int, count: int, zeros: float) -> None:
-    verifier = Verifier(Payload(5, zeros), 5)
+    verifier = BodyVerifier(BodySource(5, zeros), 5)
     begin, offset, _ = verifier.begin(b"c/o", first + count)
     body = bytearray(begin)
     while len(body) < first + count:
@@ -171,7 +171,7 @@ def test_a_part_of_a_body_is_checked(first: int, count: int, zeros: float) -> No
         assert _fed(verifier.check_part(b"c/other", first), part) == first
 
 
-def _fed(check: Check | PartCheck, *pieces: bytes) -> int | None:
+def _fed(check: BodyComparison | PartComparison, *pieces: bytes) -> int | None:
     for piece in pieces:
         check.feed(piece)
     return check.wrong
@@ -179,22 +179,24 @@ def _fed(check: Check | PartCheck, *pieces: bytes) -> int | None:
 
 def test_other_metadata_than_were_written_are_a_failure(fault_server: FaultServer) -> None:
     seed = 41
-    right = fields(seed, "c/o", (2, 20))
-    client = Client(ClientSettings(verify_seed=seed, shapes=frozenset({(2, 20)})))
+    right = make_metadata_fields(seed, "c/o", (2, 20))
+    client = SwiftClient(ClientSettings(verify_seed=seed, shapes=frozenset({(2, 20)})))
 
     def read(method: str, headers: tuple[Header, ...], **more: Any) -> str | None:
         fault_server.script(Reply(headers=headers))
-        return client.perform(fault_server.url, Request(method=method, container="c", name="o", **more)).cause
+        return client.perform(
+            fault_server.url, StoreRequest(method=method, container="c", name="o", **more)
+        ).cause
 
     try:
         for method in ("GET", "HEAD"):
             assert read(method, right) is None
             assert read(method, right[:1]) == "wrong metadata"
-            assert read(method, fields(seed, "c/p", (2, 20))) == "wrong metadata"
+            assert read(method, make_metadata_fields(seed, "c/p", (2, 20))) == "wrong metadata"
         # These have none, or those of another object.
         assert read("GET", (), query="temp_url_sig=1", content="o") is None
         assert read("GET", (), content="") is None
         assert read("DELETE", ()) is None
-        assert read("GET", fields(seed, "c/p", (2, 20)), content="p") is None
+        assert read("GET", make_metadata_fields(seed, "c/p", (2, 20)), content="p") is None
     finally:
         client.close()

@@ -9,7 +9,7 @@ import pytest
 from fault_server import FaultServer, Reply
 
 from ssbench.base.errors import AuthenticationError
-from ssbench.store.swift.auth import authenticate
+from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.credentials import Credentials
 
 #: When the tokens of these answers end.
@@ -38,7 +38,7 @@ def ask(version: Any, reply: Reply) -> tuple[str, ...]:
     names = {"project_name": "p", "user_domain_name": "d", "project_domain_name": "d"}
     with FaultServer(rule=lambda _: reply) as server:
         url = server.url.partition("/v1")[0] + f"/v{version}"
-        return authenticate(
+        return authenticate_swift(
             Credentials(version=version, auth_url=url, user="u", key="k", **names)
         ).storage_urls
 

@@ -14,16 +14,16 @@ from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.store.swift import cleanup, containers
 from ssbench.store.swift.cleanup import AccountCleaner, CleanUpSettings
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.listing import Listing, find_containers, parse_listing
+from ssbench.store.swift.listing import ContainerListing, find_containers, parse_listing
 
 SETTINGS = CleanUpSettings(concurrency=2, connect_timeout=5.0, network_timeout=10.0)
 
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleanup, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(cleanup, "_TICK", 0.01)
-    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(cleanup, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_with_several_storage_urls_a_failure_says_where() -> None:
 def test_what_is_no_listing_of_objects_is_refused(server: FaultServer, listing: bytes) -> None:
     """One of null was the end of the listing, and infinity a traceback."""
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
-    found = Listing(session(server), "c", SETTINGS.timeouts, None)
+    found = ContainerListing(session(server), "c", SETTINGS.timeouts, None)
     with pytest.raises(ClusterError, match="its listing is no listing of objects"):
         next(iter(found.objects(lambda _count: None)), None)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.store.swift.cloud import from_cloud
+from ssbench.store.swift.cloud import read_cloud_credentials
 from ssbench.store.swift.credentials import Credentials
 
 NONE = Credentials(version="cloud", auth_url="", endpoint_type="")
@@ -43,7 +43,7 @@ def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_a_cloud_says() -> None:
-    found = from_cloud("mine", NONE)
+    found = read_cloud_credentials("mine", NONE)
     assert (found.version, found.auth_url) == ("cloud", "http://k.example/v3")
     assert (found.region_name, found.endpoint_type) == ("other", "internal")
     assert found.service_type == "object-store"
@@ -61,13 +61,13 @@ def test_options_come_first() -> None:
         service_type="swift",
         ca_file="/own.pem",
     )
-    found = from_cloud("mine", given)
+    found = read_cloud_credentials("mine", given)
     assert (found.region_name, found.endpoint_type, found.service_type) == ("one", "public", "swift")
     assert found.ca_file == "/own.pem"
 
 
 def test_files_of_tls(tmp_path: Path) -> None:
-    found = from_cloud("tls", NONE)
+    found = read_cloud_credentials("tls", NONE)
     files = (found.ca_file, found.certificate, found.certificate_key)
     assert files == tuple(str(tmp_path / name) for name in ("CACERT", "CERT", "KEY"))
     assert (found.insecure, found.endpoint_type) == (False, "public")
@@ -83,7 +83,7 @@ def test_files_of_tls(tmp_path: Path) -> None:
 )
 def test_a_cloud_that_cannot_be_used(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        from_cloud(name, NONE)
+        read_cloud_credentials(name, NONE)
     assert "hidden" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -91,11 +91,11 @@ def test_a_cloud_that_cannot_be_used(name: str, message: str) -> None:
 def test_a_file_that_cannot_be_read_does_not_show_what_is_in_it(clouds: Path) -> None:
     clouds.write_text("clouds: {mine: {auth: {password: 'hidden\n")
     with pytest.raises(UsageError, match=r"^cloud 'mine': ") as caught:
-        from_cloud("mine", NONE)
+        read_cloud_credentials("mine", NONE)
     assert "hidden" not in str(caught.value)
 
 
 def test_without_openstacksdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openstack", None)
     with pytest.raises(UsageError, match=r"cloud 'mine' .* needs openstacksdk: pip install openstacksdk"):
-        from_cloud("mine", NONE)
+        read_cloud_credentials("mine", NONE)

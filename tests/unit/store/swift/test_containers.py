@@ -21,7 +21,7 @@ TIMEOUTS = (5.0, 10.0)
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01, 0.01))
 
 
 @pytest.fixture
@@ -175,16 +175,16 @@ def test_each_thread_asks_one_of_the_storage_urls() -> None:
         ensure_containers(both, ["a", "b"], concurrency=2, timeouts=TIMEOUTS)
         assert len(one.requests) + len(other.requests) == 2
         for index, server in enumerate((one, other, one)):
-            with closing(containers.connect(both, index, TIMEOUTS)) as connection:
+            with closing(containers.open_swift_connection(both, index, TIMEOUTS)) as connection:
                 assert connection.url == server.url
 
 
 def test_many_failures_are_told_by_their_reasons() -> None:
     failures = [(f"c{number}", f"HTTP {500 + number // 2}") for number in range(9)]
-    told = containers._tell(failures)
+    told = containers._describe_failures(failures)
     assert told.startswith("containers could not be made: c0 and 1 more: HTTP 500; c2 and 1 more: HTTP 501")
     assert told.endswith("; and 2 other reasons")
-    assert containers._tell([("c", "why")]) == "containers could not be made: c: why"
+    assert containers._describe_failures([("c", "why")]) == "containers could not be made: c: why"
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -218,7 +218,7 @@ def test_an_answer_in_pieces_is_read_whole_and_its_connection_is_used_again(
     monkeypatch.setattr(containers, "_PIECE", 1000)
     body = bytes(range(256)) * 30
     server.default = Reply(200, body)
-    with closing(containers.connect(session(server), 0, TIMEOUTS)) as connection:
+    with closing(containers.open_swift_connection(session(server), 0, TIMEOUTS)) as connection:
         for _ in range(3):
             connection.request("GET", "/v1/AUTH_test")
             assert connection.getresponse().read() == body

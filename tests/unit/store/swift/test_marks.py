@@ -16,10 +16,17 @@ from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 
 from ssbench.scenario.names import mark_name
-from ssbench.store.http.client_errors import CLIENT_ERRORS, why
+from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error
 from ssbench.store.swift import marks
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.marks import ENDED_LIFETIME, LIFETIME, Mark, Marks, containers_in_use, this_process
+from ssbench.store.swift.marks import (
+    ENDED_MARK_LIFETIME,
+    MARK_LIFETIME,
+    RunMark,
+    RunMarks,
+    containers_in_use,
+    describe_this_process,
+)
 
 DATE = "Sun, 01 Mar 2026 10:01:00 GMT"
 
@@ -53,7 +60,7 @@ class Kept:
             return Reply(204)
         return Reply(200, body, (("Date", DATE), ("Last-Modified", written)))
 
-    def keep(self, mark: Mark, container: str = "c", *, written: str = DATE) -> None:
+    def keep(self, mark: RunMark, container: str = "c", *, written: str = DATE) -> None:
         self.objects[container, mark_name(mark.run)] = json.dumps(structs.asdict(mark)).encode(), written
 
 
@@ -68,20 +75,20 @@ def server(kept: Kept) -> Iterator[FaultServer]:
         yield running
 
 
-def made(server: FaultServer, extra: str | None = None) -> Marks:
-    return Marks(Session((server.url,), "t"), "c", (5.0, 10.0), extra)
+def made(server: FaultServer, extra: str | None = None) -> RunMarks:
+    return RunMarks(Session((server.url,), "t"), "c", (5.0, 10.0), extra)
 
 
 @pytest.mark.parametrize(
     ("mark", "lifetime"),
     [
-        (Mark(run="1f"), str(LIFETIME)),
-        (Mark(run="1f", ended=True), str(ENDED_LIFETIME)),
-        (Mark(run="1f", kept=3), None),
+        (RunMark(run="1f"), str(MARK_LIFETIME)),
+        (RunMark(run="1f", ended=True), str(ENDED_MARK_LIFETIME)),
+        (RunMark(run="1f", kept=3), None),
     ],
 )
 def test_a_mark_expires_unless_objects_are_kept(
-    server: FaultServer, mark: Mark, lifetime: str | None
+    server: FaultServer, mark: RunMark, lifetime: str | None
 ) -> None:
     made(server, "extra").put(mark)
     (request,) = server.requests
@@ -92,13 +99,13 @@ def test_a_mark_expires_unless_objects_are_kept(
 
 
 def test_marks_of_others_are_found(server: FaultServer, kept: Kept) -> None:
-    kept.keep(Mark(run="1", host="h", pid=7, scenario="s"))
-    kept.keep(Mark(run="2"))
+    kept.keep(RunMark(run="1", host="h", pid=7, scenario="s"))
+    kept.keep(RunMark(run="2"))
     (found,) = made(server).others("2")
     assert str(found) == "run 1 of host h (pid 7, scenario s)"
     assert found.sentence_start == "Run 1 of host h (pid 7, scenario s)"
     assert len(made(server).others()) == 2
-    assert str(Mark(run="3", host="\x1b[31m")) == "run 3 of host ??31m (pid 0)"
+    assert str(RunMark(run="3", host="\x1b[31m")) == "run 3 of host ??31m (pid 0)"
 
 
 def test_no_container_has_no_marks(server: FaultServer) -> None:
@@ -106,9 +113,9 @@ def test_no_container_has_no_marks(server: FaultServer) -> None:
 
 
 def test_an_old_mark_counts_for_nothing_and_is_deleted(server: FaultServer, kept: Kept) -> None:
-    kept.keep(Mark(run="1"), written="Sun, 01 Mar 2026 10:00:00 GMT")  # of its last second
-    kept.keep(Mark(run="2"), written="Sun, 01 Mar 2026 09:59:59 GMT")
-    kept.keep(Mark(run="3", ended=True), written="Sun, 01 Mar 2026 09:00:00 GMT")
+    kept.keep(RunMark(run="1"), written="Sun, 01 Mar 2026 10:00:00 GMT")  # of its last second
+    kept.keep(RunMark(run="2"), written="Sun, 01 Mar 2026 09:59:59 GMT")
+    kept.keep(RunMark(run="3", ended=True), written="Sun, 01 Mar 2026 09:00:00 GMT")
     assert [mark.run for mark in made(server).others()] == ["1", "3"]
     assert ("c", mark_name("2")) not in kept.objects
 
@@ -120,7 +127,7 @@ def test_one_that_is_only_listed_is_deleted_from_the_listing(server: FaultServer
 
 
 def test_what_is_no_mark_is_passed_over_and_stays(server: FaultServer, kept: Kept) -> None:
-    kept.keep(Mark(run="1"))
+    kept.keep(RunMark(run="1"))
     kept.objects["c", mark_name("2")] = b"nonsense", DATE
     kept.objects["c", mark_name("3")] = b'{"run": "4"}', DATE  # of another name
     kept.objects["c", mark_name("6")] = b'{"run": "6"}' + b" " * 5000, DATE  # too large
@@ -134,11 +141,11 @@ def test_deleting_one_that_is_gone_is_no_fault_but_one_that_may_not_be_is(server
     for ask in (lambda: made(server).delete("1"), lambda: made(server).others()):
         with pytest.raises(swiftclient.ClientException) as raised:
             ask()
-        assert marks.denied(raised.value)
+        assert marks.is_denied(raised.value)
 
 
 def test_a_run_of_a_process_that_has_ended_is_over(server: FaultServer, kept: Kept) -> None:
-    boot, space, pid, start = this_process().split("/")
+    boot, space, pid, start = describe_this_process().split("/")
     assert int(pid) == os.getpid()
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait(60)
@@ -151,7 +158,7 @@ def test_a_run_of_a_process_that_has_ended_is_over(server: FaultServer, kept: Ke
     ]
     gone = [f"{boot}/{space}/{child.pid}/1", f"{boot}/{space}/{pid}/{other_start}"]
     for number, process in enumerate([*alive, *gone], 1):
-        kept.keep(Mark(run=f"{number:x}", process=process))
+        kept.keep(RunMark(run=f"{number:x}", process=process))
     assert [mark.run for mark in made(server).others()] == ["1", "2", "3", "4"]
     assert len(kept.objects) == len(alive)
 
@@ -160,9 +167,9 @@ def test_a_run_that_was_killed_is_over_although_nobody_has_asked_how_it_ended(
     server: FaultServer, kept: Kept
 ) -> None:
     """Its process stays in the table of processes until then, as below a supervisor or a script."""
-    boot, space, *_ = this_process().split("/")
+    boot, space, *_ = describe_this_process().split("/")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        kept.keep(Mark(run="a", process=f"{boot}/{space}/{child.pid}/{marks._start_of(child.pid)}"))
+        kept.keep(RunMark(run="a", process=f"{boot}/{space}/{child.pid}/{marks._start_of(child.pid)}"))
         assert [mark.run for mark in made(server).others()] == ["a"]
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -174,17 +181,17 @@ def test_a_listing_that_is_nested_deeply_is_a_failed_request(server: FaultServer
     server.rule = lambda _: Reply(200, b"[" * 100_000, (("Content-Type", "application/json"),))
     with pytest.raises(CLIENT_ERRORS) as raised:
         made(server).others()
-    assert why(raised.value) == "bad response"
+    assert describe_client_error(raised.value) == "bad response"
 
 
 def test_of_this_process_a_run_is_over_that_is_not_under_way(server: FaultServer, kept: Kept) -> None:
     for run in ("a", "b"):
-        kept.keep(Mark(run=run, process=this_process()))
-    marks.under_way.add("a")
+        kept.keep(RunMark(run=run, process=describe_this_process()))
+    marks.MARKS_UNDER_WAY.add("a")
     try:
         assert [mark.run for mark in made(server).others()] == ["a"]
     finally:
-        marks.under_way.discard("a")
+        marks.MARKS_UNDER_WAY.discard("a")
 
 
 def test_a_run_uses_all_containers_of_its_base_and_policy(
@@ -192,9 +199,9 @@ def test_a_run_uses_all_containers_of_its_base_and_policy(
 ) -> None:
     session, timeouts = Session((server.url,), "t"), (5.0, 10.0)
     names = [f"x_{number:06}{policy}" for policy in ("", "_gold") for number in range(3)]
-    kept.keep(Mark(run="1"), "x_000000_gold")
-    kept.keep(Mark(run="2", ended=True), "x_000000")
-    kept.keep(Mark(run="3"), "x_000001")  # runs put theirs into the first container only
+    kept.keep(RunMark(run="1"), "x_000000_gold")
+    kept.keep(RunMark(run="2", ended=True), "x_000000")
+    kept.keep(RunMark(run="3"), "x_000001")  # runs put theirs into the first container only
     used = containers_in_use(session, [*names, "other"], timeouts)
     assert {name: mark.run for name, mark in used.items()} == dict.fromkeys(names[3:], "1")
     server.rule = lambda _request: Reply(403)
@@ -205,6 +212,6 @@ def test_a_run_uses_all_containers_of_its_base_and_policy(
 
 def test_a_moment_that_no_clock_can_show_tells_no_age(server: FaultServer, kept: Kept) -> None:
     """It was a traceback of a clean-up."""
-    kept.keep(Mark(run="a1"), "x_000000", written="Mon, 01 Jan 99999999999999999999 00:00:00 GMT")
+    kept.keep(RunMark(run="a1"), "x_000000", written="Mon, 01 Jan 99999999999999999999 00:00:00 GMT")
     used = containers_in_use(Session((server.url,), "t"), ["x_000000"], (5.0, 5.0))
     assert used["x_000000"].run == "a1"

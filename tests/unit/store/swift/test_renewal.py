@@ -9,7 +9,7 @@ import pytest
 
 from ssbench.base.errors import ClusterError
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.renewal import SessionInUse, pause_after, send_again
+from ssbench.store.swift.renewal import SessionInUse, is_sent_again, pause_after_failures
 
 FIRST = Session(("http://swift/v1/a",), "token0")
 
@@ -39,11 +39,18 @@ def service() -> Service:
 
 
 def test_pauses_double_up_to_ten_seconds() -> None:
-    assert [pause_after(failures) for failures in (1, 2, 3, 4, 5, 50)] == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    assert [pause_after_failures(failures) for failures in (1, 2, 3, 4, 5, 50)] == [
+        1.0,
+        2.0,
+        4.0,
+        8.0,
+        10.0,
+        10.0,
+    ]
 
 
 def test_a_request_is_sent_again_ten_times() -> None:
-    assert [refusals for refusals in range(1, 20) if send_again(refusals)] == list(range(1, 11))
+    assert [refusals for refusals in range(1, 20) if is_sent_again(refusals)] == list(range(1, 11))
 
 
 def test_all_whose_token_was_refused_share_one_renewal(service: Service) -> None:

@@ -9,14 +9,14 @@ from fault_server import FaultServer, Reply
 
 from ssbench.store.contract import Capabilities
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.store import Swift
+from ssbench.store.swift.store import SwiftStore
 
 INFO = json.dumps({"swift": {"version": "2"}, "slo": None}).encode()
 
 
 def capabilities(reply: Reply) -> Capabilities:
     with FaultServer(rule=lambda _: reply) as server:
-        return Swift().capabilities(Session((server.url,), "t"), (5.0, 0.5))
+        return SwiftStore().capabilities(Session((server.url,), "t"), (5.0, 0.5))
 
 
 def test_what_a_server_says() -> None:

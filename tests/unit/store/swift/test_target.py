@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
-from ssbench.scenario.names import OBJECT_NUMBER
-from ssbench.store.contract import Request
-from ssbench.store.http.pool import Pool
+from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
+from ssbench.store.contract import StoreRequest
+from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.swift import target as target_module
-from ssbench.store.swift.target import Target, fields_of, quoted
+from ssbench.store.swift.target import StorageTarget, format_header_fields, quote_name
 
 BEGINNING = f"Host: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
 
@@ -25,12 +25,14 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 )
 
 
-def made() -> Target:
-    return Target(cast("Pool", None), "h:8080", "/v1/AUTH_a")
+def made() -> StorageTarget:
+    return StorageTarget(cast("ConnectionPool", None), "h:8080", "/v1/AUTH_a")
 
 
 def test_a_request_for_an_object() -> None:
-    head = made().head(Request(method="GET", container="c ä", name="n/ü?", query="x=1", part=(3, 9)), "tk")
+    head = made().head(
+        StoreRequest(method="GET", container="c ä", name="n/ü?", query="x=1", part=(3, 9)), "tk"
+    )
     assert head == (
         b"GET /v1/AUTH_a/c%20%C3%A4/n/%C3%BC%3F?x=1 HTTP/1.1\r\n"
         + BEGINNING
@@ -41,18 +43,18 @@ def test_a_request_for_an_object() -> None:
 @pytest.mark.parametrize(
     ("request_", "line"),
     [
-        (Request(method="GET"), b"GET /v1/AUTH_a"),
-        (Request(method="HEAD", query="format=json"), b"HEAD /v1/AUTH_a?format=json"),
-        (Request(method="GET", container="a/b"), b"GET /v1/AUTH_a/a%2Fb"),
-        (Request(method="GET", container="c", name="o", path="/info"), b"GET /info"),
+        (StoreRequest(method="GET"), b"GET /v1/AUTH_a"),
+        (StoreRequest(method="HEAD", query="format=json"), b"HEAD /v1/AUTH_a?format=json"),
+        (StoreRequest(method="GET", container="a/b"), b"GET /v1/AUTH_a/a%2Fb"),
+        (StoreRequest(method="GET", container="c", name="o", path="/info"), b"GET /info"),
     ],
 )
-def test_a_request_for_something_else(request_: Request, line: bytes) -> None:
+def test_a_request_for_something_else(request_: StoreRequest, line: bytes) -> None:
     assert made().head(request_, None) == line + b" HTTP/1.1\r\n" + BEGINNING + b"\r\n"
 
 
 def test_an_upload_says_its_length_whose_it_is_and_how_long_it_lives() -> None:
-    request = Request(
+    request = StoreRequest(
         method="PUT",
         container="c",
         name="o",
@@ -70,13 +72,15 @@ def test_an_upload_says_its_length_whose_it_is_and_how_long_it_lives() -> None:
 
 
 def test_a_body_that_is_given_follows() -> None:
-    head = made().head(Request(method="POST", container="c", body=b"a\nb"), None)
+    head = made().head(StoreRequest(method="POST", container="c", body=b"a\nb"), None)
     assert head.endswith(b"\r\nContent-Length: 3\r\n\r\na\nb")
-    assert made().head(Request(method="POST", container="c", body=b""), None).endswith(b"Length: 0\r\n\r\n")
+    assert (
+        made().head(StoreRequest(method="POST", container="c", body=b""), None).endswith(b"Length: 0\r\n\r\n")
+    )
 
 
 def test_a_new_token_takes_the_place_of_the_old_one() -> None:
-    target, request = made(), Request(method="GET", container="c", name="o")
+    target, request = made(), StoreRequest(method="GET", container="c", name="o")
     for token in ("one", None, "two", "three", None, "one"):
         lines = target.head(request, token).split(b"\r\n")
         assert [line for line in lines if line.startswith(b"X-Auth")] == (
@@ -88,13 +92,13 @@ def test_a_container_too_many_is_put_together_as_the_others(monkeypatch: pytest.
     monkeypatch.setattr(target_module, "_MAX_PREFIXES", 2)
     target = made()
     for number in (0, 1, 2, 0, 3, 1):
-        line = target.head(Request(method="GET", container=f"c{number}", name="o"), None)
+        line = target.head(StoreRequest(method="GET", container=f"c{number}", name="o"), None)
         assert line.startswith(f"GET /v1/AUTH_a/c{number}/o HTTP/1.1\r\n".encode())
 
 
 @given(NAMES)
 def test_a_quoted_name_is_one_of_a_path_and_means_the_same(name: str) -> None:
-    found = quoted(name)
+    found = quote_name(name)
     assert unquote(found, errors="strict") == name
     assert found.isascii()
     assert not set(found) & set(" ?#\r\n")
@@ -124,8 +128,8 @@ def test_a_template_makes_the_requests_that_are_made_one_by_one(
 ) -> None:
     target = made()
     template = target.template(method, container, stem, token, delete_after, owner, tuple(headers))
-    name = stem + OBJECT_NUMBER % number if stem else f"ä%{number}"
-    request = Request(
+    name = stem + OBJECT_NUMBER_FORMAT % number if stem else f"ä%{number}"
+    request = StoreRequest(
         method=method,
         container=container,
         name=name,
@@ -134,7 +138,7 @@ def test_a_template_makes_the_requests_that_are_made_one_by_one(
         owner=owner,
         headers=tuple(headers),
     )
-    which = number if stem else quoted(name).encode()
+    which = number if stem else quote_name(name).encode()
     values = (which, size, b"body") if method == "PUT" else (which,)
     assert template % values == target.head(request, token) + (b"body" if method == "PUT" else b"")
 
@@ -144,10 +148,10 @@ def test_a_template_makes_the_requests_that_are_made_one_by_one(
 )
 def test_a_field_that_would_break_the_head_is_refused(field: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match="no header field that can be sent"):
-        fields_of((("X-Fine", "1"), field))
+        format_header_fields((("X-Fine", "1"), field))
 
 
 @pytest.mark.parametrize(("token", "owner"), [("a\r\nb", None), ("é", None), ("t", "a\nb"), ("t", "é")])
 def test_a_token_or_an_owner_that_would_break_it_is_refused(token: str, owner: str | None) -> None:
     with pytest.raises(UsageError, match="characters that no header field may hold"):
-        made().head(Request(method="PUT", container="c", name="o", owner=owner), token)
+        made().head(StoreRequest(method="PUT", container="c", name="o", owner=owner), token)

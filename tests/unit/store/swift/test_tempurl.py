@@ -46,7 +46,7 @@ class Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    monkeypatch.setattr(tempurl, "_PAUSE", 0.0)
+    monkeypatch.setattr(tempurl, "_PAUSE_SECONDS", 0.0)
     with FaultServer() as server:
         yield Account(server)
 
@@ -111,7 +111,7 @@ def test_a_cluster_with_other_digests_or_that_never_takes_it_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=r"takes the digests \['md4'\]"):
         account.key().queries(["c"], {"allowed_digests": ["md4"]}, lambda: False)
-    monkeypatch.setattr(tempurl, "_PATIENCE", 0.0)
+    monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", 0.0)
     account.refusals = 99
     with pytest.raises(ClusterError, match="has not taken a temporary URL"):
         account.key().queries(["c"], {}, lambda: False)

@@ -11,14 +11,14 @@ import pytest
 from gevent.event import Event
 
 from ssbench.worker.engine import due
-from ssbench.worker.engine.due import Alarm
+from ssbench.worker.engine.due import GreenletAlarm
 
 
 class Rung:
     """An alarm, and when it rang."""
 
     def __init__(self) -> None:
-        self.alarm = Alarm(self._ring)
+        self.alarm = GreenletAlarm(self._ring)
         self._rang = Event()
         self._when = math.nan
 
@@ -45,8 +45,8 @@ def test_an_alarm_never_rings_before_its_moment() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no timerfd")
 def test_the_timer_is_set_earlier_by_what_waking_up_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due, "_STEP", 1e-3)
-    monkeypatch.setattr(due, "_MOST_EARLY", 10e-3)
+    monkeypatch.setattr(due, "_STEP_SECONDS", 1e-3)
+    monkeypatch.setattr(due, "_MAX_EARLY_SECONDS", 10e-3)
     rung = Rung()
     try:
         assert rung.at(time.monotonic() + 0.02) > 0

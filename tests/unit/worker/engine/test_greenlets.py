@@ -12,7 +12,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 
-from ssbench.fleet.wire import JobBatch, Result, RunParameters
+from ssbench.fleet.wire import JobBatch, JobResult, RunParameters
 from ssbench.scenario.operation_table import READ
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.engine.contract import Engine
@@ -49,9 +49,9 @@ class Results:
     def __init__(self) -> None:
         self.ended: list[tuple[int, int, str | None]] = []
         self.refused: list[int | None] = []
-        self.all: list[Result] = []
+        self.all: list[JobResult] = []
 
-    def __call__(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+    def __call__(self, batch_id: int, results: list[JobResult], refused: int | None = None) -> None:
         self.ended += [(batch_id, result.job_id, getattr(result, "cause", None)) for result in results]
         self.refused.append(refused)
         self.all += results
