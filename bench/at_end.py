@@ -22,7 +22,7 @@ from pathlib import Path
 from report import REPORT, measure
 from yardsticks import free_port
 
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 MASTER = (sys.executable, "-m", "ssbench.cli.master")
 

@@ -32,9 +32,9 @@ import perseus
 from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import texts
+from ssbench.cluster import finding_sentences
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined import JoinedLines, JoinedRun
+from ssbench.cluster.joined_run import JoinedLines, JoinedRun
 from ssbench.local_swift import LocalSwift
 
 #: Requests enough that each device has some fifty reads.
@@ -148,7 +148,7 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
         elif each.kind == "missing":
             named.add("a server without a log")
     wrong |= bool(named - guilty)
-    clear = texts.describe_attribution(found)[0].startswith(texts.ALL_CLEAR)
+    clear = finding_sentences.describe_attribution(found)[0].startswith(finding_sentences.ALL_CLEAR)
     cause = planted.cause
     if clear and guilty and cause.where in ("open", "body") and not cause.only:
         # It says which delay of reads and deletes would have been found.

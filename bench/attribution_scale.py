@@ -35,9 +35,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.joined import OBJECT, JoinedRun
+from ssbench.cluster.joined_run import OBJECT, JoinedRun
 from ssbench.results.block import ResultBlock, TextColumn
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 

@@ -19,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from noise import correlated
 
-from ssbench.comparison.limit import TrialEvidence
-from ssbench.comparison.search import LimitSearch
+from ssbench.comparison.search import LimitSearch, TrialEvidence
 from ssbench.comparison.sweep import estimate_knee
 
 

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from simulated_runs import Store, reads
 
+from ssbench.comparison.archive import make_earlier_run, make_entry
 from ssbench.comparison.compare import Comparison, compare_runs
-from ssbench.comparison.entry import make_earlier_run, make_entry
-from ssbench.comparison.figures import RunFigures, make_run_figures
-from ssbench.comparison.floor import NoiseFloors
+from ssbench.comparison.noise_floor import NoiseFloors
+from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.sides import compare_sided, compare_sides, make_sided_run
 from ssbench.statistics.run_statistics import RunStatistics
 

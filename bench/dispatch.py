@@ -24,7 +24,7 @@ from program import Ran, run
 from saving import save
 from yardsticks import free_port
 
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 
 SCENARIO: dict[str, object] = {
     "name": "Dispatch",
@@ -90,9 +90,9 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     results = [wire.JobResult(job[0], 0.0, 0.0, 12345.678) for job in jobs]
     parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
     answer = wire.JobResults(2**61, 1, 2**61, 12345.678, 0, results)
-    batch_packed = packing.pack_message(wire.JobBatch(first, jobs))
-    reference = packing.pack_reference(packing.pack_parameters(parameters), parameters)
-    return reference + batch_packed, packing.pack_message(answer)
+    batch_packed = wire.pack_message(wire.JobBatch(first, jobs))
+    reference = wire.pack_reference(wire.pack_parameters(parameters), parameters)
+    return reference + batch_packed, wire.pack_message(answer)
 
 
 def _echo(work: int, back: int, answer: bytes) -> None:

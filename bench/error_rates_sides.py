@@ -15,8 +15,8 @@ import numpy as np
 from error_rates import ErrorRate
 
 from ssbench.comparison.compare import Comparison
+from ssbench.comparison.comparison_verdict import Word, judge_comparison
 from ssbench.comparison.sides import compare_sides
-from ssbench.comparison.verdict import Word, judge_comparison
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from comparing import drifting, in_turn

@@ -35,7 +35,7 @@ from processes import Fleet
 
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.scenario.names import MARK_PREFIX
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 SEGMENTS, OBJECTS, VERSIONS = 3, 4, 3
 STEPS = ["create", "post", "read", "head", "update", "delete"]

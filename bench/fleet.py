@@ -39,7 +39,7 @@ from watched import Watched
 from yardsticks import free_port
 
 from ssbench.results.block import LOST_CAUSE
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 CONCURRENCY = 8
 CASES = ("all", "without", "half", "stopped")

@@ -32,7 +32,7 @@ from saving import save
 from scale import Program, StandIns, peak_megabytes
 from yardsticks import free_port
 
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 WORKERS, PROCESSES = 12, 2
 #: Milliseconds.

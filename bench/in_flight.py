@@ -35,7 +35,7 @@ from saving import save
 from served import reads, served
 from yardsticks import free_port, require, wrk
 
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from relay import Relay

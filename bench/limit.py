@@ -34,10 +34,10 @@ from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
 from ssbench.fleet.wire import BriefResult, JobBatch, JobResult, RunParameters
-from ssbench.scenario.operation_table import READ, UPDATE
-from ssbench.store.http.arrival import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
+from ssbench.scenario.operations import READ, UPDATE
+from ssbench.store.http.bodies import BodySource
+from ssbench.store.http.connection import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
 from ssbench.store.http.http_response import parse_head
-from ssbench.store.http.payload import BodySource
 from ssbench.worker.engine.greenlets import GreenletEngine
 
 SIZE = 4096

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ssbench.cluster import evidence, kinds
-from ssbench.cluster.joined import OBJECT, JoinedRun
+from ssbench.cluster import operation_times, own_times
+from ssbench.cluster.joined_run import OBJECT, JoinedRun
 
 #: Entries of a run, and of a window; an entry has at least so many requests.
 ENTRIES, WINDOW, IN_ENTRY = 24, 5, 2
@@ -42,11 +42,11 @@ def named(joined: JoinedRun, *, by_node: bool) -> set[str]:
 
 def _entries(joined: JoinedRun) -> dict[int, np.ndarray]:
     """Return rows of (throughput, latency) of each device; NaN for slices with too few requests."""
-    complete = kinds.count_completeness(joined)
+    complete = operation_times.count_completeness(joined)
     fine = ~joined.operations.failed & (joined.operations.retries == 0)
-    usable = evidence.UsableOperations(fine, fine & complete.complete & ~complete.concurrent)
-    at = np.flatnonzero(evidence.is_own_time(joined, usable) & (joined.lines.of == OBJECT))
-    seconds = evidence.subtract_update_times(joined)[at]
+    usable = own_times.UsableOperations(fine, fine & complete.complete & ~complete.concurrent)
+    at = np.flatnonzero(own_times.is_own_time(joined, usable) & (joined.lines.of == OBJECT))
+    seconds = own_times.subtract_update_times(joined)[at]
     moment = joined.lines.operation[at]
     part = np.minimum(moment * ENTRIES // max(len(joined.operations.code), 1), ENTRIES - 1)
     found = {}

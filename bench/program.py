@@ -22,7 +22,7 @@ import numpy as np
 from yardsticks import free_port
 
 from ssbench.base.errors import ExitCode
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 

@@ -16,15 +16,11 @@ import time
 
 from report import as_block, draw, scenario
 
-from ssbench.cli import logs
-from ssbench.monitoring.gathering import RunMonitor
+from ssbench.cli import output_file
+from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.monitoring.statsd_sender import StatsdSender
-from ssbench.monitoring.sums import CountingSink
-from ssbench.results.description import RunSummary
-from ssbench.run.live import LiveScreen
-from ssbench.run.live_frame import WorkerView
-from ssbench.run.progress import ResultCharacters
-from ssbench.run.progress_line import ProgressLine
+from ssbench.results.run_description import RunSummary
+from ssbench.run.progress import LiveScreen, ProgressLine, ResultCharacters, WorkerView
 
 SOURCE = RunMonitor(lambda: (2, 2))
 
@@ -42,7 +38,7 @@ def main() -> None:
     controller, terminal = pty.openpty()
     os.dup2(terminal, 2)
     threading.Thread(target=empty, args=(controller,), daemon=True).start()
-    logs.set_up_logging()
+    output_file.set_up_logging()
     logging.getLogger().setLevel(logging.INFO)
     os.environ["TERM"] = "xterm"
     blocks = [

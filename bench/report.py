@@ -28,9 +28,8 @@ from typing import NamedTuple
 import msgpack
 import numpy as np
 
-from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.rows import ResultRow, RowCollector
+from ssbench.results.block import ResultBlock, ResultRow, RowCollector
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 

@@ -41,9 +41,8 @@ from program import read_process
 from saving import save
 from yardsticks import free_port
 
-from ssbench.fleet.key import read_fleet_key, write_fleet_key
-from ssbench.fleet.zap import AllowedClients, ZapHandler
-from ssbench.results.formats import open_results
+from ssbench.fleet.keys import AllowedClients, ZapHandler, read_fleet_key, write_fleet_key
+from ssbench.results.reading import open_results
 
 HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 PROCESSES = 3

@@ -42,11 +42,11 @@ from watched import Watched
 
 from ssbench.local_swift import LocalSwift
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
-from ssbench.scenario.operation_table import CREATE
+from ssbench.scenario.operations import CREATE
 from ssbench.statistics.summary import summarize
-from ssbench.store import causes
+from ssbench.store import failures
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from history import PlantedSwift, check, rows_of
@@ -58,12 +58,12 @@ KNOWN = frozenset(
         None,
         LOST_CAUSE,
         UNFINISHED_CAUSE,
-        causes.RESET,
-        causes.CLOSED,
-        causes.SHORT_BODY,
-        causes.CONNECT_REFUSED,
+        failures.RESET,
+        failures.CLOSED,
+        failures.SHORT_BODY,
+        failures.CONNECT_REFUSED,
     }
-    | {causes.CONNECT_TIMEOUT, causes.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
+    | {failures.CONNECT_TIMEOUT, failures.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
 )
 
 #: Seconds that the master may take besides its time: workers, containers, uploads, last operations,
@@ -272,10 +272,16 @@ def check_dead_swift(verdict: Verdict, fleet: Fleet, swift: LocalSwift, seed: in
 
 def check_end(verdict: Verdict, fleet: Fleet) -> None:
     """All workers end when told to, and no program printed a traceback."""
-    fleet.master("kill-workers")
+    # It tells those that connect while it listens: on a machine with much load one may come later.
+    for _ in range(3):
+        fleet.master("kill-workers")
+        deadline = time.monotonic() + 15.0
+        for worker in fleet.workers.values():
+            with suppress(subprocess.TimeoutExpired):  # one that has said that it ends still has to
+                worker.process.wait(max(deadline - time.monotonic(), 0.0))
+        if all(worker.process.poll() is not None for worker in fleet.workers.values()):
+            break
     for worker in fleet.workers.values():
-        with suppress(subprocess.TimeoutExpired):  # one that has said that it ends still has to
-            worker.process.wait(30)
         verdict.expect(
             worker.process.poll() == 0, f"{worker.name}: kill-workers left {worker.process.poll()}"
         )

@@ -32,10 +32,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_waits import Plant, pausing, statistics_of
 
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.wait_lengths import WAIT_LENGTHS
-from ssbench.statistics.waits import describe_wait
+from ssbench.statistics.waits import WAIT_LENGTHS, describe_wait
 
 #: Makes a run in a folder, and returns its stat file.
 Cause = Callable[[Path], Path]

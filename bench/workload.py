@@ -17,12 +17,12 @@ import sys
 import time
 import tracemalloc
 
-from ssbench.scenario.chosen import make_population
+from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.population import Population
 from ssbench.scenario.sizes import Lognormal
+from ssbench.scenario.structured_values import Popularity, Reuse
 
 ROUNDS = 7
 INVENTORY = 2_000_000

@@ -21,15 +21,15 @@ from pathlib import Path
 
 from report import as_block, draw, scenario
 
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 
 RUN = """
 import resource, sys, time
 from ssbench.cli.master import main
-from ssbench.run.run import Run
-from ssbench.results.rows import Rows
-from ssbench.run.row_maker import RowMaker
+from ssbench.run.benchmark_run import BenchmarkRun
+from ssbench.results.block import RowCollector
+from ssbench.run.result_rows import RowMaker
 from ssbench.results.writer import RunResultsWriter
 spent = [0.0, 0.0]
 def clock():
@@ -46,19 +46,19 @@ def timed(place, function):
 RowMaker.take = timed(0, RowMaker.take)
 RunResultsWriter.add = timed(0, RunResultsWriter.add)
 RunResultsWriter._write = timed(1, RunResultsWriter._write)
-measure = Run._measure
+measure = BenchmarkRun._measure
 def measured(*arguments):
     before = resource.getrusage(resource.RUSAGE_SELF)
     outcome = measure(*arguments)
     after = resource.getrusage(resource.RUSAGE_SELF)
     # Rows are packed one by one, as they are made: looking at the clock for each would cost more than that.
-    packing, before_packing = Rows().pack, time.thread_time()
+    packing, before_packing = RowCollector().pack, time.thread_time()
     for _ in range(100_000):
         packing(1, 0, 1, 19, 500, 4096, 0.001, 0.002, 1.7e9, 200)
     spent[0] += (time.thread_time() - before_packing) * arguments[0]._benchmark.count / 100_000
     print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, *spent)
     return outcome
-Run._measure = measured
+BenchmarkRun._measure = measured
 sys.exit(main(sys.argv[1:]))
 """
 SCENARIO = """

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ssbench.base.errors import SsbenchError
     from ssbench.run.bench import Bench
     from ssbench.run.options import BenchOptions, RunOptions
+    from ssbench.scenario.consistency import override
     from ssbench.scenario.model import Scenario
-    from ssbench.scenario.overriding import override
     from ssbench.store.stores import Credentials
 
 #: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.
@@ -27,7 +27,7 @@ _MODULES = {
     "SsbenchError": "ssbench.base.errors",
     "compare": "ssbench.api",
     "load_scenario": "ssbench.api",
-    "override": "ssbench.scenario.overriding",
+    "override": "ssbench.scenario.consistency",
     "open_results": "ssbench.api",
     "report": "ssbench.api",
     "run_scenario": "ssbench.api",

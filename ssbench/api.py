@@ -13,22 +13,22 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.comparison.compare import Comparison, compare_runs
-from ssbench.comparison.figures import RunFigures, make_run_figures
+from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunSummary
-from ssbench.results.formats import open_results as _open
 from ssbench.results.reading import RunResults
+from ssbench.results.reading import open_results as _open
+from ssbench.results.run_description import RunSummary
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.conditions import Condition, parse_condition, parse_subject
+from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import check_scenario_data, read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
 from ssbench.statistics.thresholds import find_line, judge_conditions
-from ssbench.statistics.verdict import RunVerdict, verdict_of
 from ssbench.store.stores import Credentials
 
 #: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, settings
 from processes import Fleet
 
 from ssbench.local_swift import LocalSwift
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 # A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
 # its children.

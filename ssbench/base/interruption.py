@@ -3,22 +3,32 @@
 A handler that raises does so at any instruction, such as between the line that takes the lock of a Popen and
 the ``try`` that releases it; ``Popen.wait`` then waits for that lock for ever. So no handler here raises:
 
-- A program that has called :func:`handle_interrupts` ends on the spot: one line, exit code 130, and nothing else of it is
-  executed. That is safe at any instruction. What must not stay behind is named with :func:`undo_on_interrupt`.
-- In the context of :func:`hold_signals` a signal is only noted. Code that waits calls :func:`raise_if_interrupted`, which raises
-  KeyboardInterrupt where that does no harm, or :func:`sleep_interruptibly` and :func:`take_from_queue`, which call it.
+- A program that has called :func:`handle_interrupts` ends on the spot: one line, exit code 130, and nothing
+else of it is
+  executed. That is safe at any instruction. What must not stay behind is named with
+  :func:`undo_on_interrupt`.
+- In the context of :func:`hold_signals` a signal is only noted. Code that waits calls
+:func:`raise_if_interrupted`, which raises
+  KeyboardInterrupt where that does no harm, or :func:`sleep_interruptibly` and :func:`take_from_queue`, which
+  call it.
 - A program that does not come to a check in time ends on the spot.
+
+Several calls at once, in threads that hold up neither Ctrl-C nor the end of the program.
+
+At its end the interpreter waits for the threads of ``concurrent.futures``, and for what they still have to
+do.
 """
 
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TypeVar
@@ -141,7 +151,10 @@ def _handle_signal(number: int, _frame: FrameType | None) -> None:
 
 
 def note_signal(number: int, grace: float) -> None:
-    """Note a signal, for the next :func:`raise_if_interrupted`; a program of ours has ``grace`` seconds to come to one."""
+    """Note a signal, for the next :func:`raise_if_interrupted`.
+
+    A program of ours has ``grace`` seconds to come to one.
+    """
     deadline = time.monotonic() + grace
     _state.deadline = deadline if _state.noted is None else min(_state.deadline, deadline)
     _state.noted = number
@@ -196,3 +209,47 @@ def take_from_queue(items: queue.SimpleQueue[_Item], timeout: float = float("inf
         except queue.Empty:
             if left <= _TICK_SECONDS:
                 raise
+
+
+# -- at once -----------------------------------------------------------------------------------
+
+
+_Argument = TypeVar("_Argument")
+_Answer = TypeVar("_Answer")
+
+
+def call_concurrently(
+    call: Callable[[_Argument], _Answer], items: Sequence[_Argument], most: int, name: str
+) -> list[_Answer]:
+    """Return what a call returns for each item, at most ``most`` at a time; raises the first error.
+
+    ``name`` is that of the threads. After an error no further call begins.
+    """
+    waiting: queue.SimpleQueue[tuple[int, _Argument]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[int, _Answer] | BaseException] = queue.SimpleQueue()
+    for each in enumerate(items):
+        waiting.put(each)
+
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                place, item = waiting.get_nowait()
+                try:
+                    answers.put((place, call(item)))
+                except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+                    answers.put(error)
+
+    for _ in range(min(most, len(items))):
+        threading.Thread(target=work, name=name, daemon=True).start()
+    found: dict[int, _Answer] = {}
+    try:
+        while len(found) < len(items):
+            answer = take_from_queue(answers)
+            if isinstance(answer, BaseException):
+                raise answer
+            found[answer[0]] = answer[1]
+    finally:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                waiting.get_nowait()
+    return [found[place] for place in range(len(items))]

@@ -5,8 +5,8 @@ A field of a record is an option where its type is annotated with an :class:`Opt
     retries: Annotated[int, Meta(ge=0), Option("maximum number of retries", Unit.NUMBER)] = 10
 
 From that follow its argument on the command line, its help with the default, the check of a value that a
-program gives (:func:`check_option_bounds`), and what the stat file keeps (:func:`record_options`). Where the record is one of the
-wire, its place there follows too.
+program gives (:func:`check_option_bounds`), and what the stat file keeps (:func:`record_options`). Where the
+record is one of the wire, its place there follows too.
 """
 
 from __future__ import annotations

@@ -4,15 +4,66 @@ Names, transaction ids, error messages and lines of logs come from files and oth
 control a terminal, or let a line read in another order than it is written, is replaced. Everything that a
 program prints passes through one of two sinks, :mod:`ssbench.run.terminal` and
 :mod:`ssbench.cli.output_file`, which do that.
+
+Colours on terminals: when they are wanted, and how they are written.
+
+A tone is the value of a :class:`ssbench.document.Tone`. NO_COLOR (https://no-color.org) and FORCE_COLOR
+(https://force-color.org) are heeded; the first one wins.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
-from ssbench.base.colour import COLOUR_SEQUENCES
+#: The codes of tones (ECMA-48, SGR): green, yellow, bold red. What is open has none.
+_TONE_CODES = {"good": "\x1b[32m", "doubtful": "\x1b[33m", "bad": "\x1b[1;31m"}
+_RESET_CODE = "\x1b[0m"
+
+#: All that :func:`paint_text` writes besides the text.
+COLOUR_SEQUENCES = (*_TONE_CODES.values(), _RESET_CODE)
+
+#: The descriptors that FORCE_COLOR is for; a file that the user names has no colours.
+_STANDARD_DESCRIPTORS = (1, 2)
+
+
+class TonedText(str):
+    """A text with a tone."""
+
+    __slots__ = ("tone",)
+
+    tone: str
+
+    @classmethod
+    def of(cls, text: str, tone: str) -> TonedText:
+        """Make one."""
+        made = cls(text)
+        made.tone = tone
+        return made
+
+
+def paint_text(text: str, tone: str | None) -> str:
+    """Return a text in the colour of a tone; as it is where that has none."""
+    code = _TONE_CODES.get(tone or "")
+    return f"{code}{text}{_RESET_CODE}" if code and text else text
+
+
+def wants_colours(stream: IO[Any]) -> bool:
+    """Return whether colours are written to a stream: to a terminal, unless the user wants otherwise."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    try:
+        if os.environ.get("FORCE_COLOR", "0") not in {"", "0", "false"}:
+            return stream.fileno() in _STANDARD_DESCRIPTORS
+        return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
+        return False
+
+
+# -- printable ---------------------------------------------------------------------------------
+
 
 #: Control characters, line and paragraph separators, and what overrides the direction of writing (Unicode's
 #: Technical Report 36, 2.5). Marks of a direction, which names in Arabic may hold, are not among them.
@@ -40,7 +91,7 @@ def make_printable_lines(text: str) -> str:
 
 
 def make_printable_coloured(text: str) -> str:
-    """Return a text as :func:`make_printable_lines` does, but with the colours of :func:`ssbench.base.colour.paint_text`."""
+    """Return a text as :func:`make_printable_lines` does, but with the colours of :func:`paint_text`."""
     return (
         text
         if text.isprintable()

@@ -10,16 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import UsageError
-from ssbench.base.suggestions import did_you_mean
+from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.cli.options import choose_named_once
 from ssbench.cli.parser import set_completion_kind
-from ssbench.comparison.references import is_reference
+from ssbench.comparison.run_references import is_reference
 
 if TYPE_CHECKING:
-    from ssbench.comparison.archive import Archive
-    from ssbench.comparison.entry import ArchiveEntry
-    from ssbench.comparison.floor import NoiseFloors
+    from ssbench.comparison.archive import Archive, ArchiveEntry
+    from ssbench.comparison.noise_floor import NoiseFloors
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +126,7 @@ def open_archive(arguments: argparse.Namespace) -> Archive:
 def _read_entry(path: Path) -> ArchiveEntry:
     """Make the entry of a stat file; raises StatFileError."""
     from ssbench.cli.stat_file import open_stat_file
-    from ssbench.comparison.earlier import read_entry
+    from ssbench.comparison.archive import read_entry
 
     return read_entry(path, open_stat_file)
 
@@ -142,7 +140,7 @@ def find_noise_floors(
     with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
-    from ssbench.comparison.equal import find_equal_run_floors
+    from ssbench.comparison.archive import find_equal_run_floors
 
     archive = open_archive(arguments)
     try:

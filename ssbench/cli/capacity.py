@@ -1,39 +1,168 @@
-"""``run-scenario --sweep`` and ``--find``: many runs over one bench, and what they say together."""
+"""``run-scenario --sweep`` and ``--find``: many runs over one bench, and what they say together.
+
+The runs of ``--sweep`` and ``--find``: one for each step, over one bench.
+"""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import re
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ssbench.base import printable, quantities
-from ssbench.base.errors import ExitCode, SsbenchError, UsageError
-from ssbench.cli import output_file, report_files, unfit, zmq_options
-from ssbench.cli.capacity_runs import EndedEarlyError, StepRuns, StepSetting
-from ssbench.comparison import objective
-from ssbench.comparison.conclusion import Capacity, conclude_search, conclude_sweep
-from ssbench.comparison.limit import FAILS_EVIDENCE
-from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
-from ssbench.comparison.steps import SweepStep, make_step_scenario
+from ssbench.base import printable, text_values
+from ssbench.base.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
+from ssbench.cli import file_options, output_file, settings
+from ssbench.cli import options as cli_options
+from ssbench.comparison import search
+from ssbench.comparison.capacity_report import Capacity, conclude_search, conclude_sweep
+from ssbench.comparison.search import FAILS_EVIDENCE, LIMIT_TOLERANCE, LimitSearch
 from ssbench.comparison.sweep import (
+    SweepStep,
     describe_limits,
     describe_missing_gain,
     describe_short_steps,
     explain_stop,
+    make_step,
+    make_step_scenario,
 )
-from ssbench.comparison.variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
+from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
 from ssbench.document.gates import GateResult, choose_worst_code, combine_gate_results
+from ssbench.document.units import format_number
 from ssbench.fleet import wire
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run import Bench, BenchOptions
+from ssbench.results.block import Goal, Sink
+from ssbench.results.reading import open_results
+from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.series import Series
 from ssbench.scenario.conditions import Condition
+from ssbench.scenario.model import Scenario
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
+
+if TYPE_CHECKING:
+    from ssbench.results.cluster_observation import ClusterObserver
+
+#: The messages are those of one feature.
+_capacity_log = logging.getLogger("ssbench.cli.capacity")
+
+
+@dataclass(frozen=True, slots=True)
+class StepSetting:
+    """What all steps have in common, but for what is varied."""
+
+    scenario: Scenario
+    bench: BenchOptions
+    run: RunOptions
+    observer: ClusterObserver | None
+    sinks: Callable[[Scenario, Bench], AbstractContextManager[list[Sink]]]
+    goal: Callable[[Scenario], Goal | None]
+
+
+class EndedEarlyError(Exception):
+    """Ends the steps; ``code`` is the exit code."""
+
+    def __init__(self, why: str, code: ExitCode) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class StepRuns:
+    """Carries out the steps, and keeps their figures."""
+
+    def __init__(self, setting: StepSetting, variable: Varied, bench: Bench) -> None:
+        self.steps: list[SweepStep] = []
+        #: Whether something besides the operations of a step failed, such as its clean-up.
+        self.trouble = False
+        self._setting = setting
+        self._variable = variable
+        self._bench = bench
+        self._series = Series(bench, setting.run, variable.value)
+
+    def step(self, value: int, seconds: float | None = None) -> tuple[SweepStep, RunStatistics]:
+        """Carry out one; raises EndedEarlyError after one that is not to be judged."""
+        setting, variable = self._setting, self._variable
+        scenario = make_step_scenario(setting.scenario, variable, value, seconds)
+        if variable is Variable.WORKERS:
+            self._bench.use_local_workers(value)
+        with setting.sinks(scenario, self._bench) as sinks, _silence_steps(after_first=bool(self.steps)):
+            outcome = self._series.run(
+                scenario, str(value), sinks=sinks, observer=setting.observer, goal=setting.goal(scenario)
+            )
+        self.trouble |= outcome.trouble
+        if outcome.path is None:
+            raise EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
+        statistics = summarize(open_results(outcome.path))
+        step = make_step(
+            value,
+            statistics,
+            room=self._bench.capacity(),
+            file=str(outcome.path),
+            ended_early=outcome.ended_early,
+        )
+        self.steps.append(step)
+        try:
+            _check_can_go_on(outcome)
+        except EndedEarlyError:
+            self.say("")
+            raise
+        return step, statistics
+
+    def say(self, verdict: str) -> None:
+        """Log the result of the last step in one line."""
+        step = self.steps[-1]
+        _capacity_log.info(
+            "Step %d: %s, %.0f s: %s ops/s, %d failed%s",
+            len(self.steps),
+            self._variable.words(step.value),
+            step.seconds,
+            format_number(step.rate),
+            step.failed,
+            f"; {verdict}" if verdict else "",
+        )
+
+    def say_files(self) -> None:
+        """Log where the results of all steps are."""
+        if not self.steps:
+            return
+        last, kind = self.steps[-1].file, self._variable.value
+        pattern = re.sub(rf"\.{kind}-\d+(\.\d+)?(\.stat\.gz)\Z", rf".{kind}-*\2", last, flags=re.ASCII)
+        _capacity_log.info("Results saved to %s", last if len(self.steps) == 1 else pattern)
+
+
+@contextmanager
+def _silence_steps(*, after_first: bool) -> Iterator[None]:
+    """Leave out the messages of each run on its phases, as the first step had them; warnings and -v stay."""
+    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "store", "fleet")]
+    before = [each.level for each in loggers]
+    quiet = after_first and not _capacity_log.isEnabledFor(logging.DEBUG)
+    try:
+        for each in loggers if quiet else ():
+            each.setLevel(logging.WARNING)
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
+
+
+def _check_can_go_on(outcome: RunOutcome) -> None:
+    """Raise EndedEarlyError where no step can follow this one."""
+    if outcome.error is not None and not isinstance(outcome.error, TooManyErrorsError):
+        raise EndedEarlyError(str(outcome.error), outcome.error.exit_code)
+    if outcome.interrupted:
+        raise EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
+
+
+# -- capacity ----------------------------------------------------------------------------------
+
 
 _log = logging.getLogger(__name__)
 
@@ -48,13 +177,13 @@ def check_capacity_options(arguments: argparse.Namespace) -> None:
     """Check the options that do not go together; raises UsageError."""
     option = "--sweep" if arguments.sweep else "--find"
     single = ["--report", "--pctile", "--fail-if", "--repeat", "--versus", "--ab"]
-    unfit.refuse_options(
+    settings.refuse_options(
         arguments, f"{option} makes many runs", *single, *(["--until"] if arguments.find else [])
     )
-    wanted = [name for name, _ in report_files.choose_report_files(arguments).wanted]
+    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
     lacking = [name for name in wanted if not products.has_format(Product.CAPACITY, name)]
-    unfit.ignore_options(arguments, f"{option} has no such report", *map(products.format_option, lacking))
-    wanted = [name for name, _ in report_files.choose_report_files(arguments).wanted]
+    settings.ignore_options(arguments, f"{option} has no such report", *map(products.format_option, lacking))
+    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
     products.check_format(Product.CAPACITY, wanted, option)
     if arguments.sweep:
         _check_sweep_options(arguments, arguments.sweep)
@@ -70,8 +199,8 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
     if field in arguments.given:  # the values of the sweep win over one of a file or a variable
         raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
     if sweep.variable is Variable.WORKERS:
-        unfit.ignore_options(arguments, "--sweep workers= starts local workers", "--expect-workers")
-        if zmq_options.has_zmq_options(arguments) or arguments.expect_workers:
+        settings.ignore_options(arguments, "--sweep workers= starts local workers", "--expect-workers")
+        if cli_options.has_zmq_options(arguments) or arguments.expect_workers:
             raise UsageError(
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )
@@ -134,7 +263,10 @@ class _SweepPlan:
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         count = len(self._sweep.values)
-        return f"{format_plural(count, 'step')}, {_describe_time_needed(self._setting.scenario.run_seconds or 0.0, count, count)}"
+        return (
+            f"{format_plural(count, 'step')},"
+            f" {_describe_time_needed(self._setting.scenario.run_seconds or 0.0, count, count)}"
+        )
 
     def carry_out(self, runs: StepRuns) -> ExitCode:
         """Go through the values."""
@@ -162,7 +294,7 @@ class _SearchPlan:
         self.variable = Variable.RATE if scenario.rate is not None else Variable.USERS
         self._setting = setting
         self._words: list[str] = []
-        self._findings: list[tuple[objective.ObjectiveFinding, ...]] = []
+        self._findings: list[tuple[search.ObjectiveFinding, ...]] = []
         if scenario.run_seconds is None or scenario.stages:
             raise UsageError("--find needs the time that a step takes, -r/--run-seconds, and no stages")
         if scenario.groups:
@@ -171,7 +303,7 @@ class _SearchPlan:
                 f"--find: the scenario has groups of users; vary those of one: --sweep ({names})"
             )
         try:
-            known = objective.resolve_objective(conditions, scenario, noop=setting.run.noop)
+            known = search.resolve_objective(conditions, scenario, noop=setting.run.noop)
         except ValueError as error:
             raise UsageError(f"--find: {error}") from None
         self._conditions = tuple(dict.fromkeys(known))
@@ -189,13 +321,16 @@ class _SearchPlan:
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         seconds = self._setting.scenario.run_seconds or 0.0
-        return f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps, {_describe_time_needed(seconds, _MIN_TRIALS, _USUAL_TRIALS)}"
+        return (
+            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps,"
+            f" {_describe_time_needed(seconds, _MIN_TRIALS, _USUAL_TRIALS)}"
+        )
 
     def carry_out(self, runs: StepRuns) -> ExitCode:
         """Search until there is an answer, or none."""
         while (trial := self._search.next()) is not None:
             step, statistics = runs.step(trial.value, trial.seconds)
-            findings = tuple(objective.judge_objective(statistics, self._conditions))
+            findings = tuple(search.judge_objective(statistics, self._conditions))
             verdict = combine_gate_results(each.verdict for each in findings)
             evidence = [each.evidence for each in findings]
             if step.ended_early is not None:  # too many operations failed
@@ -253,7 +388,7 @@ def _describe_result(verdict: GateResult, texts: Sequence[str]) -> str:
     return f"{_RESULT_WORDS[verdict]}: {'; '.join(texts)}"
 
 
-def _describe_findings(verdict: GateResult, findings: Sequence[objective.ObjectiveFinding]) -> str:
+def _describe_findings(verdict: GateResult, findings: Sequence[search.ObjectiveFinding]) -> str:
     """Return the result of a step in few words: the figures without the operations that they rest on."""
     measured = [
         f"{each.condition.subject} "
@@ -266,7 +401,7 @@ def _describe_findings(verdict: GateResult, findings: Sequence[objective.Objecti
 def _describe_time_taken(seconds: float, forecast: str) -> str:
     """Say how long all took, beside the forecast."""
     return (
-        f"took {quantities.format_duration(seconds)} with initial uploads; forecast without them: {forecast}"
+        f"took {text_values.format_duration(seconds)} with initial uploads; forecast without them: {forecast}"
     )
 
 
@@ -275,7 +410,7 @@ def _describe_time_needed(seconds: float, least: int, most: int) -> str:
     if not seconds:
         return "as long as their operations take"
     few, many = (
-        quantities.format_duration(steps * (seconds + _STEP_OVERHEAD_SECONDS)) for steps in (least, most)
+        text_values.format_duration(steps * (seconds + _STEP_OVERHEAD_SECONDS)) for steps in (least, most)
     )
     return f"about {few}" if few == many else f"about {few} to {many}"
 
@@ -284,7 +419,7 @@ class _CapacityOutput:
     """Where the report goes: standard output, and files."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        files = report_files.choose_report_files(arguments)
+        files = file_options.choose_report_files(arguments)
         files.check([], arguments.stats_file)
         self._force: bool = arguments.force
         self._wanted = [*files.wanted]

@@ -6,7 +6,7 @@ import argparse
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
-from ssbench.cli import json_output, output_file, scenario_file
+from ssbench.cli import file_options, options, output_file
 from ssbench.cli.options import add_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -22,24 +22,24 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    scenario_file.add_scenario_arguments(parser)
+    options.add_scenario_arguments(parser)
     add_format_option(parser, Product.OUTLOOK)
-    json_output.add_json_arguments(parser)
+    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
     from ssbench.scenario.reading import read_scenario
 
-    json_output.check_json_output(arguments)
-    scenario = read_scenario(scenario_file.choose_scenario_file(arguments), bodies=arguments.allow_bodies)
-    if not json_output.is_json_alone(arguments):
+    file_options.check_json_output(arguments)
+    scenario = read_scenario(options.choose_scenario_file(arguments), bodies=arguments.allow_bodies)
+    if not file_options.is_json_alone(arguments):
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             out.write(
                 products.find_writer(Product.OUTLOOK, arguments.format)(scenario, output_file.make_view(out))
             )
     if arguments.json:
-        json_output.write_json_output(
+        file_options.write_json_output(
             arguments, products.make_product_parts(Product.OUTLOOK, "json", scenario)
         )
     return ExitCode.OK

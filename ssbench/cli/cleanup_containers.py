@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import auth_options, json_output
+from ssbench.cli import auth_options, file_options
 from ssbench.cli.options import add_renamed_option, positive_int, positive_seconds, seconds_or_0
 from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
@@ -21,8 +21,8 @@ from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, container_name, make_ac
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Session
-    from ssbench.store.swift.cleanup import AccountCleaner, CleanUpResult, CleanUpSettings
-    from ssbench.store.swift.marks import RunMark
+    from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
+    from ssbench.store.swift.run_marks import RunMark
 
 USAGE = "%(prog)s [option ...]"
 
@@ -99,13 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=120.0,
         help="give up when nothing has succeeded for this many seconds; 0 means never (default: %(default)g)",
     )
-    json_output.add_json_arguments(parser)
+    file_options.add_json_arguments(parser)
     auth_options.add_auth_arguments(parser)
 
 
 def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
     """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
-    from ssbench.scenario.rules import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
+    from ssbench.scenario.scenario_keys import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
 
     base, count = arguments.account_base, arguments.accounts
     if count is None:
@@ -125,11 +125,16 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
+    from ssbench.store.swift.account_cleaner import (
+        CleanedAccount,
+        CleanUpReport,
+        CleanUpResult,
+        CleanUpSettings,
+    )
     from ssbench.store.swift.auth import authenticate_swift
-    from ssbench.store.swift.cleanup import CleanedAccount, CleanUpReport, CleanUpResult, CleanUpSettings
-    from ssbench.store.swift.listing import find_containers
+    from ssbench.store.swift.containers import find_containers
 
-    json_output.check_json_output(arguments)
+    file_options.check_json_output(arguments)
     credentials = credentials_file.read_account_credentials(arguments, os.environ)
     names = _account_names(arguments)
     if names and credentials:
@@ -170,7 +175,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         )
         for each, result in zip(accounts, results, strict=True)
     ]
-    json_output.write_json_output(arguments, CleanUpReport.of(cleaned, code))
+    file_options.write_json_output(arguments, CleanUpReport.of(cleaned, code))
     return code
 
 
@@ -189,7 +194,7 @@ def _clean_all(
     accounts: Sequence[_FoundAccount], settings: CleanUpSettings
 ) -> tuple[ExitCode, list[CleanUpResult]]:
     """Delete what is free in each account, one after the other, until Ctrl-C or nothing succeeds."""
-    from ssbench.store.swift.cleanup import CleanUpResult
+    from ssbench.store.swift.account_cleaner import CleanUpResult
 
     code, results = ExitCode.OK, []
     for each in accounts:
@@ -205,7 +210,7 @@ def _clean_all(
 
 
 def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
-    from ssbench.store.swift.cleanup import AccountCleaner
+    from ssbench.store.swift.account_cleaner import AccountCleaner
 
     free = account.free
     with ProgressBar("Cleaning up", len(free) + sum(free.values())) as bar:
@@ -222,7 +227,7 @@ def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[E
 
 def _find_in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, RunMark]:
     """Return the containers that runs under way use, each with one of these; say which they are."""
-    from ssbench.store.swift.marks import containers_in_use
+    from ssbench.store.swift.run_marks import containers_in_use
 
     used = containers_in_use(session, names, (settings.connect_timeout, settings.network_timeout))
     for mark in {mark.run: mark for mark in used.values()}.values():

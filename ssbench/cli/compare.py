@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import archives, json_output, output_file, unfit
+from ssbench.cli import archives, file_options, output_file, settings
 from ssbench.cli.options import (
     add_force_option,
     add_output_option,
@@ -28,8 +28,8 @@ from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
     from ssbench.comparison.compare import Comparison
-    from ssbench.comparison.curves import RunCurves
-    from ssbench.comparison.figures import RunFigures
+    from ssbench.comparison.comparison_report import RunCurves
+    from ssbench.comparison.run_figures import RunFigures
     from ssbench.document.gates import Undecided
     from ssbench.results.reading import RunResults
     from ssbench.scenario.conditions import Condition
@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for a page with charts of the runs laid over each other",
     )
-    json_output.add_json_option(parser)
+    file_options.add_json_option(parser)
     archives.add_results_dir(
         parser,
         "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor",
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.comparison.verdict import judge_comparison
+    from ssbench.comparison.comparison_verdict import judge_comparison
     from ssbench.document.gates import choose_worst_code
 
     before, after = (
@@ -184,7 +184,7 @@ def _judge_comparison(
     comparison: Comparison, conditions: Sequence[Condition], undecided: Undecided
 ) -> Comparison:
     """Return a comparison with its conditions, judged."""
-    from ssbench.comparison.conditions import judge_change_condition
+    from ssbench.comparison.comparison_verdict import judge_change_condition
     from ssbench.document.gates import GateResult, Undecided
 
     judged = [judge_change_condition(comparison, condition) for condition in conditions]
@@ -198,11 +198,11 @@ def _refuse_for_table(arguments: argparse.Namespace) -> None:
     if not products.has_format(Product.CONFIGURATIONS, arguments.format):
         has = " or ".join(products.format_names(Product.CONFIGURATIONS))
         why = f"a table of many runs is {has}"
-        unfit.ignore_options(arguments, why, "--format")
+        settings.ignore_options(arguments, why, "--format")
         if not products.has_format(Product.CONFIGURATIONS, arguments.format):
             raise UsageError(f"{why}: give --to to compare two groups")
     why = "a table of many runs is no comparison, which --to or two files alone make"
-    unfit.refuse_options(arguments, why, "--fail-if", "--html")
+    settings.refuse_options(arguments, why, "--fail-if", "--html")
 
 
 def _write_table(
@@ -230,7 +230,7 @@ def _choose_outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     if arguments.html:
         outputs.append(("html", arguments.html))
     if arguments.json:
-        if json_output.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
+        if file_options.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
             outputs.pop(0)
         outputs.append(("json", arguments.json))
     output_file.check_outputs([path for _, path in outputs], None, force=arguments.force)
@@ -240,7 +240,7 @@ def _choose_outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
 def _write_comparison(
     format_: str, path: Path, comparison: Comparison, curves: _Curves | None, *, force: bool
 ) -> None:
-    from ssbench.comparison.document import ComparisonView
+    from ssbench.comparison.comparison_report import ComparisonView
 
     before, after = curves or ((), ())
     clean, done = printable.choose_cleaner(format_), output_file.log_written
@@ -254,7 +254,7 @@ def _compare_sides_of_run(
     files: _Files, name: str, arguments: argparse.Namespace, curves: _Curves | None
 ) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
-    from ssbench.comparison.facts import collect_run_facts
+    from ssbench.comparison.run_figures import collect_run_facts
     from ssbench.comparison.sides import compare_sides
     from ssbench.statistics.summary import summarize
 
@@ -266,7 +266,7 @@ def _compare_sides_of_run(
             )
         statistics = summarize(results)
     if curves is not None:
-        from ssbench.comparison.curves import make_side_curves
+        from ssbench.comparison.comparison_report import make_side_curves
 
         for side, own in zip(curves, make_side_curves(statistics), strict=True):
             side.extend(own)
@@ -297,7 +297,7 @@ def _compare_sides_of_runs(files: _Files, names: Sequence[str], noise: float) ->
 
 def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse all; raises UsageError."""
-    from ssbench.comparison.conditions import check_change_condition
+    from ssbench.comparison.comparison_verdict import check_change_condition
     from ssbench.scenario.conditions import parse_conditions
 
     conditions: list[Condition] = []
@@ -330,7 +330,7 @@ def _read_runs(
     files: _Files, names: Sequence[str], curves: list[RunCurves] | None = None
 ) -> list[RunFigures]:
     """Return the figures of stat files; only they stay in memory, and what of ``curves`` is asked for."""
-    from ssbench.comparison.figures import make_run_figures
+    from ssbench.comparison.run_figures import make_run_figures
     from ssbench.statistics.summary import summarize
 
     runs = []
@@ -345,7 +345,7 @@ def _read_runs(
 
 def _make_curves(statistics: RunStatistics, name: str, drawn: int) -> list[RunCurves]:
     """Return the curves of a run in a list, which is empty where enough are drawn already."""
-    from ssbench.comparison.curves import MAX_DRAWN_RUNS, make_run_curves
+    from ssbench.comparison.comparison_report import MAX_DRAWN_RUNS, make_run_curves
 
     return [make_run_curves(statistics, _shorten_name(name))] if drawn < MAX_DRAWN_RUNS else []
 

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 def list_completion_words(kind: str) -> list[str]:
     """Return what a value of that kind may be."""
     if kind == "scenarios":
-        from ssbench.scenario.finding import list_shipped_scenarios
+        from ssbench.scenario.scenario_files import list_shipped_scenarios
 
         return [name for name, _ in list_shipped_scenarios()]
     labels = _list_labels()

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Literal
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, did_you_mean
 from ssbench.base.record import JsonHead, JsonRecord
-from ssbench.base.suggestions import did_you_mean
-from ssbench.cli import json_output, settings
+from ssbench.cli import file_options, settings
 from ssbench.cli.output_file import open_standard_output
 from ssbench.cli.parser import Parser
 
@@ -52,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="show every option, with its default and its variable"
     )
-    json_output.add_json_arguments(parser)
+    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print them; raises UsageError for a wrong name or value."""
     from ssbench.cli import master
 
-    json_output.check_json_output(arguments)
+    file_options.check_json_output(arguments)
     parsers = master.make_command_parsers()
     if arguments.command is not None and arguments.command not in parsers:
         arguments.refuse(
@@ -72,10 +71,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             found = settings.find_settings(command, parser, lambda: parsers, os.environ)
             settings.apply_settings(parser, found)
             options += _list_options(command, parser, found, every=arguments.all)
-    if not json_output.is_json_alone(arguments):
+    if not file_options.is_json_alone(arguments):
         with open_standard_output() as out:
             out.writelines(f"{line}\n" for line in _format_options(options) or [_NOTHING_SET_TEXT])
-    json_output.write_json_output(arguments, ConfigReport(options=tuple(options)))
+    file_options.write_json_output(arguments, ConfigReport(options=tuple(options)))
     return ExitCode.OK
 
 

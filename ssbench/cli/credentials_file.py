@@ -18,11 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import UsageError
-from ssbench.base.suggestions import did_you_mean
+from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
 from ssbench.cli import auth_options
-from ssbench.scenario import text as scenario_text
+from ssbench.scenario import parsed_text as scenario_text
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Credentials

@@ -44,27 +44,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse_worker_name(text: str) -> str:
-    from ssbench.fleet import allowed
+    from ssbench.fleet import keys
 
-    return allowed.check_key_name(text)
+    return keys.check_key_name(text)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises KeyFileError when it exists or cannot be written."""
-    from ssbench.fleet import allowed, key
+    from ssbench.fleet import keys
 
     if arguments.worker:
-        path = key.write_worker_key(arguments.file, arguments.worker)
+        path = keys.write_worker_key(arguments.file, arguments.worker)
         _log.info(
             "Wrote %s; move it to the host of that worker. %s has its public half, which a running"
             " master reads on SIGHUP",
             path,
-            allowed.allowed_list_path(arguments.file),
+            keys.allowed_list_path(arguments.file),
         )
     elif arguments.revoke:
-        allowed.revoke_worker_key(allowed.allowed_list_path(arguments.file), arguments.revoke)
+        keys.revoke_worker_key(keys.allowed_list_path(arguments.file), arguments.revoke)
         _log.info("The key of %s is revoked; a running master learns it on SIGHUP", arguments.revoke)
     else:
-        key.write_fleet_key(arguments.file)
+        keys.write_fleet_key(arguments.file)
         _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
     return ExitCode.OK

@@ -6,7 +6,7 @@ import argparse
 import logging
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli import json_output, zmq_options
+from ssbench.cli import file_options, options
 
 _log = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    zmq_options.add_zmq_arguments(parser, _DEFAULT_IP)
-    json_output.add_json_arguments(parser)
+    options.add_zmq_arguments(parser, _DEFAULT_IP)
+    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -32,14 +32,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     The exit code says whether all that connected have exited.
     """
-    from ssbench.base.memory import check_memory_available
+    from ssbench.base.own_processes import check_memory_available
     from ssbench.fleet.shutdown import MAX_NAMED_WORKERS, Shutdown
     from ssbench.fleet.sockets import MasterSockets
 
-    json_output.check_json_output(arguments)
-    address = zmq_options.make_bind_address(arguments, _DEFAULT_IP)
+    file_options.check_json_output(arguments)
+    address = options.make_bind_address(arguments, _DEFAULT_IP)
     check_memory_available()
-    with MasterSockets(address, zmq_options.read_chosen_key(arguments)) as sockets:
+    with MasterSockets(address, options.read_chosen_key(arguments)) as sockets:
         shutdown = Shutdown(sockets)
         shutdown.run()
     left = [*shutdown.remaining.values()]
@@ -52,5 +52,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    json_output.write_json_output(arguments, shutdown.report())
+    file_options.write_json_output(arguments, shutdown.report())
     return shutdown.exit_code

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
-from ssbench.cli import archives, json_output, output_file
+from ssbench.cli import archives, file_options, output_file
 from ssbench.cli.options import add_format_option, positive_int
 from ssbench.cli.parser import set_completion_kind
 from ssbench.reports import products
@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " machines, seed or load changed",
     )
     add_format_option(parser, Product.LIST)
-    json_output.add_json_arguments(parser)
+    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
-    json_output.check_json_output(arguments)
+    file_options.check_json_output(arguments)
     archive = archives.open_archive(arguments)
     everything = archive.entries()
     entries = [
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     product, shown = (
         (Product.TREND, [entry for _, entry in entries]) if arguments.trend else (Product.LIST, entries)
     )
-    if not json_output.is_json_alone(arguments):
+    if not file_options.is_json_alone(arguments):
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             view = output_file.make_view(out, verbose=arguments.verbose)
             # A table is no text to read line by line: it may use all of a wide terminal.
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 view = replace(view, wide=True)
             out.writelines(products.make_product_parts(product, arguments.format, shown, view))
     if arguments.json:
-        json_output.write_json_output(arguments, products.make_product_parts(product, "json", shown))
+        file_options.write_json_output(arguments, products.make_product_parts(product, "json", shown))
     return ExitCode.OK
 
 

@@ -10,10 +10,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 
 from ssbench.base import interruption
-from ssbench.base.errors import ExitCode, SsbenchError, UsageError
-from ssbench.base.suggestions import did_you_mean
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError, did_you_mean
 from ssbench.base.version import __version__
-from ssbench.cli import ending
+from ssbench.cli import own_program
 from ssbench.cli.parser import Parser
 
 #: Sub-command -> what the help says of it. A module has its DESCRIPTION, EXAMPLE,
@@ -176,8 +175,8 @@ def main(argv: list[str] | None = None) -> int:
     if argv is not None:
         return _main(argv)
     interruption.handle_interrupts("ssbench-master")
-    ending.end_without_freeing()
-    return ending.note_exit_code(_main(sys.argv[1:]))
+    own_program.end_without_freeing()
+    return own_program.note_exit_code(_main(sys.argv[1:]))
 
 
 def _main(argv: list[str]) -> int:
@@ -191,7 +190,7 @@ def _main(argv: list[str]) -> int:
         arguments, unknown = made.parse_known_args(argv)
         if unknown:  # the parser of all sub-commands would name its own help
             arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
-        with ending.explain_memory_errors():
+        with own_program.explain_memory_errors():
             return _run_command(arguments)
     except SsbenchError as error:
         from ssbench.run import terminal
@@ -208,16 +207,18 @@ def _run_command(arguments: Namespace) -> int:
     # Here, because --help does without.
     import logging
 
-    from ssbench.cli import logs, settings, unfit
+    from ssbench.cli import output_file, settings
 
     log = logging.getLogger(__name__)
-    logs.set_up_logging(verbose=arguments.verbose, quiet=arguments.quiet)
+    output_file.set_up_logging(verbose=arguments.verbose, quiet=arguments.quiet)
     for warning in settings.describe_mistyped(make_command_parsers, os.environ):
         log.warning("%s", warning)
     try:
         code: ExitCode = arguments.run(arguments)
     except SsbenchError as error:
-        more = unfit.describe_option_sources(arguments, str(error)) if isinstance(error, UsageError) else ""
+        more = (
+            settings.describe_option_sources(arguments, str(error)) if isinstance(error, UsageError) else ""
+        )
         log.error("%s%s", error, more)
         return error.exit_code
     except KeyboardInterrupt:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.loading import import_faster
 from ssbench.cli.options import add_force_option
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import set_completion_kind
 
 _log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises StatFileError, and UsageError where the runs do not fit."""
     with import_faster():
-        from ssbench.results.several import MergedResults
+        from ssbench.results.merging_masters import MergedResults
 
     paths = [Path(each) for each in archives.resolve_references(arguments, map(str, arguments.files))]
     output: Path = arguments.output

@@ -1,20 +1,29 @@
-"""What the sub-commands share: types of values, and options that several have."""
+"""What the sub-commands share: types of values, and options that several have.
+
+The scenario of a sub-command: FILE, or ``-f FILE`` as ``run-scenario`` has it.
+
+The options of the two sockets between a master and its workers, for the parsers of either side.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ssbench.base import quantities
+from ssbench.base import text_values
 from ssbench.base.errors import UsageError
+from ssbench.cli.parser import set_completion_kind
 from ssbench.document.gates import Undecided
+from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
+    from ssbench.fleet.keys import FleetKey
     from ssbench.scenario.conditions import Condition
 
 _Value = TypeVar("_Value")
@@ -50,13 +59,13 @@ def make_argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value
 positive_int = _make_number_type(int, 1, 2**62, "a whole number of 1 or more")
 non_negative_int = _make_number_type(int, 0, 2**62, "a whole number of 0 or more")
 positive_seconds = _make_number_type(
-    quantities.parse_seconds, 1e-9, 1e9, f"a time above 0, {quantities.TIME_EXAMPLES}"
+    text_values.parse_seconds, 1e-9, 1e9, f"a time above 0, {text_values.TIME_EXAMPLES}"
 )
 seconds_or_0 = _make_number_type(
-    quantities.parse_seconds, 0, 1e9, f"a time of 0 or more, {quantities.TIME_EXAMPLES}"
+    text_values.parse_seconds, 0, 1e9, f"a time of 0 or more, {text_values.TIME_EXAMPLES}"
 )
 positive_size = _make_number_type(
-    quantities.parse_size, 1, 2**62, f"a number of bytes, {quantities.SIZE_EXAMPLES}"
+    text_values.parse_size, 1, 2**62, f"a number of bytes, {text_values.SIZE_EXAMPLES}"
 )
 positive_rate = _make_number_type(float, 1e-6, 1e7, "a number of operations a second above 0")
 port_number = _make_number_type(int, 1, 65535, "a port number from 1 to 65535")
@@ -232,3 +241,115 @@ def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, no
     if len(given) != 1:
         raise UsageError(twice if given else none)
     return given[0]
+
+
+# -- scenario file -----------------------------------------------------------------------------
+
+
+def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add both ways to name it; see :func:`choose_scenario_file`."""
+    file = parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
+    )
+    set_completion_kind(file, "scenarios")
+    option = parser.add_argument(
+        "-f", "--scenario-file", metavar="FILE", help="the same, as run-scenario has it"
+    )
+    set_completion_kind(option, "scenarios")
+    add_allow_bodies_option(parser)
+
+
+def add_allow_bodies_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--allow-bodies``."""
+    parser.add_argument(
+        "--allow-bodies",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="allow body files from DIR as well as from the folder of the scenario (default: none); may be"
+        " repeated",
+    )
+
+
+def choose_scenario_file(arguments: argparse.Namespace) -> str:
+    """Return the scenario that was named; raises UsageError where it is not one."""
+    return str(
+        choose_named_once(
+            arguments,
+            "scenario_file",
+            "a scenario is given twice, as FILE and with -f; one is expected",
+            "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)",
+        )
+    )
+
+
+# -- zmq options -------------------------------------------------------------------------------
+
+
+def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
+    """Add the options of a master; ``default_ip`` is for the help."""
+    group = parser.add_argument_group("sockets")
+    group.add_argument(
+        "--zmq-bind-ip", metavar="IP", help=f"address that both sockets bind to (default: {default_ip})"
+    )
+    add_shared_zmq_arguments(group)
+
+
+def add_shared_zmq_arguments(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options that a master and a worker both have."""
+    group.add_argument(
+        "--zmq-work-port",
+        metavar="PORT",
+        type=port_number,
+        help=f"port of the master's work socket (default: {DEFAULT_WORK_PORT})",
+    )
+    group.add_argument(
+        "--zmq-results-port",
+        metavar="PORT",
+        type=port_number,
+        help=f"port of the master's results socket (default: {DEFAULT_RESULTS_PORT})",
+    )
+    group.add_argument(
+        "--zmq-key",
+        metavar="FILE",
+        type=Path,
+        help="key file that encrypts all messages and lets no worker without it connect, the same on the"
+        " master and on every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
+    )
+
+
+def choose_key_file(arguments: argparse.Namespace) -> Path | None:
+    """Return the key file of the options or of the environment."""
+    variable = os.environ.get("SSBENCH_ZMQ_KEY")
+    return arguments.zmq_key or (Path(variable) if variable else None)
+
+
+def read_chosen_key(arguments: argparse.Namespace) -> FleetKey | None:
+    """Read the key file, where there is one; raises KeyFileError."""
+    from ssbench.fleet import keys
+
+    path = choose_key_file(arguments)
+    return keys.read_fleet_key(path) if path else None
+
+
+def has_zmq_options(arguments: argparse.Namespace) -> bool:
+    """Return whether an option of a master was given, so that workers of other hosts may connect."""
+    names = ["zmq_bind_ip", "zmq_work_port", "zmq_results_port"]
+    if "zmq_key" in arguments.given:  # one that a file or a variable names is there for all runs
+        names.append("zmq_key")
+    return any(getattr(arguments, name) is not None for name in names)
+
+
+def choose_ports(arguments: argparse.Namespace) -> tuple[int, int]:
+    """Return the ports for work and for results; raises UsageError when they are the same."""
+    work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT
+    results_port = arguments.zmq_results_port or DEFAULT_RESULTS_PORT
+    if work_port == results_port:
+        raise UsageError(f"--zmq-work-port and --zmq-results-port are both {work_port}")
+    return work_port, results_port
+
+
+def make_bind_address(arguments: argparse.Namespace, default_ip: str) -> BindAddress:
+    """Return where a master listens; raises UsageError."""
+    return BindAddress(arguments.zmq_bind_ip or default_ip, *choose_ports(arguments))

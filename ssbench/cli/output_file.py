@@ -1,4 +1,7 @@
-"""The output of a sub-command: standard output, a device or pipe, or a new file."""
+"""The output of a sub-command: standard output, a device or pipe, or a new file.
+
+Logging of all programs: ``LEVEL:message`` on standard error.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from ssbench.base import colour, interruption, printable
+from ssbench.base import interruption, printable
 from ssbench.base.errors import UsageError
 from ssbench.run import terminal
 
@@ -75,7 +78,7 @@ def fit_view(wanted: _View, out: TextIO) -> _View:
     from ssbench.document.columns import DEFAULT_COLUMNS
 
     columns = min(max(measure_terminal(out) or 0, DEFAULT_COLUMNS), _MAX_COLUMNS)
-    coloured = colour.wants_colours(out)
+    coloured = printable.wants_colours(out)
     if coloured and isinstance(out, printable.PrintableStream):
         out.let_paint()
     return replace(wanted, columns=columns, encoding=out.encoding or "utf-8", coloured=coloured)
@@ -90,7 +93,10 @@ def measure_terminal(out: TextIO) -> int | None:
 
 
 def check_outputs(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:
-    """Check several outputs before anything is read or written: as :func:`check_output`, and that they differ."""
+    """Check several outputs before anything is read or written.
+
+    As :func:`check_output`, and that they differ.
+    """
     for index, output in enumerate(outputs):
         if stats_file is not None and _is_same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
@@ -155,8 +161,8 @@ def open_output(
     ``clean`` makes texts printable: :func:`ssbench.base.printable.escape_in_json` does so without a loss.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
-    as :func:`check_output` does, and when it cannot be written. Where its reader is gone, the context ends there.
-    ``done`` is called with the output when all of it has been written.
+    as :func:`check_output` does, and when it cannot be written. Where its reader is gone, the context ends
+    there. ``done`` is called with the output when all of it has been written.
     """
     with suppress(_ReaderGoneError):
         with _open_output(output, force=force, clean=clean) as out:
@@ -220,7 +226,7 @@ def try_to_write_output(
     force: bool = False,
     clean: Callable[[str], str] = printable.make_printable_lines,
 ) -> bool:
-    """Write a report as :func:`open_output` does; return whether that went well, and log why it was not written.
+    """Write a report as :func:`open_output` does; return whether it was written, and log why it was not.
 
     A reader that is gone is no failure, nor is standard output that was closed from the start.
     """
@@ -241,3 +247,38 @@ def log_written(output: Path) -> None:
     """Log which file was written."""
     if not is_standard_output_name(output):
         _log.info("Wrote %s", output)
+
+
+# -- logs --------------------------------------------------------------------------------------
+
+
+class _StandardErrorHandler(logging.Handler):
+    """Writes to the current ``sys.stderr``, which a progress bar replaces while it is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = self.format(record)
+            if record.levelno <= logging.INFO and terminal.messages_disappear():
+                terminal.write_passing(text.partition("\n")[0])
+            else:
+                terminal.write_line(text, record.levelname)
+        except Exception:  # noqa: BLE001 - as logging.StreamHandler does
+            self.handleError(record)
+
+
+def set_up_logging(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
+    """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet.
+
+    From then on nothing that is written there can block or end the program.
+    """
+    terminal.set_up_terminal()
+    stamped = verbose or time_stamps
+    logging.basicConfig(
+        handlers=[_StandardErrorHandler()],
+        level=logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s:%(message)s" if stamped else "%(levelname)s:%(message)s",
+        force=True,
+    )
+    # Their DEBUG lines contain tokens and passwords; their warnings repeat our own messages.
+    for name in ("swiftclient", "keystoneauth", "keystoneclient", "urllib3", "requests"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

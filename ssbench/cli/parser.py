@@ -9,9 +9,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, did_you_mean
 from ssbench.base.printable import make_printable, make_printable_lines
-from ssbench.base.suggestions import did_you_mean
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
 COMPLETION_ATTRIBUTE = "completes"

@@ -6,9 +6,9 @@ import argparse
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
-from ssbench.cli import auth_options, option_table, scenario_file, zmq_options
-from ssbench.cli.loading import import_faster
+from ssbench.cli import auth_options, option_table, options
 from ssbench.cli.options import positive_int
+from ssbench.cli.own_program import import_faster
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
@@ -25,7 +25,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    scenario_file.add_scenario_arguments(parser)
+    options.add_scenario_arguments(parser)
     group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
     group.add_argument(
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     requests = parser.add_argument_group("requests")
     option_table.add_option_arguments(requests, RequestOptions, OptionGroup.REQUESTS)
     option_table.add_option_arguments(requests, RunOptions, ("mark_transactions", "give_up_after"))
-    zmq_options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
     fleet.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers")
     option_table.add_option_arguments(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))

@@ -13,22 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TextIO, cast
 
 from ssbench.base import printable
 from ssbench.base.errors import StatFileError
 from ssbench.cli import output_file
-from ssbench.cli.report_files import ReportFiles
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import judge_for_reports
-from ssbench.reports.writing import write_report
+from ssbench.cli.file_options import ReportFiles
+from ssbench.reports.run_verdict import judge_for_reports
+from ssbench.reports.writing import ReportOptions, write_report
 from ssbench.run import terminal
-from ssbench.run.channel import OutputChannel
-from ssbench.statistics.verdict import RunVerdict
-
-if TYPE_CHECKING:
-    from ssbench.reports.options import ReportOptions
-    from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.run.terminal import OutputChannel
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import RunVerdict
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +70,7 @@ class ReportPrinter:
         ``statistics_of`` returns what it is on, and raises StatFileError.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
-        ``command`` is as in :func:`~ssbench.cli.report_printer.choose_fitting_report`.
+        ``command`` is as in :func:`~ssbench.cli.run_report.choose_fitting_report`.
         """
         try:
             statistics = statistics_of()

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.profiling import Profiling
-from ssbench.cli import archives, invocation, output_file, report_files
-from ssbench.cli.loading import import_faster
+from ssbench.cli import archives, file_options, output_file, own_program
 from ssbench.cli.options import (
     add_fail_if_option,
     add_force_option,
@@ -26,6 +25,7 @@ from ssbench.cli.options import (
     choose_report,
     choose_undecided,
 )
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import set_completion_kind
 from ssbench.run import terminal
 
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the number of requests completed in each second, as CSV; - is standard output"
         " (default: none)",
     )
-    report_files.add_report_file_arguments(parser)
+    file_options.add_report_file_arguments(parser)
     add_force_option(parser)
     parser.add_argument("--profile", action="store_true", help="write a profile of making the report")
 
@@ -81,21 +81,20 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     with import_faster():
-        from ssbench.cli import thresholds
+        from ssbench.cli import run_report
         from ssbench.cli.report_printer import choose_fitting_report
         from ssbench.cli.stat_file import open_stat_files
         from ssbench.document.gates import choose_worst_code
-        from ssbench.reports.options import ReportOptions
-        from ssbench.reports.verdict import judge_for_reports
-        from ssbench.reports.writing import groups_for, write_report
+        from ssbench.reports.run_verdict import judge_for_reports
+        from ssbench.reports.writing import ReportOptions, groups_for, write_report
         from ssbench.statistics.summary import summarize
 
     named = arguments.file or arguments.stats_file
     paths = archives.choose_stat_files(arguments)
     # In another folder "last" is another run.
     again = [named] if len(paths) == 1 and not arguments.results_dir else paths
-    command = None if arguments.report else invocation.make_report_command(*map(str, again))
-    files = report_files.choose_report_files(arguments)
+    command = None if arguments.report else own_program.make_report_command(*map(str, again))
+    files = file_options.choose_report_files(arguments)
     report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
     for path in paths:
         files.check([report_file, arguments.rps_histogram], path)
@@ -111,13 +110,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             statistics = summarize(results, by, over_time=files.over_time)
         options = replace(
             options,
-            fail_if=thresholds.bind_conditions(arguments.fail_if, statistics),
+            fail_if=run_report.bind_conditions(arguments.fail_if, statistics),
             compare_sides=partial(_compare_sides, arguments, paths),
         )
         found = judge_for_reports(statistics, options)
         printed = report_file is not None and output_file.is_standard_output_name(report_file)
         name, note = choose_fitting_report(name, statistics, options, command) if printed else (name, "")
-        in_report = report_file is not None and name in thresholds.REPORTS_WITH_SUMMARY
+        in_report = report_file is not None and name in run_report.REPORTS_WITH_SUMMARY
         # What stands in the summary is not said beside it a second time.
         seen = in_report and printed and terminal.shares_standard_output()
         for warning in () if seen else statistics.warnings:
@@ -131,7 +130,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             with output_file.open_output(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
-        thresholds.log_thresholds(found, in_report=in_report)
+        run_report.log_thresholds(found, in_report=in_report)
     return choose_worst_code((found.gate_code, ExitCode.FAILED if results.damaged else ExitCode.OK))
 
 

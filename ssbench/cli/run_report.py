@@ -1,37 +1,87 @@
-"""The report of a run that ``run-scenario`` has just carried out."""
+"""The report of a run that ``run-scenario`` has just carried out.
+
+What is said of the conditions of ``--fail-if``, and the exit code of a run.
+"""
 
 from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode
-from ssbench.cli import archives, invocation, report_files, sides, thresholds
-from ssbench.cli.loading import import_faster
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import archives, file_options, own_program
 from ssbench.cli.options import choose_percentiles, choose_report
+from ssbench.cli.own_program import import_faster
 from ssbench.document.gates import choose_worst_code
 from ssbench.reports import products
-from ssbench.run import RunOutcome
+from ssbench.run import terminal
+from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 
 if TYPE_CHECKING:
-    from ssbench.cli.during_run import StatisticsDuringRun
     from ssbench.cli.report_printer import ReportPrinter
-    from ssbench.results.sink import ReadSoFar, Sink
+    from ssbench.cli.stat_file import StatisticsDuringRun
+    from ssbench.results.block import ReadSoFar, Sink
+    from ssbench.run import RunOutcome
+    from ssbench.statistics.run_statistics import RunStatistics
+    from ssbench.statistics.run_verdict import RunVerdict
 
 _log = logging.getLogger(__name__)
+
+#: The reports that have a line for each condition.
+REPORTS_WITH_SUMMARY = ("both", "summary", "full")
+
+
+def bind_conditions(conditions: Iterable[Condition], statistics: RunStatistics) -> tuple[Condition, ...]:
+    """Return conditions as they are read where it is known which operations the scenario of a run defines.
+
+    Raises UsageError for one on an operation, a size class or a group that the run does not have.
+    """
+    classes = [each.name for each in statistics.run.scenario.size_classes]
+    groups = [each.name for each in statistics.run.scenario.groups]
+    found = tuple(parse_condition(each.text, grouped=True) for each in conditions)
+    for condition in found:
+        if wrong := find_unknown_subject(condition, classes, groups):
+            raise UsageError(f"--fail-if: {wrong}")
+    return found
+
+
+def log_thresholds(found: RunVerdict, *, in_report: bool) -> None:
+    """Log what failed, was not delivered or is undecided; the rest too where no report has it.
+
+    Nothing is logged below a report on a terminal that has it all.
+    """
+    if in_report and terminal.messages_disappear():
+        return
+    for judgment in found.judgments:
+        if judgment.failed:
+            _log.error("fail-if %s", judgment.text)
+        elif judgment.undecided:
+            _log.warning("fail-if %s", judgment.text)
+        elif not in_report:
+            _log.info("fail-if %s", judgment.text)
+    for text, code in found.undelivered:
+        _log.log(logging.WARNING if code is ExitCode.OK else logging.ERROR, "%s", text[:1].upper() + text[1:])
+
+
+def choose_final_code(found: RunVerdict | None, outcome: RunOutcome) -> ExitCode:
+    """Return the exit code of a run that has cleaned up; ``found`` is None where its figures were not judged.
+
+    The verdict was made before the run deleted what it created, which may have failed too.
+    """
+    return choose_worst_code([outcome.exit_code if found is None else found.exit_code, outcome.ending_code])
 
 
 class PrintedRunReport:
     """The report of a run, printed before the run deletes what it created."""
 
     def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
-        self._files = report_files.choose_report_files(arguments)
+        self._files = file_options.choose_report_files(arguments)
         self._files.check([], arguments.stats_file)
         name, verbose = choose_report(arguments)
         self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
@@ -43,10 +93,10 @@ class PrintedRunReport:
         percentiles = choose_percentiles(arguments)
         if self._name or self._files.wanted or judges:
             with import_faster():
-                from ssbench.cli.during_run import StatisticsDuringRun
+                from ssbench.cli import sides
                 from ssbench.cli.report_printer import ReportPrinter
-                from ssbench.reports.options import ReportOptions
-                from ssbench.reports.writing import groups_for
+                from ssbench.cli.stat_file import StatisticsDuringRun
+                from ssbench.reports.writing import ReportOptions, groups_for
 
                 for name_, _ in self._files.wanted:
                     products.find_writer(products.Product.RUN, name_)
@@ -91,7 +141,7 @@ class PrintedRunReport:
                     "Not written: %s. Write it with: %s %s",
                     ", ".join(str(path) for _, path in missing),
                     _report_command(self._path),
-                    report_files.format_report_options(missing),
+                    file_options.format_report_options(missing),
                 )
             raise
         finally:
@@ -114,8 +164,8 @@ class PrintedRunReport:
         trouble = self._printer.trouble() if self._printer is not None else None
         found = self._printer.verdict if self._printer is not None else None
         if found is not None:
-            thresholds.log_thresholds(found, in_report=self._name in thresholds.REPORTS_WITH_SUMMARY)
-        code = thresholds.choose_final_code(found, outcome)
+            log_thresholds(found, in_report=self._name in REPORTS_WITH_SUMMARY)
+        code = choose_final_code(found, outcome)
         if self._printer is not None and not self._printer.files_written:
             code = choose_worst_code([code, ExitCode.FAILED])
         if trouble is None or outcome.path is None:
@@ -128,6 +178,6 @@ class PrintedRunReport:
 
 def _report_command(path: Path, last_in: Path | None = None) -> str:
     """Return what reports on a run that has just ended; ``last_in`` is the folder where ``last`` finds it."""
-    return invocation.make_report_command(
+    return own_program.make_report_command(
         "last" if last_in is not None and path.parent == last_in else str(path)
     )

@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.base.quantities import format_duration
+from ssbench.base.text_values import format_duration
 from ssbench.base.version import __version__
 from ssbench.cli import (
     archives,
     auth_options,
     credentials_file,
-    leaves,
     option_table,
-    scenario_file,
     settings,
     sides,
-    unfit,
-    zmq_options,
+)
+from ssbench.cli import (
+    options as cli_options,
 )
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import open_standard_output, try_to_write_output
@@ -38,25 +37,23 @@ from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
-from ssbench.results.sink import Goal, Sink
+from ssbench.results.block import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.moment import refuse_past_moment
-from ssbench.run.options import ExistingIn
-from ssbench.run.progress import ResultCharacters
-from ssbench.run.progress_line import ProgressLine
+from ssbench.run.options import ExistingIn, refuse_past_moment
+from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.run.stats_path import new_stats_path
-from ssbench.scenario.finding import list_shipped_scenarios
+from ssbench.scenario.consistency import override
+from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.overriding import override
-from ssbench.scenario.portions import take_master_share
 from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_files import list_shipped_scenarios
 from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli import repeat, turns
-    from ssbench.run.companions import Companions
+    from ssbench.cli import repeat
+    from ssbench.run.bench import Companions
     from ssbench.run.series import Series
 
 _log = logging.getLogger(__name__)
@@ -84,13 +81,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     )
     with (
         Bench(_make_bench_options(arguments, plans)) as bench,
-        leaves.open_companions(arguments) as companions,
+        option_table.open_companions(arguments) as companions,
         companions.open_sinks(own, bench) as shown,
     ):
         if repetition:
-            from ssbench.cli import turns
+            from ssbench.cli import repeat
 
-            def once(series: Series, plan: turns.RunPlan, what: str, number: int) -> RunOutcome:
+            def once(series: Series, plan: repeat.RunPlan, what: str, number: int) -> RunOutcome:
                 return series.run(
                     plan.scenario,
                     what,
@@ -101,7 +98,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                     seed_offset=number - 1,
                 )
 
-            return turns.run_in_turn(plans, repetition, bench, once)
+            return repeat.run_in_turn(plans, repetition, bench, once)
         options = _make_run_options(arguments)
         with report.interruptible():
             outcome = bench.run(
@@ -124,7 +121,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     settings.log_settings_files(arguments)
     scenario = override(
         read_scenario(
-            scenario_file.choose_scenario_file(arguments), limited=True, bodies=arguments.allow_bodies
+            cli_options.choose_scenario_file(arguments), limited=True, bodies=arguments.allow_bodies
         ),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
@@ -141,7 +138,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     shared = BenchOptions(
         workers=arguments.workers or 0,
         address=_make_address(arguments),
-        key_file=zmq_options.choose_key_file(arguments),
+        key_file=cli_options.choose_key_file(arguments),
         credentials=credentials[0],
         further_credentials=tuple(credentials[1:]),
     )
@@ -162,21 +159,21 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
     if not arguments.find:
-        unfit.refuse_options(arguments, "--find-within needs --find", "--find-within")
+        settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
     if not arguments.repeat and "pause" in arguments.given:
         raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
     if arguments.sweep or arguments.find or arguments.repeat:
         several = "--sweep, --find and --repeat are several runs of one master"
-        unfit.refuse_options(arguments, several, "--part", "--start-at")
+        settings.refuse_options(arguments, several, "--part", "--start-at")
     if arguments.start_at is not None:
         refuse_past_moment(arguments.start_at, time.time())
     elif arguments.part is not None:
         _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
     if arguments.ab:
-        unfit.refuse_options(arguments, "--ab names the sides", "--credentials")
+        settings.refuse_options(arguments, "--ab names the sides", "--credentials")
     arguments.sides = sides.parse_sides(arguments)
     if arguments.local_swift:
-        unfit.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
+        settings.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
     arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
@@ -186,12 +183,12 @@ def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
     """Where the objects are that exist already; None where the run makes its own."""
     if not arguments.existing and arguments.existing_list is None:
         return None
-    from ssbench.comparison.variables import Variable
+    from ssbench.comparison.sweep_variables import Variable
 
     what = "--existing has its own objects, and writes none"
     if arguments.noop:  # also where only a variable says so: its user expects that nothing is sent
         raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
-    unfit.refuse_options(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
+    settings.refuse_options(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
     if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
         raise UsageError(f"{what}: leave out --sweep size")
     return ExistingIn(tuple(arguments.existing), arguments.existing_list)
@@ -206,25 +203,25 @@ def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
         arguments.stats_file = new_stats_path(folder, scenario, time.time())
 
 
-def _make_plans(arguments: argparse.Namespace, scenario: Scenario) -> list[turns.RunPlan]:
+def _make_plans(arguments: argparse.Namespace, scenario: Scenario) -> list[repeat.RunPlan]:
     """Return what is run again and again; raises UsageError where ``--versus`` is wrong."""
-    from ssbench.cli import turns
+    from ssbench.cli import repeat
 
-    plans = [turns.RunPlan(arguments, scenario, _make_run_options(arguments))]
+    plans = [repeat.RunPlan(arguments, scenario, _make_run_options(arguments))]
     if arguments.versus is not None:
-        other = turns.parse_second_side(arguments)
-        plans.append(turns.RunPlan(other, _load_scenario(other), _make_run_options(other)))
+        other = repeat.parse_second_side(arguments)
+        plans.append(repeat.RunPlan(other, _load_scenario(other), _make_run_options(other)))
     return plans
 
 
 def _make_repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
-        unfit.ignore_options(arguments, "it needs --repeat", "--versus")
+        settings.ignore_options(arguments, "it needs --repeat", "--versus")
         if arguments.versus is not None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
         return None
-    unfit.refuse_options(
+    settings.refuse_options(
         arguments,
         "--repeat prints a summary of all runs (report-scenario writes reports of each, compare of groups)",
         *map(products.format_option, products.FORMAT_FILES),
@@ -237,12 +234,12 @@ def _make_repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
 def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     """Carry out many runs, to see how much load the store bears."""
     from ssbench.cli import capacity
-    from ssbench.cli.capacity_runs import StepSetting
+    from ssbench.cli.capacity import StepSetting
 
     capacity.check_capacity_options(arguments)
     scenario = _load_scenario(arguments)
     _choose_file(arguments, scenario)
-    with interruption.hold_signals(), leaves.open_companions(arguments) as companions:
+    with interruption.hold_signals(), option_table.open_companions(arguments) as companions:
         return capacity.run_capacity(
             arguments,
             StepSetting(
@@ -261,14 +258,14 @@ def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None
     if arguments.until is None:
         return None
     if scenario.run_seconds is None or scenario.is_open or scenario.stages:
-        unfit.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
+        settings.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
         if arguments.until is None:
             return None
     if scenario.run_seconds is None:
         raise UsageError("--until needs a limit of time: -r/--run-seconds")
     if scenario.is_open or scenario.stages:
         raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
-    from ssbench.statistics.until import StoppingSink
+    from ssbench.statistics.stopping_rule import StoppingSink
 
     return StoppingSink(arguments.until)
 
@@ -287,7 +284,7 @@ def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, benc
         case "line":
             return [ProgressLine(scenario, bench.workers)]
         case "live":
-            from ssbench.run.live import LiveScreen
+            from ssbench.run.progress import LiveScreen
 
             return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":
@@ -299,9 +296,11 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
     scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
-        unfit.ignore_options(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
+        settings.ignore_options(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
     if arguments.rate is not None or scenario.is_open:
-        unfit.ignore_options(arguments, "no user decides when operations of a rate are due", "--think-time")
+        settings.ignore_options(
+            arguments, "no user decides when operations of a rate are due", "--think-time"
+        )
     scenario = override(
         scenario,
         user_count=arguments.user_count,
@@ -326,7 +325,7 @@ def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
-def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[turns.RunPlan] = ()) -> BenchOptions:
+def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[repeat.RunPlan] = ()) -> BenchOptions:
     needs_credentials = not arguments.noop and not arguments.local_swift
     credentials = arguments.listed
     if needs_credentials and not credentials:
@@ -340,7 +339,7 @@ def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Run
         else None,
         policies=tuple(plan.scenario.policy for plan in plans if plan.scenario.policy),
         address=_make_address(arguments),
-        key_file=zmq_options.choose_key_file(arguments),
+        key_file=cli_options.choose_key_file(arguments),
         credentials=next(iter(credentials), None),
         further_credentials=tuple(credentials[1:]),
         local_swift=arguments.local_swift,
@@ -351,9 +350,9 @@ def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Run
 def _make_address(arguments: argparse.Namespace) -> BindAddress | None:
     """Where workers that are not started here connect; None where none are expected."""
     if not arguments.workers:
-        return zmq_options.make_bind_address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
-    if zmq_options.has_zmq_options(arguments) or (arguments.expect_workers or 0) > arguments.workers:
-        return zmq_options.make_bind_address(arguments, "127.0.0.1")
+        return cli_options.make_bind_address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
+    if cli_options.has_zmq_options(arguments) or (arguments.expect_workers or 0) > arguments.workers:
+        return cli_options.make_bind_address(arguments, "127.0.0.1")
     return None
 
 

@@ -12,17 +12,7 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
-from ssbench.cli import (
-    archives,
-    auth_options,
-    leaves,
-    load_options,
-    option_table,
-    report_files,
-    scenario_file,
-    zmq_options,
-)
-from ssbench.cli.loading import import_faster
+from ssbench.cli import archives, auth_options, file_options, option_table, options
 from ssbench.cli.options import (
     add_fail_if_option,
     add_force_option,
@@ -33,8 +23,9 @@ from ssbench.cli.options import (
     parse_share,
     positive_int,
 )
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import set_completion_kind
-from ssbench.comparison import variables
+from ssbench.comparison import sweep_variables
 from ssbench.run.options import RunOptions
 from ssbench.scenario import conditions
 
@@ -77,14 +68,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
     )
     set_completion_kind(scenario, "scenarios")
-    scenario_file.add_allow_bodies_option(parser)
+    options.add_allow_bodies_option(parser)
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
-    load_options.add_load_arguments(parser)
+    option_table.add_load_arguments(parser)
     _add_capacity(parser)
     option_table.add_request_arguments(parser)
     _add_results(parser)
-    leaves.add_leaf_arguments(leaves.CLUSTER_OPTIONS, parser)
-    leaves.add_leaf_arguments(leaves.METRICS_OPTIONS, parser)
+    option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)
+    option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
     _add_fleet(parser)
     auth_options.add_auth_arguments(parser)
 
@@ -97,7 +88,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--sweep",
         metavar="WHAT=VALUES",
-        type=make_argument_type(variables.parse_sweep),
+        type=make_argument_type(sweep_variables.parse_sweep),
         help="a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
         " ends where more load brings nothing, or operations fail",
     )
@@ -133,8 +124,8 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_percentiles_option(group)
     add_fail_if_option(group)
     add_undecided_option(group)
-    report_files.add_report_file_arguments(group)
-    leaves.add_leaf_arguments(leaves.WEB_OPTIONS, group)
+    file_options.add_report_file_arguments(group)
+    option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
     shown = group.add_mutually_exclusive_group()
     shown.add_argument(
         "--progress",
@@ -158,7 +149,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
-    zmq_options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
     option_table.add_option_arguments(group, RunOptions, OptionGroup.FLEET)

@@ -6,7 +6,7 @@ import argparse
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.output_file import open_standard_output
-from ssbench.reports.schemas import JSON_KINDS
+from ssbench.reports.products import JSON_KINDS
 
 EXAMPLE = "ssbench-master schema report > report-schema.json"
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print it."""
     from ssbench.base.record import format_json_schema
-    from ssbench.reports.schemas import find_record_class
+    from ssbench.reports.products import find_record_class
 
     if arguments.kind is None:
         width = max(map(len, JSON_KINDS))

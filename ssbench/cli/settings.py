@@ -1,9 +1,13 @@
 """Options from the environment and from files, for whatever the command line does not say.
 
 The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ssbench.toml`` (or the table
-``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``.
-A file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OPTIONS_OF_ANY_FILE` has.
-``doc/configuration.rst`` is for users.
+``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``. A
+file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OPTIONS_OF_ANY_FILE`
+has. ``doc/configuration.rst`` is for users.
+
+Options that do not fit the others: refused, or ignored where only a file or a variable sets them.
+
+What is set elsewhere is for many commands, so that no user can leave it out of one of them.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssbench.base.errors import UsageError
-from ssbench.base.suggestions import did_you_mean
+from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
 from ssbench.cli.parser import Parser, PresetValues
 
@@ -356,3 +360,49 @@ def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[
     except UsageError:
         if not {"-h", "--help", "--help-all"} & set(argv):
             raise
+
+
+# -- unfit -------------------------------------------------------------------------------------
+
+
+def ignore_options(arguments: argparse.Namespace, why: str, *flags: str) -> None:
+    """Give options (``--html``) their defaults again that only a file or a variable sets, and say so."""
+    for flag in flags:
+        field = _field_name(flag)
+        default, source = _find_set_elsewhere(arguments).get(field, (None, ""))
+        if source and getattr(arguments, field) != default:
+            _log.info("%s: %s is ignored: %s", source, flag, why)
+            setattr(arguments, field, default)
+
+
+def refuse_options(arguments: argparse.Namespace, why: str, *flags: str) -> None:
+    """Raise UsageError where the command line has one of the options; ignore those that are set elsewhere.
+
+    ``why`` begins the message, as in ``--repeat prints a summary of all runs``.
+    """
+    ignore_options(arguments, why, *flags)
+    for flag in flags:
+        value = getattr(arguments, _field_name(flag))
+        if value is not None and value != [] and value is not False:
+            raise UsageError(f"{why}: leave out {flag}")
+
+
+def describe_option_sources(arguments: argparse.Namespace, message: str) -> str:
+    """Return where the options that an error message names are set, to come after it; empty where nowhere."""
+    found = []
+    for field, (_, source) in _find_set_elsewhere(arguments).items():
+        name = re.escape(field).replace("_", "[-_]")
+        if re.search(rf"--{name}(?![\w-])|^{name}: ", message):
+            found.append(f"--{field.replace('_', '-')} is set by {source}")
+    if not found:
+        return ""
+    return f" ({'; '.join(found)}; the command line, or SSBENCH_CONFIG= for no file, overrides that)"
+
+
+def _field_name(flag: str) -> str:
+    return flag[2:].replace("-", "_")
+
+
+def _find_set_elsewhere(arguments: argparse.Namespace) -> dict[str, tuple[object, str]]:
+    found: dict[str, tuple[object, str]] = getattr(arguments, "set_elsewhere", {})
+    return found

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ssbench.base.errors import StatFileError, UsageError
+from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
-from ssbench.cli import auth_options, unfit
+from ssbench.cli import auth_options, settings
 from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -55,7 +55,7 @@ def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
     if sides[0].storage_url and arguments.auth_storage_urls:
         raise UsageError("--ab names the storage URLs: leave out -S/--storage-url")
     if sides[0].policy:
-        unfit.ignore_options(arguments, "--ab names the policies", "--policy")
+        settings.ignore_options(arguments, "--ab names the policies", "--policy")
     if sides[0].policy and arguments.policy:
         raise UsageError("--ab names the policies: leave out -p/--policy")
     return tuple(sides)
@@ -116,7 +116,7 @@ def _read_variables(file: Path) -> dict[str, str]:
 
 def import_comparison() -> None:
     """Import what :func:`compare_sides_of_files` needs, which a run does before it begins."""
-    from ssbench.comparison import facts, sides  # noqa: F401
+    from ssbench.comparison import run_figures, sides  # noqa: F401
 
 
 def compare_sides_of_files(
@@ -127,7 +127,7 @@ def compare_sides_of_files(
     Earlier equal runs of the folder of results count, where one was named.
     """
     from ssbench.cli import archives
-    from ssbench.comparison.facts import collect_run_facts
+    from ssbench.comparison.run_figures import collect_run_facts
     from ssbench.comparison.sides import compare_sides
 
     floors = archives.find_noise_floors(
@@ -138,7 +138,7 @@ def compare_sides_of_files(
 
 def make_comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
-    from ssbench.results.formats import open_results
+    from ssbench.results.reading import open_results
     from ssbench.statistics.summary import summarize
 
     write = products.find_writer(Product.COMPARISON, "text")

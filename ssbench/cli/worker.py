@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError, UsageError
 from ssbench.base.version import __version__
-from ssbench.cli import ending, logs, settings, zmq_options
-from ssbench.cli.loading import import_faster
+from ssbench.cli import options, output_file, own_program, settings
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import Parser
 from ssbench.cli.worker_options import parser
 from ssbench.fleet.addresses import format_endpoint
@@ -87,15 +87,14 @@ def _serve_master(arguments: argparse.Namespace) -> ExitCode:
     with import_faster():
         import gevent
 
-        from ssbench.base.memory import check_memory_available
+        from ssbench.base.own_processes import check_memory_available
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
-        from ssbench.worker.duty import launcher_label
         from ssbench.worker.engine.greenlets import make_engine
-        from ssbench.worker.worker import Worker, WorkerOptions
+        from ssbench.worker.worker import Worker, WorkerOptions, launcher_label
 
-    key = zmq_options.read_chosen_key(arguments)
-    work_port, results_port = zmq_options.choose_ports(arguments)
+    key = options.read_chosen_key(arguments)
+    work_port, results_port = options.choose_ports(arguments)
     if arguments.concurrency > MAX_JOBS:
         raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:
@@ -169,8 +168,8 @@ def _main(argv: Sequence[str]) -> int:
             return error.exit_code
     arguments = made.parse_args(argv)
     try:
-        with ending.explain_memory_errors():
-            logs.set_up_logging(verbose=arguments.verbose, time_stamps=True)
+        with own_program.explain_memory_errors():
+            output_file.set_up_logging(verbose=arguments.verbose, time_stamps=True)
             settings.log_settings_files(arguments)
             return _serve_master(arguments)
     except SsbenchError as error:

@@ -6,9 +6,9 @@ import argparse
 import ipaddress
 from pathlib import Path
 
-from ssbench.base import quantities
+from ssbench.base import text_values
 from ssbench.base.version import __version__
-from ssbench.cli import zmq_options
+from ssbench.cli import options
 from ssbench.cli.options import make_argument_type, non_negative_int, positive_int
 from ssbench.cli.parser import Parser
 
@@ -39,7 +39,7 @@ def parser() -> Parser:
         default="127.0.0.1",
         help="name or address of the master's host (default: %(default)s)",
     )
-    zmq_options.add_shared_zmq_arguments(made)
+    options.add_shared_zmq_arguments(made)
     made.add_argument(
         "-c",
         "--concurrency",
@@ -51,7 +51,7 @@ def parser() -> Parser:
     made.add_argument(
         "--idle-exit",
         metavar="TIME",
-        type=make_argument_type(quantities.parse_seconds),
+        type=make_argument_type(text_values.parse_seconds),
         help="exit with code 0 after so long without an operation, such as 10m (default: never)",
     )
     made.add_argument(

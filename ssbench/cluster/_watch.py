@@ -1,8 +1,9 @@
 """The process that watches a cluster: ``python -m ssbench.cluster._watch``, started by :mod:`.observer`.
 
 It reads a :class:`Task` as one line of JSON from its standard input. It writes an
-:class:`~ssbench.results.observation.Observation` in the same way when it has seen the cluster before the run,
-and after the next line a second one, of the whole run. It ends with its input, and so with its parent.
+:class:`~ssbench.results.cluster_observation.Observation` in the same way when it has seen the cluster before
+the run, and after the next line a second one, of the whole run. It ends with its input, and so with its
+parent.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 
 import msgspec
 
-from ssbench.base.at_once import call_concurrently
-from ssbench.cluster.sampler import MAX_THREADS, Sampler, ask_info, make_pool
+from ssbench.base.interruption import call_concurrently
+from ssbench.cluster.recon import MAX_THREADS, Sampler, ask_info, make_pool
 from ssbench.cluster.statsd import MAX_DATAGRAM, Aggregator
-from ssbench.results.observation import Observation, ObservationRecord, Proxy
+from ssbench.results.cluster_observation import Observation, ObservationRecord, Proxy
 
 #: Seconds that servers have to answer before and after the run; who takes longer is left out.
 BEFORE_SECONDS = 4.0

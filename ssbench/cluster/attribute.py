@@ -1,28 +1,221 @@
-"""``ssbench-master attribute``: which node was slow, from the logs of Swift."""
+"""``ssbench-master attribute``: which node was slow, from the logs of Swift.
+
+``attribute --compare``: what changed between two runs, by Swift's logs of both.
+
+Single requests of ``attribute``: a waterfall of one, and a trace of one or of the slowest for a viewer.
+"""
 
 from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import archives, output_file
+from ssbench.cli import archives, output_file, settings
 from ssbench.cli.options import add_force_option, add_renamed_option, positive_int
-from ssbench.cluster import attribute_changes, attribute_requests
+from ssbench.cli.parser import set_completion_kind
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.cluster import files
-    from ssbench.cluster.joined import JoinedRun
-    from ssbench.cluster.records import Attribution
-    from ssbench.cluster.spans import TracedRequest
-    from ssbench.results.description import RunSummary
+    from ssbench.cluster import log_files
+    from ssbench.cluster.attribution_records import Attribution
+    from ssbench.cluster.joined_run import JoinedRun
+    from ssbench.cluster.request_spans import TracedRequest
+    from ssbench.results.run_description import RunSummary
     from ssbench.statistics.waits import Wait
+
+#: Joins the results of a run with logs.
+JoinFunction = Callable[
+    [Path, "list[log_files.LogFile]", "str | None", None], "tuple[JoinedRun, RunSummary | None]"
+]
+#: Says in what way the load generator was the limit of a run.
+OverloadFunction = Callable[["JoinedRun", "RunSummary | None"], "tuple[str, ...]"]
+
+
+def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    before = parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="BEFORE",
+        help="report instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
+        " device, node and proxy",
+    )
+    set_completion_kind(before, "runs")
+    parser.add_argument(
+        "--compare-logs",
+        nargs="+",
+        action="extend",
+        metavar="LOG",
+        help="logs of that run, as --swift-logs (default: those of --swift-logs have both)",
+    )
+
+
+def check_compare_options(arguments: argparse.Namespace) -> Path | None:
+    """Return the run that is compared with; raises UsageError for options that do not go together."""
+    if arguments.compare is None:
+        if arguments.compare_logs:
+            raise UsageError("--compare-logs are logs of the run of --compare, which is not given")
+        return None
+    if arguments.transaction or arguments.trace or arguments.otlp:
+        raise UsageError("--compare reports on two runs: give it without --transaction, --trace and --otlp")
+    found = archives.resolve_references(arguments, [str(arguments.compare)])
+    if len(found) != 1:
+        raise UsageError(f"{arguments.compare}: {len(found)} runs have this label; one is expected")
+    before = Path(found[0])
+    if before.exists() and arguments.stats_file.exists() and before.samefile(arguments.stats_file):
+        raise UsageError(f"{before}: --compare names the run that is to be compared with it")
+    return before
+
+
+def write_changes(
+    arguments: argparse.Namespace, before: Path, join: JoinFunction, overload: OverloadFunction
+) -> None:
+    """Write what changed; raises StatFileError, and UsageError for files that do not belong together."""
+    from ssbench.cluster import log_files
+    from ssbench.cluster.changes import compare_joined_runs
+
+    after: Path = arguments.stats_file
+    logs = log_files.find_log_files(arguments.swift_logs)
+    old_logs = log_files.find_log_files(arguments.compare_logs) if arguments.compare_logs else logs
+    old, old_summary = join(before, old_logs, arguments.log_format, None)
+    new, new_summary = join(after, logs, arguments.log_format, None)
+    warnings = [
+        f"{when}: {sentence}"
+        for when, joined, summary in (("before", old, old_summary), ("after", new, new_summary))
+        for sentence in overload(joined, summary)
+    ]
+    warnings += _describe_differences(before, after)
+    changes = compare_joined_runs(old, new, (str(before), str(after)), warnings)
+    outputs = [("json", arguments.json), ("html", arguments.html)]
+    to_stdout = any(path and output_file.is_standard_output_name(path) for _, path in outputs)
+    if not (to_stdout and output_file.is_standard_output_name(arguments.report_file)):
+        outputs.append(("text", arguments.report_file))
+    for name, path in outputs:
+        if path:
+            with output_file.open_output(
+                path, force=arguments.force, clean=printable.choose_cleaner(name)
+            ) as out:
+                out.writelines(
+                    products.make_product_parts(Product.CHANGES, name, changes, output_file.make_view(out))
+                )
+
+
+def _describe_differences(before: Path, after: Path) -> list[str]:
+    """Say which settings the runs do not have in common."""
+    from ssbench.cli.stat_file import open_stat_file
+    from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
+    from ssbench.statistics.summary import summarize
+
+    found = []
+    for path in (before, after):
+        with open_stat_file(path) as results:
+            found.append(collect_run_facts(summarize(results)))
+    return [f"The runs are not alike: {each}" for each in describe_fact_differences(found[:1], found[1:])]
+
+
+# -- attribute requests ------------------------------------------------------------------------
+
+
+_requests_log = logging.getLogger(__name__)
+
+
+def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--transaction",
+        type=_check_transaction_id,
+        metavar="TX",
+        help="print what each server did of this request instead of the report, as a waterfall",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="file for that request, or else for the 20 slowest, as a Chrome trace, which Perfetto"
+        " (ui.perfetto.dev) opens (default: none)",
+    )
+    parser.add_argument(
+        "--otlp",
+        type=Path,
+        metavar="FILE",
+        help="file for the same as OpenTelemetry traces (OTLP in JSON), which Jaeger opens (default: none)",
+    )
+
+
+def _check_transaction_id(text: str) -> str:
+    from ssbench.cluster.log_lines import TRANS_ID
+
+    if not text.isascii() or not TRANS_ID.match(text.encode()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no transaction id of Swift: tx, 21 hexadecimal digits, a hyphen and 10 more"
+        )
+    return text
+
+
+def check_request_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    if str(arguments.otlp).startswith(("http:/", "https:/")):
+        # The settings of run-scenario may be those of all sub-commands.
+        settings.ignore_options(arguments, "attribute writes traces to a file", "--otlp")
+        if arguments.otlp is not None:
+            raise UsageError(
+                "--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL"
+            )
+    if arguments.transaction and (arguments.json or arguments.html):
+        raise UsageError(
+            "--transaction prints one request: give it without --json and --html (but --trace, --otlp)"
+        )
+
+
+def select_requests(arguments: argparse.Namespace, joined: JoinedRun) -> list[TracedRequest]:
+    """Return the requests that are looked at one by one, those that took longest first."""
+    from ssbench.cluster import request_spans
+    from ssbench.cluster.log_lines import make_template_parser
+
+    proxy = make_template_parser(arguments.log_format) if arguments.log_format else None
+    return request_spans.trace_requests(joined, proxy)
+
+
+def write_requests(arguments: argparse.Namespace, joined: JoinedRun) -> bool:
+    """Write what is asked for of single requests; return whether that is all.
+
+    Raises UsageError where no log knows the request.
+    """
+    from ssbench.cluster import request_spans
+
+    if not arguments.transaction and not arguments.trace and not arguments.otlp:
+        return False
+    found = select_requests(arguments, joined)
+    if arguments.transaction:
+        wanted = arguments.transaction[:34]
+        found = [request for request in found if request.trans_id == wanted]
+        if not found:
+            raise UsageError(f"{arguments.transaction}: no line of the logs that could be read has this id")
+        with output_file.open_output(arguments.report_file, force=arguments.force) as out:
+            out.writelines(f"{line}\n" for line in request_spans.format_waterfall(found[0]))
+    for path, write_traces in (
+        (arguments.trace, request_spans.make_chrome_trace),
+        (arguments.otlp, request_spans.make_otlp_traces),
+    ):
+        if path:
+            done = output_file.log_written
+            with output_file.open_output(
+                path, force=arguments.force, clean=printable.escape_in_json, done=done
+            ) as out:
+                out.write(write_traces(found))
+                out.write("\n")
+    return bool(arguments.transaction)
+
+
+# -- attribute ---------------------------------------------------------------------------------
+
 
 _log = logging.getLogger(__name__)
 
@@ -104,8 +297,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of more results than this, take a random sample, for which about 1 GB of memory a million is"
         f" needed, or take all (default: {_MAX_RESULTS:,})",
     )
-    attribute_changes.add_compare_arguments(parser)
-    attribute_requests.add_trace_arguments(parser)
+    add_compare_arguments(parser)
+    add_trace_arguments(parser)
     add_force_option(parser)
 
 
@@ -115,7 +308,7 @@ def _parse_result_count(text: str) -> int | None:
 
 def _check_template(text: str) -> str:
     """Check a template; raises what argparse turns into a line."""
-    from ssbench.cluster.lines import make_template_parser
+    from ssbench.cluster.log_lines import make_template_parser
 
     try:
         make_template_parser(text)
@@ -126,14 +319,14 @@ def _check_template(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
-    from ssbench.cluster import files
+    from ssbench.cluster import log_files
+    from ssbench.cluster.attribution_records import AttributionFacts
+    from ssbench.cluster.attribution_report import AttributedRun
     from ssbench.cluster.findings import make_attribution
-    from ssbench.cluster.json_record import AttributedRun
-    from ssbench.cluster.records import AttributionFacts
 
     arguments.stats_file = archives.choose_stat_file(arguments)
-    attribute_requests.check_request_options(arguments)
-    before = attribute_changes.check_compare_options(arguments)
+    check_request_options(arguments)
+    before = check_compare_options(arguments)
     others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
     outputs = [arguments.report_file, *others]
     output_file.check_outputs(outputs, arguments.stats_file, force=arguments.force)
@@ -141,18 +334,16 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     if before:
-        attribute_changes.write_changes(
-            arguments, before, partial(_join_run, most=arguments.sample), _describe_overload
-        )
+        write_changes(arguments, before, partial(_join_run, most=arguments.sample), _describe_overload)
         return ExitCode.OK
-    logs = files.find_log_files(arguments.swift_logs)
+    logs = log_files.find_log_files(arguments.swift_logs)
     joined, summary = _join_run(
         arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
     )
     for count in joined.files:
         if not count.of_run and not count.of_daemons:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
-    if attribute_requests.write_requests(arguments, joined):
+    if write_requests(arguments, joined):
         return ExitCode.OK
     by_ring, unlogged = _read_ring_addresses(arguments.ring, joined)
     # An address with a port is looked up before one without.
@@ -170,7 +361,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         ) as out:
             out.write(products.find_writer(Product.ATTRIBUTION, "json")(found))
     if arguments.html:
-        _write_page(arguments, found.found, attribute_requests.select_requests(arguments, joined))
+        _write_page(arguments, found.found, select_requests(arguments, joined))
     return ExitCode.OK
 
 
@@ -178,8 +369,8 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
     from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import attribution_report
     from ssbench.document.renderers import html
-    from ssbench.reports import run
-    from ssbench.reports.options import ReportOptions
+    from ssbench.reports import run_document
+    from ssbench.reports.writing import ReportOptions
     from ssbench.statistics.summary import summarize
 
     with open_stat_file(arguments.stats_file) as results:
@@ -188,7 +379,7 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
     sections = [attribution_report.make_attribution_section(found)]
     if requests:
         sections.append(attribution_report.make_requests_section(requests))
-    page = html.render(run.make_run_report_document(statistics, options, sections), options)
+    page = html.render(run_document.make_run_report_document(statistics, options, sections), options)
     done = output_file.log_written
     with output_file.open_output(arguments.html, force=arguments.force, done=done) as out:
         out.write(page)
@@ -196,7 +387,7 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
 
 def _parse_hosts(text: str) -> dict[str, str]:
     """Parse NODE=ADDRESS; raises what argparse turns into a line."""
-    from ssbench.cluster.addresses import parse_node_addresses
+    from ssbench.cluster.node_addresses import parse_node_addresses
 
     try:
         return parse_node_addresses([text])
@@ -222,9 +413,9 @@ def _read_ring_addresses(paths: list[Path], joined: JoinedRun) -> tuple[dict[str
     """
     if not paths:
         return {}, []
-    from ssbench.cluster import by_ring, ring
+    from ssbench.cluster import node_addresses, ring
 
-    found = by_ring.match_ring_addresses(joined, partial(ring.find_placed_replicas, paths))
+    found = node_addresses.match_ring_addresses(joined, partial(ring.find_placed_replicas, paths))
     if unknown := sorted({each.node for each in joined.devices} - set(found.hosts.values())):
         _log.warning(
             "--ring: of %s the addresses are not known: a ring of another cluster, or its devices are always"
@@ -254,7 +445,7 @@ def _describe_overload(joined: JoinedRun, summary: RunSummary | None) -> tuple[s
     """Say in what way the load generator was the limit of the run."""
     import numpy as np
 
-    from ssbench.statistics.generator import GeneratorMeasurements, summarize_generator
+    from ssbench.statistics.load_generator import GeneratorMeasurements, summarize_generator
 
     latency = joined.operations.latency[~np.isnan(joined.operations.latency)]
     if not len(latency):
@@ -268,15 +459,15 @@ def _describe_overload(joined: JoinedRun, summary: RunSummary | None) -> tuple[s
 
 def _join_run(
     stats_file: Path,
-    logs: list[files.LogFile],
+    logs: list[log_files.LogFile],
     template: str | None,
     transaction: str | None,
     most: int | None,
 ) -> tuple[JoinedRun, RunSummary | None]:
     from ssbench.cli.stat_file import open_stat_file
-    from ssbench.cluster import texts
+    from ssbench.cluster import finding_sentences
     from ssbench.cluster.join import LogJoin
-    from ssbench.cluster.joined import NO_INDEX
+    from ssbench.cluster.joined_run import NO_INDEX
 
     with open_stat_file(stats_file) as results:
         join = LogJoin(results, template, transaction, most)
@@ -289,7 +480,7 @@ def _join_run(
         )
     join.read(logs)
     joined = join.joined()
-    if sentence := texts.describe_sample(len(joined.operations.code), joined.results):
+    if sentence := finding_sentences.describe_sample(len(joined.operations.code), joined.results):
         _log.warning("%s: %s", stats_file, sentence)
     if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
         raise UsageError(_explain_no_lines(stats_file, joined, template))

@@ -4,25 +4,46 @@ A time is compared with those of the same kind (operation, policy, size, and the
 other run. Requests near each other in time are alike, so a run counts as some slices of it: their medians
 are compared (Welch's t). What else the cluster did meanwhile changes for all servers. So a server is
 compared with its peers besides: by how much more it changed than they did, slice by slice.
+
+What changed between two runs by Swift's logs, as a document and as JSON.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from statistics import fmean
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.base import record
 from ssbench.base.measures import Count, PerhapsNumber, PerhapsSeconds, Seconds
-from ssbench.cluster import evidence, kinds, parts, shares
-from ssbench.cluster.both import concatenate_runs
-from ssbench.cluster.culprits import ALPHA, MIN_DELAY_SHARE
-from ssbench.cluster.joined import NO_INDEX, OBJECT, UPDATE, JoinedRun
-from ssbench.cluster.ranks import FloatArray, IntegerArray, adjust_by_holm
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.base.version import __version__
+from ssbench.cluster import operation_times, own_times
+from ssbench.cluster.finding_sentences import list_names
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, UPDATE, JoinedRun, concatenate_runs
+from ssbench.cluster.rank_tests import FloatArray, IntegerArray, adjust_by_holm
+from ssbench.cluster.suspect_search import ALPHA, MIN_DELAY_SHARE
+from ssbench.document import units
+from ssbench.document.elements import (
+    Cell,
+    Column,
+    Detail,
+    Document,
+    Element,
+    Note,
+    Row,
+    Table,
+    Tone,
+    Verdict,
+    View,
+    Warnings,
+)
+from ssbench.document.units import DASH, format_milliseconds
+from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
 
 #: A run is divided into so many slices, each of at least so many times.
@@ -57,12 +78,12 @@ class TimeChange:
     """How a time changed from one run to the other.
 
     ``level`` is ``operation``, ``device``, ``node`` or ``proxy``, ``name`` who it is. ``part`` is of an
-    operation ``client`` (all of it) or one of :class:`~ssbench.cluster.shares.LatencyColumns`; of servers
-    ``own`` (reads and deletes), ``writes`` (the time beyond that of the fastest replica of the same write)
-    or ``updates`` (of containers); of proxies ``own part`` or ``way``.
-    ``before`` and ``after`` are medians of so many ``times``. ``beside`` is the change less that of peers,
-    None without peers. ``verdict`` judges ``beside``, or the change itself where there are no peers, at
-    p < 0.01 (Holm's method for all) and 5 % of the time before.
+    operation ``client`` (all of it) or one of :class:`~ssbench.cluster.operation_times.LatencyColumns`; of
+    servers ``own`` (reads and deletes), ``writes`` (the time beyond that of the fastest replica of the same
+    write) or ``updates`` (of containers); of proxies ``own part`` or ``way``. ``before`` and ``after`` are
+    medians of so many ``times``. ``beside`` is the change less that of peers, None without peers. ``verdict``
+    judges ``beside``, or the change itself where there are no peers, at p < 0.01 (Holm's method for all) and
+    5 % of the time before.
     """
 
     level: str
@@ -137,11 +158,11 @@ def compare_joined_runs(
 ) -> Changes:
     """Compare two runs of what should be the same load."""
     joined, first = concatenate_runs(before, after), len(before.operations.code)
-    complete = kinds.count_completeness(joined)
+    complete = operation_times.count_completeness(joined)
     fine = ~joined.operations.failed & (joined.operations.latency > 0)
     first_try = fine & (joined.operations.retries == 0)
-    usable = evidence.UsableOperations(first_try, first_try & complete.complete & ~complete.concurrent)
-    split = parts.split_operation_times(joined, complete)
+    usable = own_times.UsableOperations(first_try, first_try & complete.complete & ~complete.concurrent)
+    split = operation_times.split_operation_times(joined, complete)
     found: list[TimeChange] = []
     inconclusive: dict[str, None] = {}
     for times in (*_operation_times(joined, split, usable), *_server_times(joined, split, usable)):
@@ -183,11 +204,11 @@ def compare_joined_runs(
 
 
 def _operation_times(
-    joined: JoinedRun, split: parts.OperationParts, usable: evidence.UsableOperations
+    joined: JoinedRun, split: operation_times.OperationParts, usable: own_times.UsableOperations
 ) -> Iterator[_ComparedTimes]:
     """Yield the client's time of each operation, and each of its parts."""
     operations = joined.operations
-    columns = shares.divide_latencies(joined, split)
+    columns = operation_times.divide_latencies(joined, split)
     names = [operation.name for operation in OPERATIONS.drawn]
     place_of = {operation.code: place for place, operation in enumerate(OPERATIONS.drawn)}
     of_code = np.array(
@@ -197,7 +218,7 @@ def _operation_times(
     for part, seconds in every.items():
         mask = usable.first_try if part == "client" else usable.compared
         at = np.flatnonzero(mask & ~np.isnan(seconds) & (of_code[operations.code] != NO_INDEX))
-        stratum = kinds.number_strata((operations.code[at], joined.policy[at]), operations.size[at])
+        stratum = operation_times.number_strata((operations.code[at], joined.policy[at]), operations.size[at])
         who = {"operation": of_code[operations.code[at]]}
         times = _ComparedTimes(part, at, seconds[at], stratum, who, {"operation": names}, has_peers=False)
         has = np.bincount(who["operation"], seconds[at] > 0, len(names))
@@ -206,26 +227,26 @@ def _operation_times(
 
 
 def _server_times(
-    joined: JoinedRun, split: parts.OperationParts, usable: evidence.UsableOperations
+    joined: JoinedRun, split: operation_times.OperationParts, usable: own_times.UsableOperations
 ) -> Iterator[_ComparedTimes]:
     """Yield the times that are one server's own, and those of proxies."""
     lines, operations = joined.lines, joined.operations
-    seconds = evidence.subtract_update_times(joined)
+    seconds = own_times.subtract_update_times(joined)
     fine = (lines.status < 300) & usable.first_try[lines.operation]
-    yield _line_times(joined, "own", np.flatnonzero(evidence.is_own_time(joined, usable)), seconds)
+    yield _line_times(joined, "own", np.flatnonzero(own_times.is_own_time(joined, usable)), seconds)
     writes = (
         fine
         & usable.compared[lines.operation]
         & (lines.of == OBJECT)
-        & ~kinds.READS[operations.code[lines.operation]]
-        & (lines.seconds <= joined.proxy_seconds[lines.operation] + parts.LATE_REPLICA_SECONDS)
+        & ~operation_times.READS[operations.code[lines.operation]]
+        & (lines.seconds <= joined.proxy_seconds[lines.operation] + operation_times.LATE_REPLICA_SECONDS)
     )
     yield _line_times(joined, "writes", *_subtract_fastest(joined, np.flatnonzero(writes), seconds))
     yield _line_times(joined, "updates", np.flatnonzero(fine & (lines.of == UPDATE)), seconds)
     for part, own in (("own part", split.proxy), ("way", split.client)):
         at = np.flatnonzero(usable.first_try & (joined.proxy != NO_INDEX) & ~np.isnan(own))
         columns = (operations.code[at], joined.policy[at], joined.proxy[at])
-        stratum = kinds.number_strata(columns, operations.size[at])
+        stratum = operation_times.number_strata(columns, operations.size[at])
         yield _ComparedTimes(
             part, at, own[at], stratum, {"proxy": joined.proxy[at]}, {"proxy": joined.proxies}
         )
@@ -255,9 +276,9 @@ def _subtract_fastest(
 def _line_times(joined: JoinedRun, part: str, at: IntegerArray, seconds: FloatArray) -> _ComparedTimes:
     lines, operations = joined.lines, joined.operations
     of, device = lines.operation[at], lines.device[at]
-    size = np.where(kinds.READS[operations.code[of]], operations.size[of], 0)
-    stratum = kinds.number_strata((operations.code[of], joined.policy[of], device), size)
-    names = kinds.list_node_names(joined)
+    size = np.where(operation_times.READS[operations.code[of]], operations.size[of], 0)
+    stratum = operation_times.number_strata((operations.code[of], joined.policy[of], device), size)
+    names = operation_times.list_node_names(joined)
     node_of = np.array([names.index(each.node) for each in joined.devices], np.int64)
     who = {"device": device, "node": node_of[device] if len(node_of) else device}
     # A node of which one device is compared has nothing to add.
@@ -407,3 +428,266 @@ def _is_explained(change: TimeChange, largest: Mapping[str, float]) -> bool:
     return abs(change.judged.seconds) < _EXPLAINED_SHARES.get(change.level, 0.0) * largest.get(
         change.part, 0.0
     )
+
+
+# -- changes report ----------------------------------------------------------------------------
+
+
+#: What is compared, by part; of operations, and of servers.
+_PART_TITLES = {
+    "client": "client",
+    "way": "to proxy",
+    "proxy": "proxy",
+    "server": "server",
+    "update": "update",
+    "body": "body",
+}
+_SERVER_TITLES = {
+    "own": "reads, deletes",
+    "writes": "writes",
+    "updates": "updates",
+    "own part": "own part",
+    "way": "way to it",
+}
+_SERVER_SENTENCES = {
+    "own": "its reads and deletes take",
+    "writes": "its replicas of writes take",
+    "updates": "container updates with it take",
+    "own part": "its own part of requests takes",
+    "way": "the way to it takes",
+}
+_CHANGE_TONES = {LONGER: Tone.BAD, SHORTER: Tone.GOOD}
+_MAX_SENTENCES, _MAX_ROWS = 8, 15
+#: With a larger share of the operations not compared, what is said is of the others.
+_MAX_MISSING_SHARE = 0.01
+
+_METHOD_NOTE = (
+    "A time is compared with those of the same operation, policy, size and server in the other run; before"
+    " and after are medians of these times, the change that of their kinds. Servers are judged by how much"
+    " more they changed than their peers (beside), at p < 0.01 for all comparisons together and 5 % of the"
+    " time. The time of a replica of a write is what it takes beyond the fastest other replica of the write."
+)
+_ONE_RUN_NOTE = (
+    "What all servers have in common may have changed because of what else the cluster did: one run of each"
+    " does not tell. Repeat both, and see ssbench-master compare."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesReport(Changes):
+    """What changed between two runs, by part and by server."""
+
+    format: Literal["ssbench attribution changes"] = "ssbench attribution changes"
+    version: Literal[1] = 1
+    made_by: str = __version__
+    answer: list[str]
+
+
+def make_changes_json(changes: Changes, *_: Any) -> str:
+    """Return it as one JSON document."""
+    own = {field.name: getattr(changes, field.name) for field in fields(Changes)}
+    return record.format_json(ChangesReport(**own, answer=describe_changes(changes)))
+
+
+def make_changes_document(changes: Changes, _view: View) -> Document:
+    """Return the verdict, then every change."""
+    shown = [change for change in changes.changes if change.verdict != NO_CHANGE_SHOWN]
+    # What clients waited differs from run to run.
+    tones = {_CHANGE_TONES[change.verdict] for change in shown if change.level != "operation"}
+    elements: list[Element] = []
+    if warnings := [*changes.warnings, *_describe_incomplete(changes)]:
+        elements.append(Warnings(warnings))
+    operations = [change for change in changes.changes if change.level == "operation"]
+    servers = [change for change in changes.changes if change.level != "operation"]
+    servers.sort(key=lambda change: (change.verdict == NO_CHANGE_SHOWN, change.judged.probability))
+    if operations:
+        elements.append(_make_operations_table(operations))
+    if servers:
+        elements.append(_make_servers_table(servers))
+    if changes.changes:
+        elements += [Note(_METHOD_NOTE), Note(_ONE_RUN_NOTE)]
+    return Document(
+        "What changed between two runs, by Swift's logs",
+        elements,
+        Verdict(
+            tones.pop() if len(tones) == 1 else Tone.DOUBTFUL, _format_title(shown), describe_changes(changes)
+        ),
+        [_describe_run("before", changes.before), _describe_run("after", changes.after)],
+    )
+
+
+def describe_changes(changes: Changes) -> list[str]:
+    """Return what changed as sentences; never empty."""
+    found = [_describe_client(change) for change in changes.changes if change.part == "client"]
+    if not found:
+        found = ["Inconclusive: these are too few requests of the same kind in both runs."]
+    found += _describe_parts([change for change in changes.changes if change.level == "operation"])
+    servers = [change for change in changes.changes if change.level != "operation"]
+    shown = [change for change in servers if change.verdict != NO_CHANGE_SHOWN]
+    shown.sort(key=lambda change: change.judged.probability)
+    found += [_describe_server(change) for change in shown[:_MAX_SENTENCES]]
+    if len(shown) > _MAX_SENTENCES:
+        found.append(f"{len(shown) - _MAX_SENTENCES} more changes of servers are in the table.")
+    if servers and not shown:
+        found.append("No device, node or proxy is shown to have changed more than its peers.")
+    for names, when in ((changes.gone, "before"), (changes.new, "after")):
+        if names:
+            found.append(f"Only {when}: {list_names(names)}. What has another name now is not compared.")
+    if changes.inconclusive:
+        found.append(f"Too few times to compare: {list_names(changes.inconclusive)}.")
+    return found
+
+
+def _format_title(shown: list[TimeChange]) -> str:
+    """Return who changed, and what clients waited, which may be for another reason."""
+    texts = []
+    for words, verdict in (("Shorter", SHORTER), ("Longer", LONGER)):
+        mine = [change for change in shown if change.verdict == verdict]
+        servers = [
+            f"{change.name} ({_SERVER_TITLES[change.part]})" for change in mine if change.level != "operation"
+        ]
+        clients = [change.name for change in mine if change.part == "client"]
+        if servers:
+            texts.append(f"{words}: {list_names(servers)}")
+        if clients:
+            texts.append(f"clients waited {verdict}: {list_names(clients)}")
+    text = "; ".join(texts) or "No difference shown"
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _describe_client(change: TimeChange) -> str:
+    difference = change.difference
+    if change.verdict == NO_CHANGE_SHOWN:
+        return f"{change.name}: no difference shown ({_format_interval(difference)})."
+    share = f"{units.format_change(difference.seconds / change.before)} %, " if change.before > 0 else ""
+    return (
+        f"{change.name}: {_format_by(difference.seconds)} ({share}{_format_interval(difference)};"
+        f" median {units.format_latency(change.before)} before, {units.format_latency(change.after)} after)."
+    )
+
+
+def _describe_parts(changes: list[TimeChange]) -> Iterator[str]:
+    """Say which parts of operations changed."""
+    for part, words in _PART_TITLES.items():
+        shown = [
+            change
+            for change in changes
+            if change.part == part != "client" and change.verdict != NO_CHANGE_SHOWN
+        ]
+        if shown:
+            listed = ", ".join(f"{change.name} {_format_by(change.difference.seconds)}" for change in shown)
+            yield f"Of that, {words}: {listed}."
+
+
+def _describe_server(change: TimeChange) -> str:
+    kind = f"{change.level} {change.name}" if change.level != "device" else change.name
+    beside = " beside its peers" if change.beside else ""
+    return (
+        f"{kind}: {_SERVER_SENTENCES[change.part]}"
+        f" {_format_by(change.judged.seconds)}{beside} ({_format_interval(change.judged)};"
+        f" median {units.format_latency(change.before)} before, {units.format_latency(change.after)} after)."
+    )
+
+
+def _format_by(value: float) -> str:
+    return f"{units.format_latency(abs(value))} {'more' if value > 0 else 'less'}"
+
+
+def _format_interval(difference: SliceDifference) -> str:
+    return (
+        f"95 %: {units.format_time_difference(difference.low)} to"
+        f" {units.format_time_difference(difference.high)} ms"
+    )
+
+
+def _describe_incomplete(changes: Changes) -> Iterator[str]:
+    for when, side in (("before", changes.before), ("after", changes.after)):
+        good = side.operations - side.failed
+        if side.complete < (1 - _MAX_MISSING_SHARE) * good:
+            yield (
+                f"{when}: {good - side.complete:,} of {good:,} operations lack a line of an object server: is"
+                " the log of every storage node given?"
+            )
+
+
+def _describe_run(when: str, side: ComparedRun) -> str:
+    failed = f", {side.failed:,} failed" if side.failed else ""
+    return f"{when}: {side.file}: {side.operations:,} operations{failed}, {side.compared:,} compared"
+
+
+def _make_operations_table(changes: list[TimeChange]) -> Table:
+    columns = (
+        Column("operation", is_number=False),
+        Column("part", is_number=False),
+        Column("times", detail=Detail.VERBOSE),
+        Column("before ms", short="before"),
+        Column("after ms", short="after"),
+        Column("change"),
+        Column("95 % interval", short="95 %"),
+        Column("shown", is_number=False, is_whole=True),
+    )
+    order = list(_PART_TITLES)
+    ordered = sorted(changes, key=lambda change: (change.name, order.index(change.part)))
+    rows: list[Row] = [
+        [
+            change.name,
+            _PART_TITLES[change.part],
+            _format_times(change),
+            format_milliseconds(change.before),
+            format_milliseconds(change.after),
+            *_format_difference(change.difference),
+            _format_shown(change),
+        ]
+        for change in ordered
+    ]
+    return Table(columns, rows, keys=2, title="What clients waited, and its parts (ms)")
+
+
+def _make_servers_table(changes: list[TimeChange]) -> Table:
+    columns = (
+        Column("server", is_number=False),
+        Column("times of", is_number=False, short="of"),
+        Column("times", detail=Detail.VERBOSE),
+        Column("before ms", short="before"),
+        Column("after ms", short="after"),
+        Column("change"),
+        Column("beside"),
+        Column("95 % interval", short="95 %"),
+        Column("shown", is_number=False, is_whole=True),
+    )
+    rows: list[Row] = [
+        [
+            change.name,
+            _SERVER_TITLES[change.part],
+            _format_times(change),
+            format_milliseconds(change.before),
+            format_milliseconds(change.after),
+            units.format_time_difference(change.difference.seconds),
+            *(
+                _format_difference(change.beside)
+                if change.beside
+                else (DASH, _format_difference(change.difference)[1])
+            ),
+            _format_shown(change),
+        ]
+        for change in changes
+    ]
+    return Table(columns, rows, keys=2, title="Own times of servers (ms)", most=_MAX_ROWS)
+
+
+def _format_times(change: TimeChange) -> str:
+    before, after = change.times
+    return f"{before:,} / {after:,}"
+
+
+def _format_difference(difference: SliceDifference) -> tuple[str, str]:
+    return (
+        units.format_time_difference(difference.seconds),
+        f"{units.format_time_difference(difference.low)} to {units.format_time_difference(difference.high)}",
+    )
+
+
+def _format_shown(change: TimeChange) -> Cell:
+    if change.verdict == NO_CHANGE_SHOWN:
+        return Cell("no difference shown", short=DASH)
+    return Cell(change.verdict, tone=_CHANGE_TONES[change.verdict])

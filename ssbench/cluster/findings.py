@@ -7,15 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssbench.cluster import account_updates, beside, culprits, evidence, kinds, parts, tables, troubles
-from ssbench.cluster.addresses import NodeAddresses
-from ssbench.cluster.at_work import BackgroundWork
-from ssbench.cluster.culprits import POOLED, Family, Suspect, SuspectVerdict
-from ssbench.cluster.detectable import find_detectable_delay
-from ssbench.cluster.joined import NO_INDEX, JoinedRun
-from ssbench.cluster.kinds import GROUPS
-from ssbench.cluster.moments import DifferenceCourse, measure_course
-from ssbench.cluster.ranks import (
+from ssbench.cluster import (
+    attribution_records,
+    operation_times,
+    own_times,
+    suspect_search,
+    troubles,
+)
+from ssbench.cluster import (
+    possible_causes as cluster_at_work,
+)
+from ssbench.cluster.attribution_records import (
+    LONG_WAIT_SECONDS,
+    Attribution,
+    AttributionFacts,
+    Lead,
+    LogFinding,
+)
+from ssbench.cluster.joined_run import NO_INDEX, JoinedRun
+from ssbench.cluster.node_addresses import NodeAddresses
+from ssbench.cluster.operation_times import GROUPS, average_time_shares
+from ssbench.cluster.own_times import LastReplica, WriteReplicas
+from ssbench.cluster.possible_causes import BackgroundWork
+from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
     Deviates,
     IntegerArray,
@@ -27,11 +41,17 @@ from ssbench.cluster.ranks import (
     measure_median_interval,
     sort_distinct,
 )
-from ssbench.cluster.records import LONG_WAIT_SECONDS, Attribution, AttributionFacts, Lead, LogFinding
-from ssbench.cluster.replicas import LastReplica, WriteReplicas
-from ssbench.cluster.shares import average_time_shares
-from ssbench.cluster.standings import measure_evidence, rank_standings
-from ssbench.cluster.timelines import OwnTimes, Timelines, make_timelines, own_times_of_families
+from ssbench.cluster.server_times import (
+    DifferenceCourse,
+    OwnTimes,
+    Timelines,
+    make_timelines,
+    measure_course,
+    measure_evidence,
+    own_times_of_families,
+    rank_standings,
+)
+from ssbench.cluster.suspect_search import POOLED, Family, Suspect, SuspectVerdict, find_detectable_delay
 
 #: Differences of fewer requests are not reported.
 _MIN_REQUESTS = 5
@@ -57,36 +77,38 @@ class _Conclusions:
         self._facts = facts
         self._addresses = NodeAddresses(joined, facts.hosts, facts.cluster)
         self._unlogged = troubles.find_unlogged_servers(joined, self._addresses, facts.unlogged)
-        self._beside = beside.describe_observed_nodes(facts.cluster, self._addresses)
-        self._statsd = beside.describe_observed_devices(facts.cluster, self._addresses)
-        self._complete = kinds.count_completeness(joined)
+        self._beside = cluster_at_work.describe_observed_nodes(facts.cluster, self._addresses)
+        self._statsd = cluster_at_work.describe_observed_devices(facts.cluster, self._addresses)
+        self._complete = operation_times.count_completeness(joined)
         self._fine = ~operations.failed & (operations.latency > 0)
-        self._parts = parts.split_operation_times(joined, self._complete)
+        self._parts = operation_times.split_operation_times(joined, self._complete)
         # A retried operation's latency is that of all its attempts, its lines those of the last.
         first_try = self._fine & (operations.retries == 0)
         compared = first_try & self._complete.complete & ~self._complete.concurrent
-        self._usable = evidence.UsableOperations(first_try, compared)
-        self._by_device = kinds.group_by_kind(joined, compared, by_proxy=True)
-        self._by_proxy = kinds.group_by_kind(joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False)
-        seconds = evidence.subtract_update_times(joined)
+        self._usable = own_times.UsableOperations(first_try, compared)
+        self._by_device = operation_times.group_by_kind(joined, compared, by_proxy=True)
+        self._by_proxy = operation_times.group_by_kind(
+            joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False
+        )
+        seconds = own_times.subtract_update_times(joined)
         # Before the families, since it takes much memory for a moment.
         self._replicas = WriteReplicas(joined, compared, seconds)
-        self._families = evidence.make_test_families(
+        self._families = own_times.make_test_families(
             joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds
         )
-        self._nodes = kinds.list_node_names(joined)
+        self._nodes = operation_times.list_node_names(joined)
         known = operations.ended[~np.isnan(operations.ended)]
         self._run = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
 
     def all(self) -> Attribution:
         joined, lines = self._joined, self._joined.lines
-        verdict = culprits.find_suspects(self._families, self._replicas.latest)
+        verdict = suspect_search.find_suspects(self._families, self._replicas.latest)
         findings = self._findings(verdict)
         named = [each for each in findings if each.kind in {"slow", "late", "507"}]
         suspects = {name for each in named for name in (each.name, *each.members)}
         by_device, by_proxy = self._families[-2:]
         return Attribution(
-            coverage=tables.measure_coverage(joined, self._complete, self._usable.compared),
+            coverage=attribution_records.measure_coverage(joined, self._complete, self._usable.compared),
             findings=findings,
             comparisons=sum(verdict.counts.values()),
             overload=list(self._facts.overload),
@@ -100,10 +122,10 @@ class _Conclusions:
             standings=rank_standings(self._families, verdict, self._name),
             timelines=self._timelines(),
             unlogged=self._unlogged,
-            parts=tables.make_part_rows(joined, self._parts, self._fine),
+            parts=attribution_records.make_part_rows(joined, self._parts, self._fine),
             time_shares=average_time_shares(joined, self._parts, self._fine),
-            proxies=tables.make_proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
-            nodes=tables.make_server_rows(
+            proxies=attribution_records.make_proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
+            nodes=attribution_records.make_server_rows(
                 joined,
                 self._by_device,
                 by_device.levels[2],
@@ -111,7 +133,7 @@ class _Conclusions:
                 self._node_of_lines(),
                 measure_evidence(self._families, verdict, "node"),
             ),
-            devices=tables.make_server_rows(
+            devices=attribution_records.make_server_rows(
                 joined,
                 self._by_device,
                 by_device.levels[0],
@@ -119,10 +141,10 @@ class _Conclusions:
                 lines.device,
                 measure_evidence(self._families, verdict, "device"),
             ),
-            partitions=tables.make_partition_rows(joined),
-            slowest=tables.make_slowest_rows(joined, self._parts, suspects),
-            errors=tables.make_error_rows(joined.errors, self._addresses),
-            other_errors=tables.make_error_rows(joined.other_errors, self._addresses),
+            partitions=attribution_records.make_partition_rows(joined),
+            slowest=attribution_records.make_slowest_rows(joined, self._parts, suspects),
+            errors=attribution_records.make_error_rows(joined.errors, self._addresses),
+            other_errors=attribution_records.make_error_rows(joined.other_errors, self._addresses),
         )
 
     def _timelines(self) -> Timelines:
@@ -163,7 +185,7 @@ class _Conclusions:
         found += self._together(found)
         found = self._beside_updates(found)
         known = {each.name for each in found}
-        of_accounts = account_updates.find_slow_account_servers(self._joined, self._families[-2].request)
+        of_accounts = own_times.find_slow_account_servers(self._joined, self._families[-2].request)
         found += [each for each in of_accounts if each.name not in known]
         late = troubles.find_late_devices(self._joined, self._run)
         found += late
@@ -290,7 +312,7 @@ class _Conclusions:
         """Return who is nearest to being a suspect by the tests; None where nobody takes longer."""
         ranked = [
             (float(adjusted[row, candidate]), -float(test.z[row, candidate]), place, index, row, candidate)
-            for place, index, test, adjusted in culprits.adjust_all_tests(self._families, verdict.tests)
+            for place, index, test, adjusted in suspect_search.adjust_all_tests(self._families, verdict.tests)
             for row, candidate in zip(*np.nonzero(test.z > _MIN_LEAD_DEVIATE), strict=True)
         ]
         for probability, _, place, index, row, candidate in sorted(ranked):
@@ -315,7 +337,7 @@ class _Conclusions:
         mine = family.mask(suspect.level, suspect.candidate)
         waited = self._replicas.beyond_quorum(sort_distinct(family.operation[mine]))
         size = max(suspect.difference.median, suspect.difference.mean)
-        least = max(_MIN_WAITED_SHARE * size, culprits.MIN_DELAY_SHARE * family.request)
+        least = max(_MIN_WAITED_SHARE * size, suspect_search.MIN_DELAY_SHARE * family.request)
         return waited if waited >= least else None
 
     def _answers_after_proxies(self, suspect: Suspect) -> bool:
@@ -326,7 +348,8 @@ class _Conclusions:
         level = suspect.level
         mine = family.mask(level, suspect.candidate)
         after = (
-            family.units.seconds > self._joined.proxy_seconds[family.operation] + parts.LATE_REPLICA_SECONDS
+            family.units.seconds
+            > self._joined.proxy_seconds[family.operation] + operation_times.LATE_REPLICA_SECONDS
         )
         return bool(after[mine].mean() > _UNFELT_SHARE)
 

@@ -1,31 +1,105 @@
 """Joins the results of a run with lines of Swift's logs by transaction id, into columns.
 
 Only what has an id of the run is kept, so that ten million lines fit in memory, and counts of what others
-did (:mod:`~ssbench.cluster.background`). What is kept of a line of the run are durations.
+did (:mod:`~ssbench.cluster.log_background`). What is kept of a line of the run are durations.
+
+A random sample of the results of a run, so that the memory of a join hardly grows with the run.
+
+What grows is 8 bytes for each transaction id.
+
+Each time that more results have come together than are asked for, half of them are dropped at random, and
+from there on half as many are taken. So every result of the run is in the sample with the same probability,
+wherever it stands in the run, and the sample has between half of the number and all of it. Only the slowest
+results are taken always: they are too few to matter in a figure, and a report shows them one by one.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster import background, by_update, ids, rows, sample
-from ssbench.cluster.background import FileBackground
-from ssbench.cluster.file_lines import FileLines, WantedLines
-from ssbench.cluster.files import LogFile
-from ssbench.cluster.ids import TransactionIds
-from ssbench.cluster.joined import NO_INDEX, OBJECT, Device, FileCount, JoinedOperations, JoinedRun, Process
-from ssbench.cluster.lines import NO_POLICY
-from ssbench.cluster.processes import read_log_files
-from ssbench.cluster.slowest import find_slowest_operations
+from ssbench.cluster import joined_run as cluster_joined
+from ssbench.cluster import log_background, node_addresses, transaction_ids
+from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
+from ssbench.cluster.joined_run import (
+    NO_INDEX,
+    OBJECT,
+    Device,
+    FileCount,
+    JoinedOperations,
+    JoinedRun,
+    Process,
+    find_slowest_operations,
+)
+from ssbench.cluster.log_background import FileBackground
+from ssbench.cluster.log_files import LogFile
+from ssbench.cluster.log_lines import NO_POLICY
+from ssbench.cluster.log_scan import FileLines, WantedLines, read_log_files
+from ssbench.cluster.transaction_ids import TransactionIds
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.scenario.names import run_mark
 from ssbench.statistics.latencies import measured_latencies
+
+_SAMPLE_SEED = 1
+SampleColumn = npt.NDArray[Any]
+
+
+class ResultSample:
+    """Takes columns of results, block by block, and keeps at most ``most`` rows and the slowest ones.
+
+    It keeps all rows where ``most`` is None.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._random = np.random.default_rng(_SAMPLE_SEED)
+        self._share = 1.0
+        self._taken = 0
+        self._parts: list[list[SampleColumn]] = []
+        self._slowest = np.zeros(0)
+        self.seen = 0
+
+    def add(self, latency: npt.NDArray[np.float64], columns: list[SampleColumn]) -> None:
+        """Take some of the rows of a block; latencies are NaN for failures."""
+        rows = np.arange(self.seen, self.seen + len(latency))
+        self.seen += len(latency)
+        known = latency[~np.isnan(latency)]
+        self._slowest = np.sort(np.append(self._slowest, known))[-SLOWEST - 1 :]
+        columns = [rows, latency, *columns]
+        if self._share < 1:
+            columns = self._some(columns, self._share)
+        self._parts.append(columns)
+        self._taken += len(columns[0])
+        while self._most is not None and self._taken > self._most + SLOWEST:
+            self._parts = [self._some(self._together(), 0.5)]
+            self._share /= 2
+            self._taken = len(self._parts[0][0])
+
+    @property
+    def limit(self) -> float:
+        """The latency above which a result is among the slowest of those so far."""
+        return float(self._slowest[0]) if len(self._slowest) > SLOWEST else -1.0
+
+    def _some(self, columns: list[SampleColumn], share: float) -> list[SampleColumn]:
+        latency = columns[1]
+        taken = (latency > self.limit) | (self._random.random(len(latency)) < share)
+        return [column[taken] for column in columns]
+
+    def _together(self) -> list[SampleColumn]:
+        return [np.concatenate(parts) for parts in zip(*self._parts, strict=True)]
+
+    def columns(self) -> list[SampleColumn]:
+        """Return the number of each row that was taken in the run, its latency, and its other columns."""
+        return self._together()
+
+
+# -- join --------------------------------------------------------------------------------------
+
 
 _KeyT = TypeVar("_KeyT", bound=Hashable)
 
@@ -56,8 +130,8 @@ class LogJoin:
         self._operations, found = self._read(results, most)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
         if transaction:
-            other = transaction[: ids.ID_LENGTH].encode()
-            place = int(found.find(ids.gather_ids(other, np.zeros(1, np.int64)))[0])
+            other = transaction[: transaction_ids.ID_LENGTH].encode()
+            place = int(found.find(transaction_ids.gather_ids(other, np.zeros(1, np.int64)))[0])
             if place >= 0:  # what is not in the sample is looked for as what is no result
                 self._candidates[place] = other.decode()
                 shown.add(place)
@@ -71,7 +145,7 @@ class LogJoin:
         self._seconds = np.full(count, np.nan)
         self._policy = np.full(count, NO_POLICY, np.int32)
         self._handoffs = np.zeros(count, np.int32)
-        self._columns = rows.LineColumns()
+        self._columns = cluster_joined.LineColumns()
         self._proxies: dict[str, int] = {}
         self._workers: dict[str, int] = {}
         self._partitions: dict[tuple[int, int], int] = {}
@@ -92,19 +166,19 @@ class LogJoin:
     def _window(self) -> tuple[int, int] | None:
         """Return the seconds between which lines of background daemons are taken; None for no such lines."""
         seconds = [second for pair in self._moments for second in pair]
-        return background.background_window(min(seconds), max(seconds)) if seconds else None
+        return log_background.background_window(min(seconds), max(seconds)) if seconds else None
 
     def _read(self, results: RunResults, most: int | None) -> tuple[JoinedOperations, TransactionIds]:
-        taken = sample.ResultSample(most)
+        taken = ResultSample(most)
         every = bytearray()  # grows in its place, however many results there are
         for block in results.blocks():
-            found, at = ids.ids_of_column(block.trans_id)
-            if moments := ids.time_range_of_ids(found):
+            found, at = transaction_ids.ids_of_column(block.trans_id)
+            if moments := transaction_ids.time_range_of_ids(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
             self.identified += len(at)
             numbers = np.zeros(len(block), np.uint64)
-            numbers[at] = ids.number_ids(found)
+            numbers[at] = transaction_ids.number_ids(found)
             every += numbers[at].tobytes()
             latency = measured_latencies(block)
             before = taken.seen
@@ -149,7 +223,7 @@ class LogJoin:
             text = block.trans_id[row]
             if text and latency[row] >= limit:
                 self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
-                self._candidates[before + row] = text[: ids.ID_LENGTH]
+                self._candidates[before + row] = text[: transaction_ids.ID_LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
         """Read the lines of all log files. Raises StatFileError when one cannot be read."""
@@ -168,8 +242,8 @@ class LogJoin:
         self._backgrounds.append(found.background)
         self._kept += [(file.node, file.named, line) for line in found.kept]
         np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
-        lines = rows.unpack_line_rows(found.rows)
-        asked = lines["worker"] != rows.NO_WORKER
+        lines = cluster_joined.unpack_line_rows(found.rows)
+        asked = lines["worker"] != cluster_joined.NO_WORKER
         workers = _number_all(self._workers, found.workers)
         self._worker[lines["operation"][asked]] = workers[lines["worker"][asked]]
         for name, numbers in (
@@ -187,10 +261,10 @@ class LogJoin:
         self._columns.add(lines)
         for sent, operations in found.senders.items():
             known_of = self._senders.setdefault(sent, [])
-            known_of += operations[: by_update.MAX_SENDER_OPERATIONS - len(known_of)]
+            known_of += operations[: node_addresses.MAX_SENDER_OPERATIONS - len(known_of)]
         for who, operations in found.not_updated.items():
             self._not_updated[who] += operations
-        proxied = rows.unpack_proxy_rows(found.proxy_rows)
+        proxied = cluster_joined.unpack_proxy_rows(found.proxy_rows)
         place = proxied["operation"]
         longer = ~(proxied["seconds"] <= self._seconds[place])
         place, proxied = place[longer], proxied[longer]
@@ -237,7 +311,7 @@ class LogJoin:
                 np.array([place for _, place, _ in self._account_updates], np.int64),
                 np.array([seconds for _, _, seconds in self._account_updates], np.float64),
             ),
-            background=background.merge_backgrounds(self._backgrounds, self._operations.ended),
+            background=log_background.merge_backgrounds(self._backgrounds, self._operations.ended),
         )
 
 

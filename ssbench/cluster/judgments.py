@@ -1,7 +1,8 @@
 """What is remarkable about an observed cluster: as data, and in words.
 
-:func:`judge_cluster` is all that decides, :func:`describe_judgments` all that words it. Servers that share a host and a folder
-of devices are one *node*: an account, a container and an object server tell of the same devices.
+:func:`judge_cluster` is all that decides, :func:`describe_judgments` all that words it. Servers that share a
+host and a folder of devices are one *node*: an account, a container and an object server tell of the same
+devices.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ssbench.base.quantities import format_duration
+from ssbench.base.text_values import format_duration
 from ssbench.document.units import format_count, format_share
-from ssbench.results.observation import Disk, Observation, Server, State
+from ssbench.results.cluster_observation import Disk, Observation, Server, State
 
 #: A device is full beyond this share, and replication is late when its last pass ended so long ago (seconds).
 FULL_SHARE = 0.9
@@ -246,7 +247,8 @@ _KIND_WORDS: dict[JudgmentKind, tuple[str, Callable[[ClusterJudgment], str]]] = 
         lambda it: f"{it.what} on {it.where} ({format_share(it.value)})",
     ),
     JudgmentKind.LATE: (
-        f"No pass of replication ended in the {format_duration(LATE_REPLICATION_SECONDS)} before the run: {{}}",
+        f"No pass of replication ended in the {format_duration(LATE_REPLICATION_SECONDS)}"
+        f" before the run: {{}}",
         lambda it: f"{it.what} on {it.where} ({format_duration(it.value)})",
     ),
     JudgmentKind.PENDING: (

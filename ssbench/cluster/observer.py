@@ -15,12 +15,12 @@ from typing import IO
 
 import msgspec
 
-from ssbench.base import children, interruption
+from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError
-from ssbench.base.urls import parse_http_url, redact_url, refuse_user_info
+from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
 from ssbench.cluster.judgments import describe_judgments, judge_cluster
-from ssbench.results.observation import Observation
+from ssbench.results.cluster_observation import Observation
 from ssbench.store.stores import SECRET_VARIABLES
 
 _log = logging.getLogger(__name__)
@@ -125,14 +125,14 @@ class Observer:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - _stop() closes it
         self._lines = queue.SimpleQueue()
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            children.make_python_command("ssbench.cluster._watch"),
+            own_processes.make_python_command("ssbench.cluster._watch"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             pass_fds=[task.statsd] if task.statsd is not None else [],
             # Ctrl-C in a terminal is for the master.
             process_group=0,
-            env=children.make_child_environment(SECRET_VARIABLES),
+            env=own_processes.make_child_environment(SECRET_VARIABLES),
         )
         threading.Thread(
             target=_pass_lines_on, args=(self._process.stdout, self._lines), name="observer", daemon=True

@@ -16,11 +16,21 @@ from ssbench.cluster.judgments import (
     state_after,
     state_before,
 )
-from ssbench.document.colours import GREY
-from ssbench.document.elements import Chart, Curve, Element, Item, Items, Note, Section, Table, make_columns
+from ssbench.document.elements import (
+    GREY,
+    Chart,
+    Curve,
+    Element,
+    Item,
+    Items,
+    Note,
+    Section,
+    Table,
+    make_columns,
+)
 from ssbench.document.units import format_count, format_number, format_percent
-from ssbench.reports.curves import CURVE_DASHES
-from ssbench.results.observation import Metric, MetricInterval, Observation, State, Statsd
+from ssbench.reports.run_charts import CURVE_DASHES
+from ssbench.results.cluster_observation import Metric, MetricInterval, Observation, State, Statsd
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: Rows of a table in text; the rest is counted.

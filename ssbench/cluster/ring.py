@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ssbench.base import children
+from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 
 _FILE_PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
@@ -99,10 +99,10 @@ def _read_ring_files(option: str, paths: Sequence[Path], asked: object = None) -
     try:
         reader = subprocess.run(  # noqa: S603 - our own program
             [
-                *children.make_python_command("ssbench.cluster._read_rings"),
+                *own_processes.make_python_command("ssbench.cluster._read_rings"),
                 *(str(path.resolve()) for path in paths),
             ],
-            env=children.make_child_environment(),
+            env=own_processes.make_child_environment(),
             input=json.dumps(asked),
             capture_output=True,
             text=True,

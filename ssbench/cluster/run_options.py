@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ssbench.cli.options import parse_urls, port_number, positive_seconds
 
 if TYPE_CHECKING:
-    from ssbench.results.observation import ClusterObserver
-    from ssbench.results.sink import Sink
+    from ssbench.results.block import Sink
+    from ssbench.results.cluster_observation import ClusterObserver
     from ssbench.run import Bench
     from ssbench.scenario.model import Scenario
 
@@ -64,7 +64,7 @@ def _parse_recon_interval(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _WatchCompanion:
-    """A :class:`~ssbench.run.companions.Companion` that watches and takes no results."""
+    """A :class:`~ssbench.run.bench.Companion` that watches and takes no results."""
 
     observer: ClusterObserver
 

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from ssbench.results.observation import MAX_METRIC_NUMBERS, Metric, MetricInterval, Statsd
+from ssbench.results.cluster_observation import MAX_METRIC_NUMBERS, Metric, MetricInterval, Statsd
 
 #: Names that are kept; a Swift of a thousand devices sends some two thousand.
 MAX_NAMES = 4000

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster import culprits, kinds, parts
-from ssbench.cluster.addresses import NodeAddresses, ip_of_address
-from ssbench.cluster.evidence import UsableOperations
-from ssbench.cluster.joined import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
-from ssbench.cluster.kinds import READS, Completeness
-from ssbench.cluster.moments import Stretch, find_stretch, measure_course
-from ssbench.cluster.ranks import (
+from ssbench.cluster import operation_times, suspect_search
+from ssbench.cluster.attribution_records import LogFinding
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
+from ssbench.cluster.node_addresses import NodeAddresses, ip_of_address
+from ssbench.cluster.operation_times import READS, Completeness
+from ssbench.cluster.own_times import UsableOperations, WriteReplicas
+from ssbench.cluster.rank_tests import (
     IntegerArray,
     Units,
     binomial_tail,
@@ -28,8 +28,7 @@ from ssbench.cluster.ranks import (
     sort_distinct,
     upper_tail,
 )
-from ssbench.cluster.records import LogFinding
-from ssbench.cluster.replicas import WriteReplicas
+from ssbench.cluster.server_times import Stretch, find_stretch, measure_course
 from ssbench.statistics.latencies import select_latencies
 from ssbench.statistics.stalls import GapTracker
 
@@ -46,13 +45,13 @@ RunPeriod = tuple[float, float]
 
 def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
     """Return the devices whose replicas of writes are late more often than the others'."""
-    counted, lines = parts.find_late_replicas(joined), joined.lines
+    counted, lines = operation_times.find_late_replicas(joined), joined.lines
     found = []
     for place in np.flatnonzero(counted.counts):
         tail = binomial_tail(
             int(counted.counts.sum()), float(counted.shares[place]), int(counted.counts[place])
         )
-        if counted.counts[place] >= _MIN_LATE_REPLICAS and tail * len(counted.counts) < culprits.ALPHA:
+        if counted.counts[place] >= _MIN_LATE_REPLICAS and tail * len(counted.counts) < suspect_search.ALPHA:
             operation = lines.operation[counted.lines[lines.device[counted.lines] == place]]
             found.append(
                 LogFinding(
@@ -320,13 +319,13 @@ def _compare_lacking_lines(
     operations, without = joined.operations, lacks[at]
     if not without.any() or without.all():
         return []
-    stratum = kinds.number_strata((operations.code[at], joined.policy[at]), operations.size[at])
+    stratum = operation_times.number_strata((operations.code[at], joined.policy[at]), operations.size[at])
     units = Units(operations.latency[at], stratum, np.zeros(int(stratum.max()) + 1, np.int64))
     mine = np.flatnonzero(without)
     z = float(measure_deviates(units, make_pairs(mine, np.zeros(len(mine), np.int64), 1), 1).z[-1, 0])
     measured = measure_peer_difference(units, without)
     probability = upper_tail(z)
-    if not probability < culprits.ALPHA or not measured.share >= culprits.MIN_DELAY_SHARE:
+    if not probability < suspect_search.ALPHA or not measured.share >= suspect_search.MIN_DELAY_SHARE:
         return []
     return [
         LogFinding(

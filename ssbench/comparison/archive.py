@@ -1,20 +1,320 @@
-"""The index of a folder of stat files, in SQLite."""
+"""The index of a folder of stat files, in SQLite.
+
+What the index knows of a run.
+
+The database of the index: opened only where it is ours, and what is in it is checked.
+
+The folder may be shared, and the file may have been put there, or damaged, by others: a link would lead to
+another program's database, a view or a trigger would be run, and any column of SQLite may hold any type.
+
+Earlier runs of an archive that are equal to others but for what each run draws: their noise floor.
+
+Earlier runs of a folder: its archive, and how the stat files of that are read.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
-from ssbench.base.errors import StatFileError, UsageError
-from ssbench.base.suggestions import did_you_mean
-from ssbench.comparison import index as database
-from ssbench.comparison.entry import ArchiveEntry
-from ssbench.comparison.references import LAST_PATTERN
+import msgspec
+
+from ssbench.base.errors import StatFileError, UsageError, did_you_mean
+from ssbench.comparison.compare import Comparison
+from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors, is_ratio
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES, collect_run_facts, make_run_figures
+from ssbench.comparison.run_references import LAST_PATTERN
+from ssbench.comparison.sides import compare_sides, measure_side_differences
 from ssbench.document.columns import format_plural
+from ssbench.document.figures import count_needed_results
+from ssbench.results.reading import RunResults, open_results
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import verdict_of
+from ssbench.statistics.summary import summarize
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
+
+    The latter is None where it is only a lower bound too. ``file`` is the name of its stat file in the
+    folder; ``size`` and ``changed`` (nanoseconds) tell whether that is still the same. ``facts`` is JSON:
+    what it should have in common with runs that it is compared with, by name; and ``figures`` are what
+    :func:`make_earlier_run` reads: operation, size class, figure, logarithm.
+    """
+
+    file: str
+    size: int
+    changed: int
+    started: float
+    scenario: str
+    label: str | None
+    users: int
+    rate: float | None
+    p99: float | None
+    verdict: str
+    facts: str = "{}"
+    figures: str = "{}"
+
+
+#: What - means in the column of p99; no-op runs have no latencies.
+NO_P99_NOTE = (
+    f"-: not measured, too few operations (p99 needs {count_needed_results(99):,}), or only a lower bound"
+)
+
+
+#: The last second of the year 5000; a file may claim what no clock shows.
+_LATEST_SECOND = 95_649_119_999.0
+
+
+def make_entry(statistics: RunStatistics, file: str, size: int, changed: int) -> ArchiveEntry:
+    """Return the entry of a run."""
+    run, total = statistics.run, statistics.total
+    label = run.options.get("label")
+    rate, latency = total.requests_per_second, total.lines[0].latency
+    p99 = latency.supported_percentile(99)
+    return ArchiveEntry(
+        file=file,
+        size=size,
+        changed=changed,
+        started=min(max(run.started or statistics.start or 0.0, 0.0), _LATEST_SECOND),
+        scenario=run.scenario.name,
+        label=label if isinstance(label, str) else None,
+        users=min(run.scenario.user_count, 2**63 - 1),
+        rate=rate if math.isfinite(rate) else None,
+        p99=None if p99 is None or latency.most(99) > p99 else p99,
+        # A run in progress is incomplete too, which is no verdict yet.
+        verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
+        facts=json.dumps(collect_run_facts(statistics)),
+        figures=json.dumps(_figures(statistics)),
+    )
+
+
+def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None, str, float]]]:
+    """Return the logarithms of figures, and of the ratios of both sides, with their places."""
+    found = {
+        "runs": [
+            (*key, name, math.log(sample.value))
+            for key, row in make_run_figures(statistics, "").rows.items()
+            for name, sample in row.items()
+            if is_ratio((key, name)) and sample.value > 0
+        ]
+    }
+    if statistics.sides:
+        found["sides"] = [
+            (*key, name, each.middle)
+            for (key, name), each in measure_side_differences(statistics).items()
+            if is_ratio((key, name)) and each.middle is not None
+        ]
+    return found
+
+
+def make_earlier_run(entry: ArchiveEntry) -> EarlierRun:
+    """Return what an entry says of the figures of its run; nothing where it has none."""
+    try:
+        found = _figures_decoder.decode(entry.figures)
+    except msgspec.MsgspecError:
+        found = {}
+    figures, sides = (
+        {
+            ((operation, size_class), name): value
+            for operation, size_class, name, value in found.get(kind, ())
+            if abs(value) < _MAX_LOGARITHM and name in COMPARABLE_FIGURES
+        }
+        for kind in ("runs", "sides")
+    )
+    return EarlierRun(entry.started, figures, sides)
+
+
+#: No figure has a logarithm that is further from 0; others are damage.
+_MAX_LOGARITHM = 1000.0
+_figures_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])
+
+
+# -- index -------------------------------------------------------------------------------------
+
+
+#: Goes up when an entry changes; an index of another version is made again.
+INDEX_VERSION = 8
+
+#: Seconds to wait for another program that writes to the index.
+_TIMEOUT_SECONDS = 10.0
+#: Bytes of a row; a longer one is damage.
+_MAX_ROW_BYTES = 1_000_000
+#: Steps of SQLite's machine between two looks at how many there were, and how many looks there are.
+_STEPS_BETWEEN_LOOKS, _MAX_LOOKS = 1_000_000, 5_000
+
+_COLUMNS = tuple(field.name for field in fields(ArchiveEntry))
+_CREATE_STATEMENT = f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))"
+#: Columns that the table had in every version.
+_PERMANENT_COLUMNS = {"file", "size", "changed"}
+
+#: Seconds since 1970 up to the year 5138, as those of results.
+_LATEST_MOMENT = 1e11
+
+
+class ForeignIndexError(Exception):
+    """There is something else where the index should be; the text says what. It is left alone."""
+
+
+def open_index(path: Path) -> sqlite3.Connection:
+    """Open the index, which may be new; raises sqlite3.Error, and NotOursError for what is none of ours."""
+    with suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise ForeignIndexError("is a link")
+        if not stat.S_ISREG(mode):
+            raise ForeignIndexError("is no plain file")
+    index = _open_database(str(path))
+    try:
+        _make_table(index)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def copy_index(path: Path | None) -> sqlite3.Connection:
+    """Return a copy of an index in memory; an empty one where it cannot be read, or there is none of ours."""
+    made = _open_database(":memory:")
+    if path is not None:
+        with (
+            suppress(sqlite3.Error),
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as kept,
+        ):
+            kept.backup(made)
+    try:
+        _make_table(made)
+    except (ForeignIndexError, sqlite3.Error):
+        made.close()
+        made = _open_database(":memory:")
+        _make_table(made)
+    return made
+
+
+def read_entries(index: sqlite3.Connection) -> list[ArchiveEntry]:
+    """Return what is in the index, the oldest first. What cannot be an entry is deleted from it."""
+    found, wrong = [], []
+    for rowid, *row in index.execute(f"SELECT rowid, {', '.join(_COLUMNS)} FROM runs"):  # noqa: S608
+        try:
+            entry = msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), ArchiveEntry)
+        except msgspec.ValidationError:
+            wrong.append((rowid,))
+            continue
+        if is_sound_entry(entry):
+            found.append(entry)
+        else:
+            wrong.append((rowid,))
+    index.executemany("DELETE FROM runs WHERE rowid = ?", wrong)
+    return sorted(found, key=lambda entry: (entry.started, entry.file))
+
+
+def put_entry(index: sqlite3.Connection, entry: ArchiveEntry) -> None:
+    """Add the entry of a file, or replace the one it had."""
+    marks = ", ".join("?" * len(_COLUMNS))
+    index.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(entry))  # noqa: S608
+
+
+def delete_entry(index: sqlite3.Connection, file: str) -> None:
+    """Delete the entry of a file."""
+    index.execute("DELETE FROM runs WHERE file = ?", (file,))
+
+
+def is_sound_entry(entry: ArchiveEntry) -> bool:
+    """Whether the numbers of an entry are such as a run can have, and its facts can be read."""
+    try:
+        facts = json.loads(entry.facts)
+    except (ValueError, RecursionError):
+        return False
+    measured = [value for value in (entry.rate, entry.p99) if value is not None]
+    return (
+        isinstance(facts, dict)
+        and 0 <= entry.started < _LATEST_MOMENT
+        and 0 <= entry.users < 2**63
+        and all(0 <= value < math.inf for value in measured)
+        and "/" not in entry.file
+    )
+
+
+def _open_database(database: str) -> sqlite3.Connection:
+    index = sqlite3.connect(database, timeout=_TIMEOUT_SECONDS, isolation_level=None)
+    index.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW_BYTES)
+    index.execute("PRAGMA trusted_schema = OFF")
+    looks = iter(range(_MAX_LOOKS))
+    index.set_progress_handler(lambda: next(looks, None) is None, _STEPS_BETWEEN_LOOKS)
+    return index
+
+
+def _make_table(index: sqlite3.Connection) -> None:
+    """Make the table, unless it is there in today's form; raises NotOursError."""
+    if _is_current(index):
+        return
+    index.execute("BEGIN IMMEDIATE")
+    if not _is_current(index):  # or another program has made it meanwhile
+        index.execute("DROP TABLE IF EXISTS runs")
+        index.execute(_CREATE_STATEMENT)
+        index.execute(f"PRAGMA user_version = {INDEX_VERSION}")
+    index.execute("COMMIT")
+
+
+def _is_current(index: sqlite3.Connection) -> bool:
+    """Whether there is our table and nothing else; raises NotOursError where there is something else."""
+    there = index.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 3").fetchall()
+    others = [row for row in there if row[:2] != ("table", "runs") and row[2:] != ("runs", None)]
+    columns = {name for _, name, *_ in index.execute("PRAGMA table_info(runs)")}
+    if others or (there and not columns >= _PERMANENT_COLUMNS):
+        raise ForeignIndexError("is the database of something else")
+    tables = [sql for kind, _, _, sql in there if kind == "table"]
+    return tables == [_CREATE_STATEMENT] and index.execute("PRAGMA user_version").fetchone() == (
+        INDEX_VERSION,
+    )
+
+
+# -- equal -------------------------------------------------------------------------------------
+
+
+#: What equal runs need not have in common; a local Swift listens elsewhere each time.
+_FREE_FACTS = ("seed",)
+_FREE_FACTS_IF_LOCAL = ("storage URL",)
+
+#: Verdicts of runs that did not end as they should.
+_EXCLUDED_VERDICTS = ("interrupted", "incomplete")
+
+
+def find_equal_run_floors(
+    entries: Iterable[ArchiveEntry], configurations: Sequence[Mapping[str, str]], compared: Iterable[str]
+) -> NoiseFloors:
+    """Return what runs of some configurations say, which are facts of runs, without those that are compared.
+
+    ``compared`` are the names of their files.
+    """
+    wanted = [_essential_facts(facts) for facts in configurations]
+    found: list[list[EarlierRun]] = [[] for _ in wanted]
+    left_out = {Path(name).name for name in compared}
+    for entry in entries:
+        if Path(entry.file).name in left_out or entry.verdict in _EXCLUDED_VERDICTS:
+            continue
+        facts = json.loads(entry.facts)
+        essence = _essential_facts(facts) if isinstance(facts, dict) else None
+        if essence in wanted:
+            found[wanted.index(essence)].append(make_earlier_run(entry))
+    return NoiseFloors(found)
+
+
+def _essential_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    free = _FREE_FACTS + (_FREE_FACTS_IF_LOCAL if facts.get("local swift") else ())
+    return {name: value for name, value in facts.items() if name not in free and value}
+
+
+# -- archive -----------------------------------------------------------------------------------
+
 
 #: The file of the index, in its folder.
 INDEX_FILE = "index.sqlite"
@@ -66,21 +366,21 @@ class Archive:
         path = self.folder / INDEX_FILE
         try:
             try:
-                return self._read_all(database.open_index(path), [])
-            except database.ForeignIndexError as error:
+                return self._read_all(open_index(path), [])
+            except ForeignIndexError as error:
                 note = f"{path}: {error}, and left alone; what was read is not kept"
-                return self._read_all(database.copy_index(None), [note])
+                return self._read_all(copy_index(None), [note])
             except sqlite3.Error as error:
                 kind = error.sqlite_errorcode & 0xFF
                 if kind in _DAMAGED_CODES:
                     with suppress(OSError):
                         path.unlink()
                         note = f"{path}: the index was damaged and is made again"
-                        return self._read_all(database.open_index(path), [note])
+                        return self._read_all(open_index(path), [note])
                 elif kind not in _NOT_WRITABLE_CODES:
                     raise
                 note = f"{path}: the index cannot be written; what was read is not kept"
-                return self._read_all(database.copy_index(path), [note])
+                return self._read_all(copy_index(path), [note])
         except sqlite3.Error as error:
             raise UsageError(
                 f"{path}: the index cannot be used ({error}); it may be deleted, and is then made again"
@@ -90,7 +390,7 @@ class Archive:
         self.unreadable = notes
         with closing(opened) as index:
             self._update(index)
-            return database.read_entries(index)
+            return read_entries(index)
 
     def find(self, reference: str) -> list[Path]:
         """Return the files that a reference means, the oldest first.
@@ -121,7 +421,7 @@ class Archive:
 
         Each is committed by itself: no process waits for another one's reading, and Ctrl-C loses one file.
         """
-        known = {entry.file: (entry.size, entry.changed) for entry in database.read_entries(index)}
+        known = {entry.file: (entry.size, entry.changed) for entry in read_entries(index)}
         there: dict[str, tuple[int, int]] = {}
         for path in self.folder.iterdir():
             if path.name.endswith(_STAT_FILE_ENDINGS):
@@ -133,7 +433,7 @@ class Archive:
                     if status.st_size:  # an empty one is of a run that has not begun
                         there[path.name] = status.st_size, status.st_mtime_ns
         for file in [file for file in known if known[file] != there.get(file)]:
-            database.delete_entry(index, file)
+            delete_entry(index, file)
         for file in sorted(there):
             if known.get(file) == there[file]:
                 continue
@@ -142,7 +442,7 @@ class Archive:
             except StatFileError as error:
                 self.unreadable.append(str(error))
                 continue
-            database.put_entry(index, entry)
+            put_entry(index, entry)
 
 
 def _not_utf8(path: Path) -> str | None:
@@ -152,3 +452,44 @@ def _not_utf8(path: Path) -> str | None:
     except UnicodeEncodeError:
         return os.fsencode(path).decode("utf-8", "backslashreplace")
     return None
+
+
+# -- earlier -----------------------------------------------------------------------------------
+
+
+#: Opens a stat file.
+OpenStatFile = Callable[[Path], AbstractContextManager[RunResults]]
+
+
+def _open_run(path: Path) -> AbstractContextManager[RunResults]:
+    return closing(open_results(path))
+
+
+def read_entry(path: Path, reading: OpenStatFile = _open_run) -> ArchiveEntry:
+    """Make the entry of a stat file; raises StatFileError."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise StatFileError(f"{path}: {error.strerror}") from None
+    with reading(path) as results:
+        return make_entry(summarize(results), path.name, status.st_size, status.st_mtime_ns)
+
+
+def list_folder_runs(folder: Path | None) -> Sequence[ArchiveEntry] | None:
+    """Return the runs of a folder; None without one, or where it cannot be read."""
+    if folder is None:
+        return None
+    try:
+        return Archive(folder, read_entry).entries()
+    except UsageError:
+        return None
+
+
+def compare_with_earlier(
+    runs: Sequence[ArchiveEntry] | None, path: Path, statistics: RunStatistics
+) -> Comparison:
+    """Compare the sides of the run of a stat file, by what differs between the runs that are equal to it."""
+    floors = (
+        None if runs is None else find_equal_run_floors(runs, [collect_run_facts(statistics)], [str(path)])
+    )
+    return compare_sides(statistics, floors=floors)

@@ -5,22 +5,142 @@ depends on what was measured: between repeated runs that of t on the runs, each 
 pairs where they were measured in turn, else Welch's); between single runs only what the runs know of
 themselves, without what differs from run to run.
 
-A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it, whose word depends
-on how many figures are compared at once (:mod:`ssbench.comparison.family`).
+A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it,
+whose word depends on how many figures are compared at once (:mod:`ssbench.comparison.change`).
+
+In which order the runs of two sides were measured, and what drifted meanwhile.
+
+A machine drifts while runs follow each other: caches fill, containers grow, others come and go. Where the
+sides were measured in turn (A B B A ...), each pair met the same state, and only differences within pairs
+count. Where one group followed the other, what drifted looks like a change: a drift that is shown within
+the groups, carried over from the middle of one to the middle of the other, is allowed for, in its own
+direction. Allowing for what may have drifted and is not shown would cost a third of all findings (8 and 8
+runs of ``bench/comparing.py``).
+
+Which of many changes are shown, so that luck shows one in one of twenty comparisons, not in each.
+
+Of 32 figures of a run in which nothing changed, one or two have an interval of 95 % without 0 in it. So the
+verdict stands on two head figures, each at half the level; of all others those are shown that Holm's
+procedure (1979) keeps: the least probable one at the level divided by their number, and so on.
+
+Values and changes as people read them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
 
-from ssbench.comparison.figures import FigureSample
-from ssbench.comparison.order import RunOrder
-from ssbench.document.figures import COMPARED_FIGURES, Figure
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureKey, FigureSample
+from ssbench.document import units
+from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
+from ssbench.document.units import DASH
 from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
+
+_T_SHARE = 0.975
+
+#: Fewer pairs have no interval worth the name.
+_MIN_PAIRS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """The places of the runs of both sides in the order in which they began, from 0."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The runs (before, after) that followed each other; none where they were not measured in turn."""
+        if len(self.before) != len(self.after) or len(self.before) < _MIN_PAIRS:
+            return ()
+        whose = sorted(
+            [(place, 0, number) for number, place in enumerate(self.before)]
+            + [(place, 1, number) for number, place in enumerate(self.after)]
+        )
+        pairs = []
+        for (_, one, first), (_, two, second) in zip(whose[::2], whose[1::2], strict=True):
+            if one == two:
+                return ()
+            pairs.append((first, second) if one == 0 else (second, first))
+        return tuple(pairs)
+
+    @property
+    def one_after_the_other(self) -> bool:
+        """Whether all runs of one side began before those of the other."""
+        return max(self.before) < min(self.after) or max(self.after) < min(self.before)
+
+    def slope(self, before: Sequence[float], after: Sequence[float]) -> float:
+        """Return the change from one run to the next of values, which is the same on both sides.
+
+        The slope of least squares, each side around its own mean; 0 where no run follows another.
+        """
+        return self._line(before, after)[0]
+
+    def carried_over(self, before: Sequence[float], after: Sequence[float]) -> float:
+        """Return the difference, after less before, that the drift within the sides explains.
+
+        It is 0 where no drift is shown (Student's t of the slope, 5 %).
+        """
+        freedom = len(before) + len(after) - 3
+        if not self.one_after_the_other or freedom < 1:
+            return 0.0
+        slope, error = self._line(before, after)
+        if abs(slope) <= t_quantile(_T_SHARE, freedom) * error:
+            return 0.0
+        return slope * (fmean(self.after) - fmean(self.before))
+
+    def may_carry_over(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+        """Return which differences, after less before, a drift may explain that the sides allow (95 %).
+
+        These are the least and the most; 0 and 0 where the sides were not measured one after the other.
+        """
+        freedom = len(before) + len(after) - 3
+        if not self.one_after_the_other or freedom < 1:
+            return 0.0, 0.0
+        slope, error = self._line(before, after)
+        half = t_quantile(_T_SHARE, freedom) * error
+        distance = fmean(self.after) - fmean(self.before)
+        low, high = sorted(((slope - half) * distance, (slope + half) * distance))
+        return low, high
+
+    def _line(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+        """Return the slope and its standard error; the latter is 0 of too few runs."""
+        centred = [
+            (place - fmean(places), value - fmean(values))
+            for places, values in ((self.before, before), (self.after, after))
+            for place, value in zip(places, values, strict=True)
+        ]
+        below = sum(place**2 for place, _ in centred)
+        if not below:
+            return 0.0, 0.0
+        slope = sum(place * value for place, value in centred) / below
+        left = sum((value - slope * place) ** 2 for place, value in centred)
+        return slope, math.sqrt(left / max(1, len(centred) - 3) / below)
+
+    def drift(self, before: Sequence[float], after: Sequence[float]) -> float:
+        """Return the change of values from the first run to the last that is no difference of the sides."""
+        return self.slope(before, after) * (len(self.before) + len(self.after) - 1)
+
+
+def find_run_order(before: Sequence[float | None], after: Sequence[float | None]) -> RunOrder | None:
+    """Return the order of runs that began at these moments; None where that is not known."""
+    moments = [moment for moment in (*before, *after) if moment is not None]
+    if len(set(moments)) < len(before) + len(after):
+        return None
+    places = {moment: place for place, moment in enumerate(sorted(moments))}
+    first, second = (
+        tuple(places[moment] for moment in side if moment is not None) for side in (before, after)
+    )
+    return RunOrder(first, second)
+
+
+# -- change ------------------------------------------------------------------------------------
+
 
 #: Runs a side that allow a word.
 MIN_RUNS_FOR_WORD = 4
@@ -303,3 +423,99 @@ def _count_orders(first: int, second: int, above: int) -> int:
     if above < 0 or not first or not second:
         return int(above == 0)
     return _count_orders(first - 1, second, above - second) + _count_orders(first, second - 1, above)
+
+
+# -- family ------------------------------------------------------------------------------------
+
+
+#: The figures on which the verdict stands, of all operations.
+HEAD_FIGURES = ("p50", "rate")
+
+#: A third one where operations failed: latencies and rates are of those that did not.
+FAILURES_FIGURE = "errors"
+
+FigurePlace = tuple[FigureKey, str]
+
+
+def judge_changes(
+    found: Mapping[FigurePlace, FigureDifference], noise: float
+) -> dict[FigurePlace, FigureChange]:
+    """Return the changes of all figures, in the same order."""
+    sure = [place for place, each in found.items() if each.sure and is_measured(each)]
+    heads = [
+        place for place in sure if place[0] == ("ALL", None) and place[1] in {*HEAD_FIGURES, FAILURES_FIGURE}
+    ]
+    others = [place for place in sure if place not in heads]
+    plain = {place: judge_change(COMPARABLE_FIGURES[place[1]], each, noise) for place, each in found.items()}
+    shown = apply_holm([plain[place].p or 0.0 for place in others])
+    changes = dict(plain)
+    for place in heads:
+        changes[place] = judge_change(
+            COMPARABLE_FIGURES[place[1]], found[place], noise, SIGNIFICANCE_LEVEL / len(heads)
+        )
+    for place, is_shown in zip(others, shown, strict=True):
+        changes[place] = judge_change(
+            COMPARABLE_FIGURES[place[1]],
+            found[place],
+            noise,
+            SIGNIFICANCE_LEVEL / len(others),
+            shown=is_shown,
+        )
+    return changes
+
+
+def is_measured(found: FigureDifference | FigureChange) -> bool:
+    """Whether there is something that could differ: not where no operation failed on either side."""
+    return bool(found.before or found.after)
+
+
+def apply_holm(probabilities: Sequence[float], level: float = SIGNIFICANCE_LEVEL) -> list[bool]:
+    """Return which are not by chance, of several probabilities, at a level for all of them together."""
+    shown = [False] * len(probabilities)
+    for rank, place in enumerate(sorted(range(len(shown)), key=lambda place: probabilities[place])):
+        if probabilities[place] > level / (len(shown) - rank):
+            break
+        shown[place] = True
+    return shown
+
+
+# -- texts -------------------------------------------------------------------------------------
+
+
+#: What a dash in a table means.
+NOT_KNOWN_NOTE = (
+    f"-: not measured, too few operations (p99 needs {count_needed_results(99):,}), or only"
+    f" a lower bound, because"
+    " operations that were due never began; of intervals: too wide to say anything"
+)
+
+#: An interval from less than a tenth to far more, as three runs give, says nothing.
+_MAX_USEFUL_WIDTH = 0.9
+
+
+def format_change_cells(figure: Figure, change: FigureChange) -> list[str]:
+    """Return before, after, change, interval, what is detectable, the word."""
+    interval = ""
+    if change.low is not None and change.high is not None:
+        interval = f"{units.format_change(change.low)} to {units.format_change(change.high)}"
+        if not figure.is_share and change.low < -_MAX_USEFUL_WIDTH and change.high > _MAX_USEFUL_WIDTH:
+            interval = DASH
+    return [
+        _format_value(figure, change.before),
+        _format_value(figure, change.after),
+        format_signed_change(figure, change),
+        interval,
+        "" if change.detectable is None else f"{units.format_change_size(change.detectable)} %",
+        change.word or "",
+    ]
+
+
+def format_signed_change(figure: Figure, change: FigureChange) -> str:
+    """Return a change in per cent; of shares, in percentage points."""
+    if change.change is None:
+        return "-"
+    return f"{units.format_change(change.change)}{'' if figure.is_share else ' %'}"
+
+
+def _format_value(figure: Figure, value: float | None) -> str:
+    return "-" if value is None else figure.compared_in.text(value)

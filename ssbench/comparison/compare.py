@@ -8,26 +8,31 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from ssbench.comparison.change import (
+    FAILURES_FIGURE,
+    HEAD_FIGURES,
     MIN_RUNS_FOR_WORD,
     NO_DRIFT,
     NOISE_SHARE,
     Drift,
     FigureChange,
     FigureDifference,
+    FigurePlace,
+    RunOrder,
+    find_run_order,
+    is_measured,
+    judge_changes,
     measure_difference,
 )
-from ssbench.comparison.facts import describe_fact_differences
-from ssbench.comparison.family import FAILURES_FIGURE, HEAD_FIGURES, FigurePlace, is_measured, judge_changes
-from ssbench.comparison.figures import (
+from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
+from ssbench.comparison.run_figures import (
     COMPARABLE_FIGURES,
     FigureKey,
     FigureSample,
     RunFigures,
+    describe_fact_differences,
     make_operation_key,
     runs_with_figure,
 )
-from ssbench.comparison.floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
-from ssbench.comparison.order import RunOrder, find_run_order
 from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import format_change_size
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -266,7 +271,8 @@ def _doubt(
     largest = max(map(abs, shown))
     each_run = math.expm1(largest / abs(fmean(order.after) - fmean(order.before)))
     return (
-        f"or a drift of {format_change_size(each_run)} % a run, which these runs allow: one side was measured after the"
+        f"or a drift of {format_change_size(each_run)} % a run, which these runs allow: one"
+        f" side was measured after the"
         " other (--versus measures in turn)"
     )
 

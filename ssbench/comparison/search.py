@@ -1,18 +1,168 @@
 """The search for the highest load at which an objective holds: what to try next, given the trials so far.
 
 It doubles until a trial speaks against a load, or halves until one speaks for it. From then on it tries the
-load at which the limit most probably is (:mod:`ssbench.comparison.limit`). It ends when the 95 % interval of
+load at which the limit most probably is (:mod:`ssbench.comparison.search`). It ends when the 95 % interval of
 the limit is narrow enough. A trial near the limit never decides by itself, but counts as much as any other.
 
 Where trials near the limit leave the interval too wide, further ones are longer, up to a bound.
+
+The limit of a load: where a share of operations crosses what is wanted, estimated from several trials.
+
+The share of operations outside a limit rises with the load. Its logit is taken to rise linearly with the
+logarithm of the load, above a share that does not depend on the load::
+
+    outside(x) = g + (1 - g) logistic(b (x - limit) + logit((q - g) / (1 - g))),   x = log load
+
+so that ``outside(limit)`` is ``q``, the share that may be outside. The posterior of the limit is calculated
+on a grid of (limit, slope b, floor g), from flat priors, and the next trial is made at its median.
+Psychophysics searches for thresholds in this way (QUEST: Watson and Pelli, Perception & Psychophysics 33,
+1983; with the slope: Kontsevich and Tyler, Vision Research 39, 1999). Every trial counts, near the limit too,
+where a single one never decides.
+
+Two trials of one load differ by more than chance, as if the loads had differed by :data:`LOAD_JITTER`. A
+trial that something else disturbed says nothing: with a probability of :data:`DISTURBED_SHARE` its share is
+any at all. No store follows the line exactly, so the further a share is from the wanted one, the less it
+counts.
+
+Whether an objective holds of a run: certainly, certainly not, or not decided yet.
+
+A percentile within a limit is judged by the share of operations within that limit, errors counting as
+outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a store does in one
+second is much like what it did in the second before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ssbench.comparison.limit import LimitEstimate, LoadLimit, TrialEvidence
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.document.gates import GateResult
+from ssbench.document.units import Unit, format_count, format_nearly_all
+from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
+from ssbench.scenario.model import Scenario
+from ssbench.statistics.confidence import wilson_interval
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.run_statistics import RunStatistics, SectionLine
+from ssbench.statistics.thresholds import figure_value, find_condition_line
+
+#: By how much two trials of one load seem to differ in load: the standard deviation of its logarithm.
+LOAD_JITTER = 0.05
+
+#: How often a trial is disturbed by something that has nothing to do with its load.
+DISTURBED_SHARE = 0.05
+
+#: Below the least load, 1, there is room for a limit that no load meets.
+_MIN_LOG_LOAD = math.log(0.5)
+_GRID_STEP = 0.01
+_SLOPE_GRID = np.geomspace(1.5, 60.0, 15)
+_FLOOR_GRID = np.array([0.0, 0.35, 0.7])  # as a share of what may be outside
+
+#: How far a logit may be off the line: near the wanted share, and more for each unit of the logit from it.
+_LOGIT_ERROR, _LOGIT_ERROR_GROWTH = 0.1, 0.15
+
+#: Gauss and Hermite's nodes and weights for a normal distribution.
+_HERMITE_NODES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEvidence:
+    """What a trial says of one condition: which ``share`` of operations was within its limit.
+
+    ``size`` is the number of independent operations, ``wanted`` the share that has to be within.
+    """
+
+    share: float
+    size: float
+    wanted: float
+
+
+#: What a trial says of a condition that only holds or does not, such as one of a mean.
+HOLDS_EVIDENCE, FAILS_EVIDENCE = TrialEvidence(1.0, 20.0, 0.5), TrialEvidence(0.0, 20.0, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitEstimate:
+    """The median of the limit, and the 95 % interval of it; in units of the load."""
+
+    median: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval, of the logarithm."""
+        return math.log(self.high / self.low) / 2
+
+
+class LoadLimit:
+    """The limit of a load, as far as the trials so far tell; the lowest of those of several conditions."""
+
+    def __init__(self, most: float) -> None:
+        self._grid: _Floats = np.arange(_MIN_LOG_LOAD, math.log(most) + 0.7, _GRID_STEP)
+        #: The logarithm of the posterior of each condition: limits x slopes x floors.
+        self._posteriors: list[_Floats] = []
+
+    def add(self, load: float, evidence: Iterable[TrialEvidence]) -> None:
+        """Count what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
+        for place, each in enumerate(evidence):
+            if place == len(self._posteriors):
+                self._posteriors.append(np.zeros((len(self._grid), len(_SLOPE_GRID), len(_FLOOR_GRID))))
+            if each.size > 0:
+                self._posteriors[place] += self._likelihood(math.log(load), each)
+
+    def estimate(self) -> LimitEstimate:
+        """Return what is known of it."""
+        survival = np.ones(len(self._grid))
+        for posterior in self._posteriors:
+            density = np.exp(posterior - posterior.max()).sum(axis=(1, 2))
+            survival *= 1 - np.cumsum(density) / density.sum()
+        low, median, high = (
+            math.exp(self._grid[min(int(np.searchsorted(1 - survival, share)), len(self._grid) - 1)])
+            for share in (0.025, 0.5, 0.975)
+        )
+        return LimitEstimate(median, low, high)
+
+    def _likelihood(self, load: float, evidence: TrialEvidence) -> _Floats:
+        """Return the logarithm of the likelihood over the grid, but for a constant."""
+        allowed = min(max(1 - evidence.wanted, 1e-9), 1 - 1e-9)
+        floors = allowed * _FLOOR_GRID
+        shift = np.log((allowed - floors) / (1 - allowed))  # logit((q - g) / (1 - g))
+        size = _effective_count(evidence, allowed)
+        inside = evidence.share * size
+        outside = size - inside
+        distance = (load - self._grid)[:, None, None]
+        parts = []
+        for node, weight in _HERMITE_NODES:
+            slope = _SLOPE_GRID[None, :, None] * (distance + LOAD_JITTER * node)
+            logistic = 1 / (1 + np.exp(-np.clip(slope + shift, -60.0, 60.0)))
+            share = floors + (1 - floors) * logistic
+            # A share of none or all is one of a model, not of a store.
+            share = np.clip(share, 1e-7, 1 - 1e-7)
+            parts.append(math.log(weight) + outside * np.log(share) + inside * np.log1p(-share))
+        undisturbed = np.logaddexp.reduce(parts, axis=0)
+        anything = math.lgamma(inside + 1) + math.lgamma(outside + 1) - math.lgamma(size + 2)
+        whole: _Floats = np.logaddexp(
+            math.log(1 - DISTURBED_SHARE) + undisturbed, math.log(DISTURBED_SHARE) + anything
+        )
+        return whole
+
+
+def _effective_count(evidence: TrialEvidence, allowed: float) -> float:
+    """Return the operations that a share counts as: no more than the line itself is exact there."""
+    outside = ((1 - evidence.share) * evidence.size + 0.5) / (evidence.size + 1)
+    logit, wanted = (math.log(share / (1 - share)) for share in (outside, allowed))
+    off = _LOGIT_ERROR + _LOGIT_ERROR_GROWTH * abs(logit - wanted)
+    return evidence.size / (1 + evidence.size * outside * (1 - outside) * off**2)
+
+
+# -- search ------------------------------------------------------------------------------------
+
 
 #: Half the width of the 95 % interval of the limit, as a share of the limit, by default.
 LIMIT_TOLERANCE = 0.10
@@ -137,3 +287,157 @@ class LimitSearch:
             # The width falls with the square root of the time.
             longer = min(MAX_TRIAL_FACTOR, max(1.0, (estimate.half_width / self._tolerance) ** 2))
         return Trial(value, longer * self._seconds)
+
+
+# -- objective ---------------------------------------------------------------------------------
+
+
+def resolve_objective(
+    conditions: Iterable[Condition], scenario: Scenario, *, noop: bool
+) -> tuple[Condition, ...]:
+    """Return conditions as they are read where it is known which operations the scenario defines.
+
+    Raises ValueError for one that no search can judge in runs of the scenario.
+    """
+    found = tuple(parse_condition(each.text, grouped=True) for each in conditions)
+    for condition in found:
+        text, latency = condition.text, condition.unit is Unit.SECONDS
+        if condition.row.more_is_better is not False:
+            raise ValueError(
+                f"{text!r}: --find needs a limit of a latency or of errors, such as 'read.p99 <= 50ms' or"
+                " 'errors <= 0.1%'"
+            )
+        if condition.relation not in {"<", "<="}:
+            raise ValueError(
+                f"{text!r}: --find looks for the most load at which a condition holds: use <= or <, as in"
+                f" '{text.replace(condition.relation, '<=')}'"
+            )
+        if wrong := find_unknown_subject(condition, [each.name for each in scenario.size_classes]):
+            raise ValueError(wrong)
+        if condition.kind == "response" and not scenario.is_open:
+            raise ValueError(f"{text!r}: only runs with a rate have response times")
+        if latency and noop:
+            raise ValueError(f"{text!r}: no-op runs have no latencies")
+        classes = [each for each in scenario.size_classes if condition.size_class in {None, each.name}]
+        if condition.operation and not any(each.weights.get(condition.operation) for each in classes):
+            raise ValueError(f"{text!r}: the scenario has no such operation")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveFinding:
+    """The judgment of one condition, with what it rests on in words.
+
+    ``value`` is the figure that the condition is about, in its unit; None where it was not measured. With
+    ``at_least`` it is a lower bound, because operations that were due never began.
+    ``evidence`` is what a search for the limit uses; it is of size 0 where nothing was measured.
+    """
+
+    condition: Condition
+    verdict: GateResult
+    text: str
+    value: float | None = None
+    evidence: TrialEvidence = HOLDS_EVIDENCE
+    at_least: bool = False
+
+
+def judge_objective(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[ObjectiveFinding]:
+    """Judge each condition."""
+    return [_finding(statistics, condition) for condition in conditions]
+
+
+def _finding(statistics: RunStatistics, condition: Condition) -> ObjectiveFinding:
+    line = find_condition_line(statistics, condition)
+    came = figure_value(statistics, condition)
+    if line is None or came is None:
+        # Where all failed there is no latency either; where there were none, a longer run may have some.
+        nothing = line is None or not line.count + line.failed
+        if nothing:
+            return ObjectiveFinding(
+                condition, GateResult.UNDECIDED, "not measured", None, TrialEvidence(1.0, 0.0, 0.5)
+            )
+        return ObjectiveFinding(condition, GateResult.FAILED, "not measured", None, FAILS_EVIDENCE)
+    words = f"{condition.subject} {condition.spell_measured(came)}"
+    if condition.figure == "errors" and condition.unit is Unit.SHARE:
+        return _judge_error_share(condition, statistics, line, came)
+    if condition.rank is not None and condition.rank < 100:
+        return _judge_percentile(condition, statistics, line, came)
+    if condition.figure == "errors":
+        missed = _not_begun(statistics, line)
+        words += _never_begun(missed)
+        holds = condition.holds(came + missed)
+    else:
+        holds = condition.holds(came)
+    verdict, evidence = (GateResult.PASSED, HOLDS_EVIDENCE) if holds else (GateResult.FAILED, FAILS_EVIDENCE)
+    return ObjectiveFinding(condition, verdict, words, came, evidence)
+
+
+def _judge_percentile(
+    condition: Condition, statistics: RunStatistics, line: SectionLine, came: float
+) -> ObjectiveFinding:
+    """Judge a percentile by the share of operations within its limit."""
+    at_least = (condition.row.most(line, statistics) or came) > came
+    words = f"{condition.subject} {'at least ' * at_least}{condition.spell_measured(came)}"
+    latencies = {
+        "first": line.first_byte,
+        "service": line.last_byte,
+        "response": line.due.response,
+    }.get(condition.kind, line.latency.measured)
+    wanted = (condition.rank or 0.0) / 100
+    everything = latencies.count + line.failed + _not_begun(statistics, line)
+    share = latencies.share_within(condition.limit) * latencies.count / everything
+    size = everything * _independent_share(latencies, share, wanted)
+    low, high = wilson_interval(share, size)
+    verdict = _verdict(low > wanted, high >= wanted)
+    return ObjectiveFinding(
+        condition,
+        verdict,
+        f"{words}, {format_nearly_all(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        came,
+        TrialEvidence(share, size, wanted),
+        at_least,
+    )
+
+
+def _judge_error_share(
+    condition: Condition, statistics: RunStatistics, line: SectionLine, came: float
+) -> ObjectiveFinding:
+    """Judge the share of errors; what was due and never begun is an error too."""
+    missed = _not_begun(statistics, line)
+    everything = line.count + line.failed + missed
+    share = (line.failed + missed) / everything
+    low, high = wilson_interval(share, everything)
+    words = f"{condition.subject} {condition.spell_measured(came)}{_never_begun(missed)}{_sure(low, high)}"
+    evidence = TrialEvidence(1 - share, everything, 1 - condition.limit)
+    return ObjectiveFinding(
+        condition, _verdict(condition.holds(low), condition.holds(high)), words, came, evidence
+    )
+
+
+def _never_begun(missed: float) -> str:
+    return f", {format_count(round(missed))} never begun" if missed >= 0.5 else ""
+
+
+def _not_begun(statistics: RunStatistics, line: SectionLine) -> float:
+    """Return how many operations of these were due and never begun, as far as that is known."""
+    everything = statistics.total.count + statistics.total.failed
+    return (statistics.not_begun or 0) * (line.count + line.failed) / everything if everything else 0.0
+
+
+def _sure(low: float, high: float) -> str:
+    return f" (95 % sure: {format_nearly_all(low)} to {format_nearly_all(high)})"
+
+
+def _verdict(low_holds: bool, high_holds: bool) -> GateResult:
+    if low_holds and high_holds:
+        return GateResult.PASSED
+    return GateResult.UNDECIDED if low_holds or high_holds else GateResult.FAILED
+
+
+def _independent_share(latencies: Latencies, share: float, wanted: float) -> float:
+    """Return how many independent operations one of these is worth, up to 1."""
+    # Where all or none are within the limit, what can be seen is how the wanted share came and went.
+    ranks = latencies.by_second.ranks(share if 0 < share < 1 else wanted)
+    if ranks is None:
+        return 1.0
+    return min(1.0, ranks.effective_size / latencies.count)

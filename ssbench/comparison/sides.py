@@ -19,19 +19,32 @@ from statistics import fmean, variance
 
 import numpy as np
 
-from ssbench.comparison.change import MIN_RUNS_FOR_WORD, NOISE_SHARE, FigureDifference, estimate_mean_interval
+from ssbench.comparison.change import (
+    FAILURES_FIGURE,
+    MIN_RUNS_FOR_WORD,
+    NOISE_SHARE,
+    FigureDifference,
+    FigurePlace,
+    estimate_mean_interval,
+    find_run_order,
+    judge_changes,
+)
 from ssbench.comparison.compare import Comparison, find_only_classes, group_rows
-from ssbench.comparison.failures import failure_difference_error, failure_interval, failure_share
-from ssbench.comparison.family import FAILURES_FIGURE, FigurePlace, judge_changes
-from ssbench.comparison.figures import COMPARABLE_FIGURES, FigureKey, classes_by_operation
-from ssbench.comparison.floor import (
+from ssbench.comparison.noise_floor import (
     PLACEMENT_DEVIATION,
     NoiseFloors,
     add_noise_floor_of_sides,
     is_ratio,
     placement_deviation,
 )
-from ssbench.comparison.order import find_run_order
+from ssbench.comparison.run_figures import (
+    COMPARABLE_FIGURES,
+    FigureKey,
+    classes_by_operation,
+    failure_difference_error,
+    failure_interval,
+    failure_share,
+)
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
@@ -129,7 +142,8 @@ def _describe_floor(floors: NoiseFloors | None, objects: float | None) -> str:
     )
     return (
         "That the objects of a side lie on slower devices is allowed for"
-        f" ({100 * placement_deviation(objects):.2g} % a side{few} is assumed; --repeat, or four earlier equal runs in"
+        f" ({100 * placement_deviation(objects):.2g} % a side{few} is assumed; --repeat, or"
+        f" four earlier equal runs in"
         " --results-dir, measure what differs)"
     )
 

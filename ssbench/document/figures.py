@@ -1,23 +1,112 @@
 """The table of figures: what each is called, what it is a number of, and how it is found in a run.
 
-A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find_figure`, and
-so one that is added here is in all of them. It is named here and computed where it is counted
+A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find_figure`,
+and so one that is added here is in all of them. It is named here and computed where it is counted
 (:mod:`ssbench.statistics`); this module knows the shape of those numbers, and not the numbers themselves.
+
+What figures are taken from: the shapes of the numbers that :mod:`ssbench.statistics` computes.
+
+Limits beyond which figures say more of the load generator than of the store.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
-from ssbench.document.sources import IntervalSource, LatencySource, OperationSource, OrderedValues, RunSource
 from ssbench.document.units import AT_LEAST, Unit
+
+
+class IntervalSource(Protocol):
+    """A 95 % interval."""
+
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+class LatencySource(Protocol):
+    """Some latencies, in seconds; their mean and maximum are NaN without any."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+
+    def percentile(self, rank: float) -> float: ...  # noqa: D102
+    def most(self, rank: float | None) -> float: ...  # noqa: D102
+    def share_within(self, limit: float) -> float: ...  # noqa: D102
+    def interval(self, rank: float) -> IntervalSource | None: ...  # noqa: D102
+
+
+class OrderedValues(Protocol):
+    """Values in ascending order."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> float: ...
+
+
+class DueSource(Protocol):
+    """What is known of operations that were due."""
+
+    @property
+    def since_due(self) -> LatencySource: ...  # noqa: D102
+
+
+class OperationSource(Protocol):
+    """The numbers of an operation, a size class, or of all operations."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def failed(self) -> int: ...  # noqa: D102
+    @property
+    def counted(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def requests_per_second(self) -> float: ...  # noqa: D102
+    @property
+    def moved(self) -> int: ...  # noqa: D102
+    @property
+    def moved_per_second(self) -> float: ...  # noqa: D102
+    @property
+    def rate_interval(self) -> IntervalSource | None: ...  # noqa: D102
+    @property
+    def moved_interval(self) -> IntervalSource | None: ...  # noqa: D102
+    @property
+    def latency(self) -> LatencySource: ...  # noqa: D102
+    @property
+    def first_byte(self) -> LatencySource: ...  # noqa: D102
+    @property
+    def last_byte(self) -> LatencySource: ...  # noqa: D102
+    @property
+    def due(self) -> DueSource: ...  # noqa: D102
+
+
+class RunSource(Protocol):
+    """The run that a line belongs to."""
+
+    @property
+    def due(self) -> int | None: ...  # noqa: D102
+    @property
+    def not_begun(self) -> int | None: ...  # noqa: D102
+
+
+# -- limits ------------------------------------------------------------------------------------
+
+
+#: A process that used more of a core than this was itself the limit, where users were idle.
+BUSY_CPU_SHARE = 0.9
+
+
+# -- figures -----------------------------------------------------------------------------------
+
 
 #: A percentile with fewer results beyond it says more of chance than of the store.
 MIN_RESULTS_BEYOND = 10
@@ -209,7 +298,8 @@ def _entries_per_second(line: OperationSource, _run: RunSource) -> float | None:
     return line.requests_per_second * entries / line.count if entries else None
 
 
-#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find_figure`.
+#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see
+#: :func:`find_figure`.
 FIGURES = {
     each.key: each
     for each in (

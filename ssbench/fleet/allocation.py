@@ -1,7 +1,7 @@
 """Which worker is to get how many jobs: its share of the users, and what it holds ahead of them.
 
 Pure. All workers get their shares before any gets jobs ahead, and take turns. One is in line for more
-when it has few (:attr:`~ssbench.fleet.ahead.PrefetchedJobs.low`), until it has as many as it may.
+when it has few (:attr:`~ssbench.fleet.prefetch.PrefetchedJobs.low`), until it has as many as it may.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from ssbench.fleet.ahead import FleetScale, PrefetchedJobs, scale_of_fleet
-from ssbench.fleet.pace import share_users
+from ssbench.fleet.phase import share_users
+from ssbench.fleet.prefetch import FleetScale, PrefetchedJobs, scale_of_fleet
 from ssbench.fleet.wire import SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
@@ -241,7 +241,7 @@ class Allocation:
             self._turn.append(worker)
 
     def observe(self, worker: WorkerState, ended: int, seconds: float, held: float) -> None:
-        """Take note of a turn of a batch, as :meth:`~ssbench.fleet.ahead.PrefetchedJobs.observe` does."""
+        """Take note of a turn of a batch, as :meth:`~ssbench.fleet.prefetch.PrefetchedJobs.observe` does."""
         allowance = worker.allowance
         if allowance.ahead.observe(ended, seconds, held, self._scale) and not self._stale:
             before = allowance.most

@@ -1,4 +1,4 @@
-"""What happens in a fleet, as data. The sentences about it are made in :mod:`ssbench.run.texts`."""
+"""What happens in a fleet, as data. The sentences about it are made in :mod:`ssbench.run.worker_messages`."""
 
 from __future__ import annotations
 

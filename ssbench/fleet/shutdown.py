@@ -13,7 +13,7 @@ import zmq
 from ssbench.base.errors import ExitCode, ProtocolError, WireError
 from ssbench.base.measures import Count
 from ssbench.base.record import JsonHead
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.sockets import MasterSockets
 
@@ -67,7 +67,7 @@ class Shutdown:
         self.turned_away: set[int] = set()
         self._sockets = sockets
         self._clock = clock
-        self._order = packing.pack_notice(wire.Exit())
+        self._order = wire.pack_notice(wire.Exit())
         self._progress = 0.0
         #: The longest time between two moments at which messages came, in seconds.
         self._apart = 0.0
@@ -131,7 +131,7 @@ class Shutdown:
 
     def _receive(self, frame: bytes) -> None:
         try:
-            message = packing.unpack_from_worker(frame)
+            message = wire.unpack_from_worker(frame)
         except ProtocolError as error:
             # Such a worker exits when it receives the order, because it cannot read it.
             if error.worker is not None:

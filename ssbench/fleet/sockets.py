@@ -1,8 +1,14 @@
-"""The two ZeroMQ sockets of either side, with every option that matters set in one place."""
+"""The two ZeroMQ sockets of either side, with every option that matters set in one place.
+
+What the kernel lets through to listening TCP sockets, and to the connections that they accept.
+
+Linux only; elsewhere nothing happens.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import re
 import secrets
 import socket as network
@@ -14,12 +20,67 @@ from types import TracebackType
 import zmq
 
 from ssbench.base.errors import UsageError
-from ssbench.fleet import accept_control
 from ssbench.fleet.addresses import BindAddress, format_endpoint
 from ssbench.fleet.descriptors import Descriptors
-from ssbench.fleet.key import FleetKey
+from ssbench.fleet.keys import AllowedClients, FleetKey, ZapHandler
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
-from ssbench.fleet.zap import AllowedClients, ZapHandler
+
+#: An option of Linux that the socket module does not name, and instructions of such a filter: to load a byte
+#: of the TCP segment, to jump over so many where it has one of these bits, to return how many bytes pass.
+_ATTACH_FILTER = 26
+_LOAD_BYTE, _JUMP_IF_SET, _RETURN_CODE = 0x30, 0x45, 0x06
+
+#: The byte of a segment with its flags, and the flag of a reset.
+_FLAGS_OFFSET, _RESET_FLAG = 13, 4
+_ALL_BYTES = 0xFFFFFFFF
+
+
+def _filter_program(*instructions: tuple[int, int, int, int]) -> tuple[bytes, object]:
+    """Return the value of the option for a filter, and what has to live as long as that is used."""
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
+    return struct.pack("HP", len(instructions), ctypes.addressof(code)), code
+
+
+_ACCEPT_NOTHING = _filter_program((_RETURN_CODE, 0, 0, 0))
+_ACCEPT_NO_RESETS = _filter_program(
+    (_LOAD_BYTE, 0, 0, _FLAGS_OFFSET),
+    (_JUMP_IF_SET, 1, 0, _RESET_FLAG),
+    (_RETURN_CODE, 0, 0, _ALL_BYTES),
+    (_RETURN_CODE, 0, 0, 0),
+)
+
+
+def stop_accepting(listener: int) -> None:
+    """Accept no more connections on a listening TCP socket, given its descriptor.
+
+    A peer that connects waits until it is opened again. Unbinding would end all connections that were
+    accepted there.
+    """
+    _attach_filter(listener, _ACCEPT_NOTHING)
+
+
+def start_accepting(listener: int) -> None:
+    """Accept connections, first or again, and have resets of their peers ignored.
+
+    libzmq 4.3.5 aborts the process where a connection is reset while it does not read it, because the queue
+    of received messages is full, and has a PING of the peer left in its buffer: the answer would go to a
+    connection that it knows to be broken. Without the reset it reads on, until the peer's data ends. A
+    connection accepted before the filter is attached does not have it, so attach it before listening.
+    """
+    _attach_filter(listener, _ACCEPT_NO_RESETS)
+
+
+def _attach_filter(listener: int, program: tuple[bytes, object]) -> None:
+    sock = network.socket(fileno=listener)
+    try:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(network.SOL_SOCKET, _ATTACH_FILTER, program[0])
+    finally:
+        sock.detach()
+
+
+# -- sockets -----------------------------------------------------------------------------------
+
 
 #: Seconds after which the kernel gives up a connection whose other end does not answer: TCP keepalive, not
 #: ZMTP heartbeats (``doc/architecture.rst``). :data:`~ssbench.fleet.wire.LOST_AFTER` says who is lost; a
@@ -242,7 +303,7 @@ class MasterSockets:
         :meth:`look_after_descriptors` opens again once enough descriptors are free.
         """
         for listener in self._listeners:
-            accept_control.stop_accepting(listener)
+            stop_accepting(listener)
         self._shut = True
         self._descriptors.release()
 
@@ -262,7 +323,7 @@ class MasterSockets:
             )
         if self._shut and descriptors.hold():
             for listener in self._listeners:
-                accept_control.start_accepting(listener)
+                start_accepting(listener)
             self._shut = False
         return None
 
@@ -274,7 +335,7 @@ class MasterSockets:
             self._listen_by_name(socket, format_endpoint(host, port))
             return
         try:
-            accept_control.start_accepting(listener.fileno())
+            start_accepting(listener.fileno())
             listener.listen(self._descriptors.backlog)
             socket.setsockopt(zmq.USE_FD, listener.fileno())
             socket.bind(format_endpoint(host, port))
@@ -292,7 +353,7 @@ class MasterSockets:
         try:
             socket.bind(address)
             self._listeners.append(next_monitor_event(monitor)[1])
-            accept_control.start_accepting(self._listeners[-1])
+            start_accepting(self._listeners[-1])
         finally:
             socket.disable_monitor()
             # Or the end of the context would wait for it, where the exception of a bind keeps it alive.

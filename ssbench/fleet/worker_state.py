@@ -1,7 +1,13 @@
 """What the master knows of one worker process: a part for each who keeps account of workers.
 
-The roster keeps :class:`WorkerPresence`, the allocation :class:`JobAllowance`, the ledger :class:`HeldJobs`; each
-writes its own part only. Times are of the master's monotonic clock.
+The roster keeps :class:`WorkerPresence`, the allocation :class:`JobAllowance`, the ledger :class:`HeldJobs`;
+each writes its own part only. Times are of the master's monotonic clock.
+
+How the clocks of a worker go against those of the master (pure).
+
+The history of a job that is sent again, because its token was refused or its worker was lost.
+
+How busy a worker was, from its heartbeats (pure).
 """
 
 from __future__ import annotations
@@ -12,11 +18,397 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
-from ssbench.fleet.ahead import PrefetchedJobs
-from ssbench.fleet.clocks import WorkerClock
-from ssbench.fleet.history import History
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, work_address, worker_name
-from ssbench.fleet.worker_load import WorkerLoad
+import msgspec
+
+from ssbench.base.host import HostCounters
+from ssbench.fleet.prefetch import PrefetchedJobs
+from ssbench.fleet.wire import (
+    HEARTBEAT_SECONDS,
+    LAG_BUCKETS,
+    JobResult,
+    RareFields,
+    Spent,
+    lag_limit,
+    work_address,
+    worker_name,
+)
+from ssbench.store.failures import UNANSWERED_CAUSES
+
+#: Seconds over which the smallest difference of two hosts' clocks is sought.
+CLOCK_WINDOW_SECONDS = 30.0
+
+#: Due times count from another moment of a worker's clock when that differs by this many seconds.
+_MAX_DRIFT_SECONDS = 0.01
+
+#: The slope of a clock is that between the first and the last this many seconds, if these are so far apart.
+SLOPE_WINDOW_SECONDS = 5.0
+SLOPE_SECONDS = 10.0
+
+
+class ClockOffset:
+    """The number of ``seconds`` to add to a worker's clock to get the master's.
+
+    Each message says when it was sent: arrival less sending is the true offset plus the time on the way, so
+    that the offset is no larger than the smallest difference, ``most``. A ping was sent before it was
+    answered, so that the offset is no smaller than the largest difference of these. The estimate is what it
+    was before, as far as it is half of the shortest way there and back from either: it ends in the middle,
+    and errs by half of what the shortest ways of the two directions differ, however much other messages are
+    delayed, also where these are the first after a clock has moved. Before a ping is answered it is ``most``.
+    Only the last one or two :data:`CLOCK_WINDOW_SECONDS` count, because clocks drift.
+    """
+
+    def __init__(self, half: float = math.inf) -> None:
+        self.seconds = self.most = math.inf
+        #: Half of the shortest time of a ping and its answer: by the master's clock alone, so that it stays
+        #: true where the worker's stalls, and one late answer after that does not count.
+        self.half = half
+        #: The bounds of this window, and of the one before.
+        self._bounds = self._before = (-math.inf, math.inf)
+        self._window_ends = -math.inf
+
+    def observe(self, sent: float, received: float, asked: float | None = None) -> None:
+        """Take note of a message: when it was sent (worker's clock) and received (master's).
+
+        It repeats a ping that was sent at ``asked`` (master's clock), None: it repeats none.
+        """
+        if received >= self._window_ends:
+            self._window_ends = received + CLOCK_WINDOW_SECONDS
+            self._before, self._bounds = self._bounds, (-math.inf, math.inf)
+        least, most = self._bounds
+        if asked is None and received - sent >= most:
+            return  # nearly always; this is called for each message
+        own_least, own_most = -math.inf if asked is None else asked - sent, received - sent
+        half = self.half if asked is None else min(self.half, (received - asked) / 2)
+        if own_most < most or own_least > least or half < self.half:
+            self.half = half
+            self._bounds = least, most = max(least, own_least), min(most, own_most)
+            least, most = max(least, self._before[0]), min(most, self._before[1])
+            if least > most:  # one of the clocks stalled meanwhile
+                self._before = -math.inf, math.inf
+                self._bounds = least, most = own_least, own_most
+            self.most = most
+            way = min((most - least) / 2, self.half)
+            if math.isinf(least):
+                self.seconds = most if math.isinf(way) else most - way
+            else:
+                self.seconds = min(max(self.seconds, least + way), most - way)
+
+
+@dataclass(slots=True)
+class _OffsetBounds:
+    """What is known of the offset of a clock around a moment: it lies between these two."""
+
+    at: float
+    least: float = -math.inf
+    most: float = math.inf
+
+
+class WorkerClocks:
+    """How a worker's clocks go against the master's, from its heartbeats.
+
+    A worker answers a ping after it was sent and before the answer arrives, so that each answer bounds the
+    offset of the monotonic clocks from both sides. The slope is the least that the bounds at the beginning
+    and at the end of the time allow: heartbeats that are late on a loaded machine make no slope.
+    """
+
+    def __init__(self) -> None:
+        #: What is known of the offset of the times of day: heartbeats left after a ping and before they came.
+        self._wall = _OffsetBounds(0.0)
+        self._first: _OffsetBounds | None = None
+        self._last: _OffsetBounds | None = None
+
+    def observe(
+        self, clock: float, received: float, asked: float | None, wall_difference: float | None
+    ) -> None:
+        """Receive a heartbeat that was sent at ``clock`` by the worker's monotonic clock.
+
+        By the master's it arrived at ``received`` and answers a ping sent at ``asked`` (None: no ping).
+        ``wall_difference`` is arrival less sending by time of day, None where it is not known.
+        """
+        if wall_difference is not None:
+            self._observe_wall(wall_difference, None if asked is None else received - asked)
+        if asked is None:
+            return
+        if self._first is None:
+            self._first = self._last = _OffsetBounds(received)
+        elif self._last is None or received - self._last.at >= SLOPE_WINDOW_SECONDS:
+            self._last = _OffsetBounds(received)
+        bounds = self._last or self._first
+        bounds.least = max(bounds.least, asked - clock)
+        bounds.most = min(bounds.most, received - clock)
+
+    def _observe_wall(self, difference: float, round_trip: float | None) -> None:
+        wall = self._wall
+        wall.most = min(wall.most, difference)
+        if round_trip is not None:
+            wall.least = max(wall.least, difference - round_trip)
+        if wall.least > wall.most:  # one of the two was set meanwhile
+            self._wall = _OffsetBounds(0.0)
+
+    @property
+    def wall_offset(self) -> float | None:
+        """Seconds to add to the worker's time of day to have the master's, at least; None where not known.
+
+        It is the least that the time on the way allows, whichever direction took how much of it: 0 for a
+        worker behind a slow link whose clock may be right.
+        """
+        if math.isinf(self._wall.least) or math.isinf(self._wall.most):
+            return None
+        return min(max(self._wall.least, 0.0), self._wall.most)
+
+    @property
+    def slope(self) -> float | None:
+        """Seconds that the worker's clock loses in each of the master's; None where too little was seen."""
+        if self._first is None or self._last is None or self._last.at - self._first.at < SLOPE_SECONDS:
+            return None
+        seconds = self._last.at - self._first.at
+        least = (self._last.least - self._first.most) / seconds
+        most = (self._last.most - self._first.least) / seconds
+        return min(max(least, 0.0), most)
+
+
+class WorkerClock:
+    """The clocks of one worker by the master's: offset and slope of the monotonic one, the time of day.
+
+    ``start`` is the moment of the worker's clock from which due times count.
+    """
+
+    __slots__ = ("course", "offset", "start")
+
+    def __init__(self) -> None:
+        self.offset = ClockOffset()
+        self.course = WorkerClocks()
+        self.start = -math.inf
+
+    def begin(self) -> None:
+        """Another run begins: what is shown of the clocks counts from now on."""
+        self.course = WorkerClocks()
+
+    def forget(self) -> None:
+        """The worker's clock may have stalled: a machine that was suspended has such a one."""
+        self.offset, self.course = ClockOffset(self.offset.half), WorkerClocks()
+
+    def start_of(self, moment: float) -> float:
+        """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""
+        start = moment - self.offset.seconds
+        if abs(start - self.start) > _MAX_DRIFT_SECONDS:
+            self.start = start
+        return self.start
+
+
+# -- history -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened to a task before it was sent again.
+
+    ``began`` is when its first attempt began, ``ended`` when the last one ended (None: not known), ``due``
+    when it was due (None in a closed loop), all by the master's monotonic clock. ``retries`` is the number of
+    attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the seconds
+    spent on that, ``connections`` and ``resumed`` are as in :class:`~ssbench.fleet.wire.RareFields`. A task
+    that has not begun has a history only where it has a due time, or where that is in doubt, without retries.
+
+    ``in_doubt``: it may have been done, because an attempt got no answer, or because the worker that had it
+    was lost before it could say whether it had begun it.
+    """
+
+    retries: int
+    began: float
+    retried: dict[str, int]
+    connecting: float = 0.0
+    pausing: float = 0.0
+    ended: float | None = None
+    due: float | None = None
+    in_doubt: bool = False
+    connections: int = 0
+    resumed: int = 0
+
+    def add_to(self, result: JobResult) -> JobResult:
+        """Return the result with the causes and the parts of earlier attempts added to its own.
+
+        The worker knows from :data:`~ssbench.fleet.wire.Spent` how many retries there were, when the first
+        attempt began and when the last one ended, so latency, retries and the pause since are its own.
+        """
+        if not self.retries:
+            return result
+        retried = dict(self.retried)
+        for cause, count in (result.retried or {}).items():
+            retried[cause] = retried.get(cause, 0) + count
+        rare = result.rare or RareFields()
+        rare = msgspec.structs.replace(
+            rare,
+            connecting=rare.connecting + self.connecting,
+            pausing=rare.pausing + self.pausing,
+            connections=rare.connections + self.connections,
+            resumed=rare.resumed + self.resumed,
+        )
+        return msgspec.structs.replace(result, retried=retried, rare=rare)
+
+
+def history_after_failure(result: JobResult, cause: str, history: History | None, ended: float) -> History:
+    """Return the history of a task whose attempt ended with ``result``, because of ``cause``.
+
+    ``ended`` is when that was, by the master's clock: not when the message came. ``result`` includes
+    ``history``, the one before that attempt.
+    """
+    retried = dict(result.retried or {})
+    retried[cause] = retried.get(cause, 0) + 1
+    # One that only keeps the due time of a job that was handed back knows no beginning.
+    began = ended - (result.last_byte or 0.0)
+    if history is not None and history.retries:
+        # What is known of a clock gets better, so that what ended may seem to precede what began before it.
+        began = min(history.began, ended)
+    rare = result.rare or RareFields()
+    due = None if result.late is None else began - result.late
+    in_doubt = result.resent > 0 or not UNANSWERED_CAUSES.isdisjoint(retried)
+    if history is not None:
+        due, in_doubt = history.due, in_doubt or history.in_doubt
+    return History(
+        result.retries + 1,
+        began,
+        retried,
+        rare.connecting,
+        rare.pausing,
+        ended,
+        due,
+        in_doubt,
+        rare.connections,
+        rare.resumed,
+    )
+
+
+def was_tried(history: History | None) -> bool:
+    """Return whether a task with that history has begun before."""
+    return history is not None and history.retries > 0
+
+
+def make_spent(history: History | None, to_master: float) -> Spent:
+    """Return what is sent to a worker about a task: see :data:`~ssbench.fleet.wire.Spent`.
+
+    ``to_master`` is what to add to its clock to have the master's. Where it had the earlier attempt too, that
+    was added before, so the moments are exact by its own clock.
+    """
+    if history is None or not history.retries:
+        return 0, None, None, history is not None and history.in_doubt
+    ended = None if history.ended is None else history.ended - to_master
+    return history.retries, history.began - to_master, ended, history.in_doubt
+
+
+# -- worker load -------------------------------------------------------------------------------
+
+
+#: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
+_MIN_HEARTBEAT_DISTANCE = 0.5
+
+#: Times in which a worker stalled are kept up to this number.
+MAX_WORKER_GAPS = 1000
+
+
+class WorkerLoad:
+    """How busy a worker was since it was last cleared, from its heartbeats."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the load so far; count from the next heartbeat on."""
+        self._lag = [0] * LAG_BUCKETS
+        self._first: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
+        self._taken: tuple[float, float] | None = None
+        self._host_first: tuple[float, HostCounters] | None = None
+        self._host_last: tuple[float, HostCounters] | None = None
+        self._lag_since = 0.0
+        #: How late its event loop was at most, in seconds, and the times in which it stalled.
+        self.lag_max = 0.0
+        #: Times in which it stalled, by the master's clock; how many more were not kept.
+        self.gaps: list[tuple[float, float]] = []
+        self.gaps_dropped = 0
+        self._last_gap: float | None = None
+
+    def observe(
+        self,
+        clock: float,
+        cpu: float,
+        lag: Sequence[int],
+        lag_max: float = 0.0,
+        machine: HostCounters | None = None,
+    ) -> None:
+        """Receive a heartbeat."""
+        if machine is not None:
+            self._host_last = (clock, machine)
+            self._host_first = self._host_first or self._host_last
+        self._last = (clock, cpu)
+        if self._first is None:
+            self._first = self._taken = self._last
+            return
+        self._lag_since = max(self._lag_since, lag_max)
+        self.lag_max = max(self.lag_max, lag_max)
+        for place, count in enumerate(lag[:LAG_BUCKETS]):
+            self._lag[place] += count
+
+    def stood_still(self, began: float, gap: tuple[float, float], room: int) -> int:
+        """Keep a time in which it stalled, of the master's clock, if there is ``room`` for one.
+
+        ``began`` is its beginning by the worker's clock: one that begins with the last one is the same, and
+        continued after it was reported. Returns how many more are kept now.
+        """
+        if self.gaps and began == self._last_gap:
+            self.gaps[-1] = gap
+            return 0
+        if room <= 0 or len(self.gaps) >= MAX_WORKER_GAPS:
+            self.gaps_dropped += 1
+            return 0
+        self._last_gap = began
+        self.gaps.append(gap)
+        return 1
+
+    @property
+    def cpu_share(self) -> float | None:
+        """Share of one core that the main thread used; None before there were two heartbeats apart."""
+        if (
+            self._first is None
+            or self._last is None
+            or self._last[0] - self._first[0] < _MIN_HEARTBEAT_DISTANCE
+        ):
+            return None
+        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    @property
+    def host(self) -> tuple[float, HostCounters, HostCounters] | None:
+        """How many seconds were between two readings of its machine, and both; None where there were none."""
+        if self._host_first is None or self._host_last is None:
+            return None
+        return self._host_last[0] - self._host_first[0], self._host_first[1], self._host_last[1]
+
+    def take_recent(self) -> tuple[float, float] | None:
+        """Return the share of one core since the last call, and how late the event loop was at most, in s.
+
+        None, and nothing is taken, where no two heartbeats since then are far enough apart.
+        """
+        if (
+            self._taken is None
+            or self._last is None
+            or self._last[0] - self._taken[0] < _MIN_HEARTBEAT_DISTANCE
+        ):
+            return None
+        found = (self._last[1] - self._taken[1]) / (self._last[0] - self._taken[0]), self._lag_since
+        self._taken, self._lag_since = self._last, 0.0
+        return found
+
+    def lag_percentile(self, percentile: float) -> float | None:
+        """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""
+        below = sum(self._lag) * percentile / 100
+        for place, count in enumerate(self._lag):
+            below -= count
+            if count and below <= 0:
+                return lag_limit(place)
+        return None
+
+
+# -- worker state ------------------------------------------------------------------------------
+
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
@@ -176,7 +568,7 @@ class JobAllowance:
 
 @dataclass(slots=True, eq=False)
 class HeldJobs:
-    """The jobs of a worker; kept by :class:`~ssbench.fleet.ledger.JobLedger`.
+    """The jobs of a worker; kept by :class:`~ssbench.fleet.dispatcher.JobLedger`.
 
     ``users_told`` is how many users it was last sent as its limit. ``outstanding`` have not ended,
     ``completed`` ended in this run, the last of them at ``progressed_at``. ``begun`` is the number of the

@@ -10,10 +10,9 @@ proxy server, a server of accounts and containers, and an object server with one
 A :class:`Layout` makes it larger. They need no root, no configuration outside their own folder and no
 other service, and they end with the process that started them, however that ends.
 
-:mod:`.cluster` starts and stops them, :mod:`.configuration` writes what they read,
-:mod:`.processes` is one such process, :mod:`.layout` says what there is, :mod:`.faults` what goes wrong.
-:mod:`._serve`, :mod:`._cache`, :mod:`._faults` and :mod:`._log` run inside the children: Swift brings
-eventlet, whose patching does not go with gevent's.
+:mod:`.cluster` starts and stops them and is each of these processes, :mod:`.configuration` says what there
+is and writes what they read. :mod:`._serve`, :mod:`._cache`, :mod:`._faults` and :mod:`._log` run inside the
+children: Swift brings eventlet, whose patching does not go with gevent's.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ssbench.local_swift.cluster import LocalSwift
-    from ssbench.local_swift.layout import Layout
+    from ssbench.local_swift.configuration import Layout
 
 __all__ = ["Layout", "LocalSwift"]
 
 # Imported when asked for: the help of the sub-command does without.
-_MODULES = {"Layout": "layout", "LocalSwift": "cluster"}
+_MODULES = {"Layout": "configuration", "LocalSwift": "cluster"}
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ _sleep_blocking = patcher.original("time").sleep
 
 
 class ServerDelays:
-    """What :func:`ssbench.local_swift.layout.write_slow_targets` wrote for one server."""
+    """What :func:`ssbench.local_swift.configuration.write_slow_targets` wrote for one server."""
 
     def __init__(self, path: str, server: str) -> None:
         self._path = path

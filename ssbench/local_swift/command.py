@@ -21,7 +21,7 @@ from ssbench.cli import output_file
 from ssbench.cli.options import add_force_option, port_number, positive_int, positive_seconds
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.local_swift.layout import SlowTarget
+from ssbench.local_swift.configuration import SlowTarget
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 

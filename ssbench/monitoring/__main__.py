@@ -11,12 +11,11 @@ from pathlib import Path
 from threading import Thread
 
 from ssbench.base.serving import BoundedServer
-from ssbench.comparison.earlier import list_folder_runs
+from ssbench.comparison.archive import list_folder_runs
 from ssbench.document.elements import Document
 from ssbench.document.renderers.html import make_page_parts
-from ssbench.monitoring.live import LiveDocument
 from ssbench.monitoring.messages import PageMessage, decode_message
-from ssbench.monitoring.site import PageApplication
+from ssbench.monitoring.page_server import LiveDocument, PageApplication
 
 #: Seconds from one state of the page to the next, at least, and so many times as long as making one takes.
 _STATE_SECONDS, _STATE_COST_FACTOR = 1.0, 9.0

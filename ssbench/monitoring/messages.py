@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ssbench.results.description import RunSummary
+from ssbench.results.run_description import RunSummary
 
 
 class PageMessage(msgspec.Struct, frozen=True):

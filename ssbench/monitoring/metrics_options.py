@@ -15,8 +15,8 @@ from ssbench.base.errors import UsageError
 from ssbench.cli.options import port_number
 
 if TYPE_CHECKING:
-    from ssbench.monitoring.gathering import RunMonitor
-    from ssbench.results.sink import Sink
+    from ssbench.monitoring.run_metrics import RunMonitor
+    from ssbench.results.block import Sink
     from ssbench.run import Bench
     from ssbench.scenario.model import Scenario
 
@@ -102,7 +102,7 @@ def companion(arguments: argparse.Namespace) -> AbstractContextManager[_MetricsC
 
 @dataclass(frozen=True, slots=True)
 class _MetricsCompanion:
-    """A :class:`~ssbench.run.companions.Companion` that begins anew with each run."""
+    """A :class:`~ssbench.run.bench.Companion` that begins anew with each run."""
 
     arguments: argparse.Namespace
     #: It does not watch the cluster.
@@ -112,7 +112,7 @@ class _MetricsCompanion:
     def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
         """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
         # Only here: a run without them does without HTTP.
-        from ssbench.monitoring.gathering import RunMonitor
+        from ssbench.monitoring.run_metrics import RunMonitor
 
         arguments = self.arguments
         with ExitStack() as stack:
@@ -131,7 +131,7 @@ def _open_counting_sink(
     arguments: argparse.Namespace, scenario: Scenario, source: RunMonitor, stack: ExitStack
 ) -> Sink:
     """Return what counts results for all who show or deliver the sums."""
-    from ssbench.monitoring.sums import CountingSink
+    from ssbench.monitoring.run_metrics import CountingSink
 
     counting = CountingSink(scenario, source, arguments.label)
     if arguments.metrics_port:

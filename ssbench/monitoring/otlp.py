@@ -34,10 +34,15 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from ssbench.base.version import __version__
-from ssbench.monitoring import families
+from ssbench.monitoring import run_metrics as monitoring_sums
 from ssbench.monitoring.courier import DeliveryError, MetricsSender
-from ssbench.monitoring.families import METRICS, MetricKind
-from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink, LatencyHistogram
+from ssbench.monitoring.run_metrics import (
+    LATENCY_BUCKETS,
+    METRICS,
+    CountingSink,
+    LatencyHistogram,
+    MetricKind,
+)
 
 #: Seconds between two deliveries.
 DELIVERY_SECONDS = 5.0
@@ -62,7 +67,7 @@ _CUMULATIVE_COUNTS = AggregationTemporality.CUMULATIVE
 
 
 def make_otlp_sender(counting: CountingSink, url: str) -> MetricsSender:
-    """Return what delivers all metrics to a collector each :data:`DELIVERY_SECONDS` seconds, and at the end of a run."""
+    """Return what delivers all metrics to a collector each :data:`DELIVERY_SECONDS` and when a run ends."""
     reasons = _FailureReasons()
     url = url.rstrip("/").removesuffix(_METRICS_PATH) + _METRICS_PATH
     # It tries again by itself until then, and the next delivery has all counts anyway.
@@ -148,7 +153,7 @@ def _innermost_reason(error: BaseException) -> str:
 def _make_metrics_data(counting: CountingSink, resource: Resource) -> MetricsData:
     """Return all metrics as they are now."""
     sums, span = counting.shown, (int(counting.began * 1e9), time.time_ns())
-    info = NumberDataPoint(families.describe_run(counting), *span, 1)
+    info = NumberDataPoint(monitoring_sums.describe_run(counting), *span, 1)
     made = [Metric("ssbench.info", "The program and its run.", "", Gauge([info]))]
     for each in METRICS:
         numbers: list[NumberDataPoint] = []

@@ -21,8 +21,16 @@ from prometheus_client.registry import Collector
 from ssbench.base.errors import UsageError
 from ssbench.base.serving import BoundedServer, open_listening_socket
 from ssbench.monitoring.courier import DeliveryError, MetricsSender
-from ssbench.monitoring.families import METRICS, MetricDefinition, MetricKind, describe_run
-from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink, LatencyHistogram, MetricSums
+from ssbench.monitoring.run_metrics import (
+    LATENCY_BUCKETS,
+    METRICS,
+    CountingSink,
+    LatencyHistogram,
+    MetricDefinition,
+    MetricKind,
+    MetricSums,
+    describe_run,
+)
 
 #: The job under which metrics are pushed.
 _PUSH_JOB = "ssbench"

@@ -11,14 +11,13 @@ import time
 from pathlib import Path
 from typing import IO
 
-from ssbench.base import children, interruption
+from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError
 from ssbench.base.serving import open_listening_socket
 from ssbench.monitoring.messages import PageMessage, encode_message
-from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunSummary
-from ssbench.results.sink import ReadSoFar
-from ssbench.run.channel import OutputChannel
+from ssbench.results.block import ReadSoFar, ResultBlock
+from ssbench.results.run_description import RunSummary
+from ssbench.run.terminal import OutputChannel
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ class LivePage:
             self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [
-                    *children.make_python_command("ssbench.monitoring"),
+                    *own_processes.make_python_command("ssbench.monitoring"),
                     str(listening.fileno()),
                     *([] if earlier is None else [str(earlier)]),
                 ],
@@ -54,7 +53,7 @@ class LivePage:
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
                 pass_fds=[listening.fileno()],
-                env=children.make_child_environment(),
+                env=own_processes.make_child_environment(),
                 start_new_session=True,  # so that Ctrl-C is for the master alone
             )
         if self._process.stdin is None:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
-from ssbench.monitoring.gathering import BatchingSink, RunMonitor, group_by_fields
+from ssbench.monitoring.run_metrics import BatchingSink, RunMonitor, group_by_fields
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunSummary
+from ssbench.results.run_description import RunSummary
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class StatsdSender(BatchingSink):
         facts, master = self.summary.workers, self.summary.master
         for name, values in (
             ("ssbench.worker.cpu", [worker.cpu_share for worker in facts]),
-            ("ssbench.worker.lag", [worker.lag_p99 for worker in facts]),
+            ("ssbench.worker.lag_meter", [worker.lag_p99 for worker in facts]),
             ("ssbench.master.cpu", [master.cpu_share] if master else []),
         ):
             known = [value for value in values if value is not None]

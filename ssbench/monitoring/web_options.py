@@ -13,14 +13,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from ssbench.base import children
+from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives
 from ssbench.monitoring.metrics_options import parse_listen_address
 
 if TYPE_CHECKING:
     from ssbench.monitoring.sink import LivePage
-    from ssbench.results.sink import Sink
+    from ssbench.results.block import Sink
     from ssbench.run import Bench
     from ssbench.scenario.model import Scenario
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
 
 @dataclass(frozen=True, slots=True)
 class _PageCompanion:
-    """A :class:`~ssbench.run.companions.Companion`: one page for all runs."""
+    """A :class:`~ssbench.run.bench.Companion`: one page for all runs."""
 
     page: LivePage
     #: It does not watch the cluster.
@@ -88,7 +88,7 @@ def _open_browser(url: str) -> None:
     except webbrowser.Error:
         _log.warning("--web-open: no browser was found; open the page yourself")
         return
-    command = [*children.make_python_command("webbrowser"), "-t", url]
+    command = [*own_processes.make_python_command("webbrowser"), "-t", url]
     Thread(target=_run_browser, args=(command,), name="browser", daemon=True).start()
 
 

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator
 from ssbench.base.printable import escape_csv_cell
 from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.reports.key_figures import format_rank, format_utc
-from ssbench.reports.options import ReportOptions
+from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.latencies import Latencies
-from ssbench.statistics.run_statistics import RunPart, RunStatistics
-from ssbench.statistics.sections import FiguresSection
+from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics
 
 CsvValue = str | float
 

@@ -3,35 +3,87 @@
 :mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` says how to read them, and their
 schema is ``doc/report-schema.json``. Fields are added without a change of the version; it rises when one is
 renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
+
+The seconds and the bins of a run in the report as JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, overload
 
 from ssbench.base import record
+from ssbench.base.record import make_record_from
 from ssbench.base.version import __version__
 from ssbench.document.gates import GateResult
 from ssbench.reports import json_records as records
-from ssbench.reports import members
-from ssbench.reports.json_over_time import SecondRecords, make_over_time_record
-from ssbench.reports.json_run import make_run_record
+from ssbench.reports import run_tables
+from ssbench.reports.json_records import make_run_record
 from ssbench.reports.key_figures import format_rank
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import judge_for_reports
-from ssbench.results.description import WorkerFacts
-from ssbench.results.schema import NO_WORKER
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.causes import Cause
-from ssbench.statistics.due import CensoredLatencies
-from ssbench.statistics.figures import CountedFigures, drop_seconds, estimate_rate_intervals, measure_rates
-from ssbench.statistics.groups import Groups
+from ssbench.reports.run_verdict import judge_for_reports
+from ssbench.reports.writing import ReportOptions
+from ssbench.results.result_fields import NO_WORKER
+from ssbench.results.run_description import WorkerFacts
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.statistics.collector import Cause, MemberCounts
+from ssbench.statistics.figures import (
+    CountedFigures,
+    Groups,
+    drop_seconds,
+    estimate_rate_intervals,
+    measure_rates,
+)
 from ssbench.statistics.latencies import Latencies, SlowResult
-from ssbench.statistics.members import MemberCounts
+from ssbench.statistics.latency_parts import CensoredLatencies
+from ssbench.statistics.over_time import BinsOverTime
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
-from ssbench.statistics.verdict import RunVerdict
+from ssbench.statistics.run_verdict import RunVerdict
+
+
+def make_over_time_record(over_time: BinsOverTime | None) -> records.OverTimeRecord | None:
+    """Return the bins of the page's curves."""
+    if over_time is None:
+        return None
+    return make_record_from(
+        records.OverTimeRecord,
+        over_time,
+        operations=[
+            make_record_from(records.SeriesOverTime, each, operation=operation.name if operation else "all")
+            for code, each in over_time.operations.items()
+            if (operation := None if code is None else OPERATIONS.get(code)) or code is None
+        ],
+    )
+
+
+class SecondRecords(Sequence[records.Second]):
+    """The successes of each second; each is made when it is asked for, because there may be millions."""
+
+    def __init__(self, statistics: RunStatistics) -> None:
+        self._seconds = statistics.requests_by_second
+        self._whole = int(statistics.course.window.seconds) if statistics.course else None
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    @overload
+    def __getitem__(self, place: int) -> records.Second: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[records.Second]: ...
+
+    def __getitem__(self, place: int | slice) -> records.Second | list[records.Second]:
+        if isinstance(place, slice):
+            return [self._second(*each) for each in self._seconds[place]]
+        return self._second(*self._seconds[place])
+
+    def _second(self, second: int, count: int) -> records.Second:
+        partial = None if self._whole is None else second > self._whole
+        return records.Second(second=second, count=count, partial=partial)
+
+
+# -- json --------------------------------------------------------------------------------------
+
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 JSON_RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -158,7 +210,7 @@ class _FiguresMaker:
                 ],
                 steps={
                     name: self._latency(each)
-                    for name, each in members.latencies_by_step(section, self._statistics).items()
+                    for name, each in run_tables.latencies_by_step(section, self._statistics).items()
                 },
             )
 

@@ -15,11 +15,10 @@ from xml.etree import ElementTree
 from ssbench.base.errors import ExitCode
 from ssbench.base.printable import make_printable
 from ssbench.reports.key_figures import format_utc
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import format_section_rates, judge_for_reports, make_verdict_words
-from ssbench.statistics.reasons import Kind
+from ssbench.reports.run_verdict import format_section_rates, judge_for_reports, make_verdict_words
+from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.verdict import RunVerdict
+from ssbench.statistics.run_verdict import Kind, RunVerdict
 
 #: What XML 1.0 cannot hold, besides control characters, which are replaced anyway.
 _NOT_XML_CHARACTERS = re.compile("[\ufffe\uffff]")

@@ -1,6 +1,10 @@
 """How times and names look in reports; and the section "Figures".
 
 ``doc/numbers.rst`` defines each figure.
+
+The section "Confidence": how far rates and percentiles may be from the truth.
+
+``doc/numbers.rst`` says how the intervals are made.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from ssbench.document.elements import Element, Item, Items, Note, Table, make_columns
+from ssbench.document.elements import Element, Item, Items, Note, Section, Table, make_columns
 from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.document.units import (
     AT_LEAST,
+    format_change,
+    format_change_size,
     format_count,
     format_latency,
     format_megabytes,
@@ -23,16 +29,15 @@ from ssbench.document.units import (
     format_percent,
     format_seconds,
 )
-from ssbench.results.description import Gap, HostFacts, RunDescription
-from ssbench.scenario.operation import RequestTarget
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.due import CensoredLatencies, make_uncensored
-from ssbench.statistics.generator import LoadGenerator
+from ssbench.results.run_description import Gap, HostFacts, RunDescription
+from ssbench.scenario.operations import OPERATIONS, RequestTarget
+from ssbench.statistics.confidence import MIN_SECONDS, Interval
 from ssbench.statistics.latencies import Latencies, SlowResult
-from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import FiguresSection, SectionLine
+from ssbench.statistics.latency_parts import CensoredLatencies, make_uncensored
+from ssbench.statistics.load_generator import LoadGenerator
+from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
 from ssbench.statistics.stalls import Stall
-from ssbench.statistics.steadiness import Course
+from ssbench.statistics.steadiness import Course, Steadiness
 from ssbench.statistics.timeline import EachSecond
 
 #: The percentiles of each latency; 100 is the maximum.
@@ -126,7 +131,8 @@ def make_figure_elements(statistics: RunStatistics) -> Iterator[Element]:
     if total.delayed.count:
         median, most = (format_latency(total.delayed.supported_percentile(rank)) for rank in (50, 100))
         yield Note(
-            f"Left out, because a worker stalled: {format_count(total.delayed.count)} (median {median}, max {most})"
+            f"Left out, because a worker stalled: {format_count(total.delayed.count)}"
+            f" (median {median}, max {most})"
         )
     yield _latency_part_table(statistics)
     yield from make_generator_elements(statistics.generator)
@@ -152,7 +158,10 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
         done = total.count - total.window_totals.count
         failed = total.failed - total.window_totals.failed
         yield f"Window: {format_seconds(window.seconds)} s from the first send to the last moment of sending"
-        yield f"Drain: {format_seconds(course.drain)} s after it (succeeded: {format_count(done)}, failed: {format_count(failed)})"
+        yield (
+            f"Drain: {format_seconds(course.drain)} s after it (succeeded:"
+            f" {format_count(done)}, failed: {format_count(failed)})"
+        )
     if statistics.warmed_up:
         yield f"Warm-up: its results are left out ({format_count(statistics.warmed_up)})"
     if not course.busy > 0:  # a no-op run
@@ -326,3 +335,96 @@ def _process(
     name: str, cpu: float | None, p50: float | None, p99: float | None, longest: float | None
 ) -> list[str]:
     return [name, format_percent(cpu), *map(format_milliseconds, (p50, p99, longest))]
+
+
+# -- confidence --------------------------------------------------------------------------------
+
+
+_CONFIDENCE_RANKS = (50, 90, 95, 99, 99.9)
+_NO_INTERVAL_NOTE = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
+_OPEN_LOOP_NOTE = "first, last: since an operation was sent; resp: since it was due"
+_NOT_BEGUN_NOTE = (
+    ". Some operations never began: they are in resp alone, of which a percentile that is known as 'at least'"
+    " has no interval"
+)
+_CONFIDENCE_TABLES = (
+    make_columns("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
+    make_columns("Latency in ms", *percentile_heads(_CONFIDENCE_RANKS)),
+)
+
+
+def make_confidence_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield the elements, of a run with stages by stage; none where the run was too short."""
+    parts = {f"Stage {stage.name}": stage.numbers for stage in statistics.stages} or {"": statistics}
+    shown, dash, due = False, False, statistics.total.due.since_due
+    for name, numbers in parts.items():
+        course = numbers.course
+        if course is not None and _is_long_enough(numbers, course):
+            rows = [*_rate_rows(numbers)], [*_latency_rows(numbers)]
+            tables = (Table(columns, found) for columns, found in zip(_CONFIDENCE_TABLES, rows, strict=True))
+            yield Section(name, [*map(Note, _steadiness(course.steadiness)), *tables])
+            dash |= any("-" in row for table in rows for row in table)
+            shown = True
+    if not shown:
+        return
+    if due.count:
+        yield Note(_OPEN_LOOP_NOTE + _NOT_BEGUN_NOTE * bool(due.waited.count))
+    if dash:
+        yield Note(_NO_INTERVAL_NOTE)
+
+
+def _is_long_enough(numbers: RunStatistics, course: Course) -> bool:
+    window = course.window
+    return len(numbers.total.by_second.series(window.start, window.end)[0]) >= MIN_SECONDS
+
+
+def _steadiness(found: Steadiness) -> Iterator[str]:
+    if found.drift is not None:
+        middle = (found.drift.low + found.drift.high) / 2
+        yield (
+            f"Drift of the rate: {format_change(middle)} % a minute"
+            f" ({format_change(found.drift.low)} to {format_change(found.drift.high)})"
+            + ("" if found.steady or found.step else ": the run was not steady by its end")
+        )
+    if found.step:
+        yield (
+            f"Step of the rate: from {format_number(found.step.before)} to"
+            f" {format_number(found.step.after)} ops/s,"
+            f" {format_seconds(found.step.at)} s after the start"
+        )
+    if found.warm_up:
+        yield f"Warm-up: MSER-5 would leave out the first {found.warm_up} s (--warmup)"
+
+
+def _rate_rows(statistics: RunStatistics) -> Iterator[list[str]]:
+    for name, line in _named_lines(statistics):
+        rate, interval = line.requests_per_second, line.rate_interval
+        part = format_change_size(interval.high / rate - 1) if interval and rate else "-"
+        moved = format_megabytes(line.moved_per_second), *_bounds(line.moved_interval, format_megabytes)
+        yield [name, format_number(rate), *_bounds(interval, format_number), part, *moved]
+
+
+def _bounds(interval: Interval | None, text: Callable[[float | None], str]) -> list[str]:
+    return [*map(text, (interval.low, interval.high) if interval else (None, None))]
+
+
+def _latency_rows(statistics: RunStatistics) -> Iterator[list[str]]:
+    for name, line in _named_lines(statistics):
+        for which, latencies in latencies_of_line(line).items():
+            if latencies.count:
+                yield [f"{name} {which}", *(_range(latencies, rank) for rank in _CONFIDENCE_RANKS)]
+
+
+def _range(latencies: CensoredLatencies, rank: float) -> str:
+    interval = latencies.interval(rank) if latencies.supports(rank) else None
+    if interval is None:
+        return "-"
+    high = "?" if math.isinf(interval.high) else format_milliseconds(interval.high)
+    return f"{format_milliseconds(interval.low)}-{high}"
+
+
+def _named_lines(statistics: RunStatistics) -> Iterator[tuple[str, SectionLine]]:
+    """Yield the lines of all operations, with their names; classes where there are several."""
+    for each in (*statistics.sections[1:], statistics.total):
+        for line in lines_of_section(each, statistics.total):
+            yield " ".join(filter(None, (section_name(each), line.size_class))), line

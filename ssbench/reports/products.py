@@ -4,6 +4,8 @@ A product is a row that says what makes its document (:mod:`ssbench.document`), 
 their folder that writes any document. What is no document, as JSON, is a format of one product: a function in
 a module of its own. Modules are imported when a format is asked for, so that the command line knows all names
 at once.
+
+What commands write as JSON: the kinds of records, of which ``ssbench-master schema`` prints the schema.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ssbench.base.errors import UsageError
 
@@ -45,15 +47,15 @@ PAGE_GROUPS = ("worker", "storage_url")
 
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENT_MAKERS = {
-    Product.RUN: "ssbench.comparison.run:make_sided_run_document",
-    Product.COMPARISON: "ssbench.comparison.document:make_comparison_document",
-    Product.REPEATED: "ssbench.comparison.group:make_repeated_document",
-    Product.CONFIGURATIONS: "ssbench.comparison.listing:make_configurations_document",
+    Product.RUN: "ssbench.comparison.run_document:make_sided_run_document",
+    Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
+    Product.REPEATED: "ssbench.comparison.repeated_runs:make_repeated_document",
+    Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
-    Product.TREND: "ssbench.comparison.trend:make_trend_document",
-    Product.OUTLOOK: "ssbench.reports.outlook:make_outlook_document",
-    Product.CHANGES: "ssbench.cluster.changes_report:make_changes_document",
+    Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
+    Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
+    Product.CHANGES: "ssbench.cluster.changes:make_changes_document",
     Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
 }
 
@@ -66,29 +68,29 @@ _OTHER_FORMAT_NAMES = {"summary_md": "markdown"}
 #: Formats of one product each, which are written without a document.
 _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.RUN: {
-        "both": "ssbench.reports.text:make_table_and_summary",
-        "full": "ssbench.reports.text:make_full_report",
-        "table": "ssbench.reports.text:make_table_report",
-        "summary": "ssbench.reports.text:make_summary_report",
+        "both": "ssbench.reports.run_text:make_table_and_summary",
+        "full": "ssbench.reports.run_text:make_full_report",
+        "table": "ssbench.reports.run_text:make_table_report",
+        "summary": "ssbench.reports.run_text:make_summary_report",
         "csv": "ssbench.reports.csv:make_run_csv",
         "json": "ssbench.reports.json:make_run_json",
         "junit": "ssbench.reports.junit:make_run_junit",
         "requests_per_second": "ssbench.reports.csv:make_requests_per_second_csv",
     },
     Product.COMPARISON: {
-        "csv": "ssbench.comparison.formats:make_comparison_csv",
-        "json": "ssbench.comparison.formats:make_comparison_report",
-        "junit": "ssbench.comparison.formats:make_comparison_junit",
+        "csv": "ssbench.comparison.comparison_report:make_comparison_csv",
+        "json": "ssbench.comparison.comparison_report:make_comparison_report",
+        "junit": "ssbench.comparison.comparison_report:make_comparison_junit",
     },
-    Product.CONFIGURATIONS: {"json": "ssbench.comparison.formats:make_figures_table"},
+    Product.CONFIGURATIONS: {"json": "ssbench.comparison.comparison_report:make_figures_table"},
     Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
     Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
-    Product.OUTLOOK: {"json": "ssbench.reports.json_run:make_outlook_json"},
-    Product.CHANGES: {"json": "ssbench.cluster.changes_report:make_changes_json"},
-    Product.ATTRIBUTION: {"json": "ssbench.cluster.json_record:make_attribution_json"},
+    Product.OUTLOOK: {"json": "ssbench.reports.json_records:make_outlook_json"},
+    Product.CHANGES: {"json": "ssbench.cluster.changes:make_changes_json"},
+    Product.ATTRIBUTION: {"json": "ssbench.cluster.attribution_report:make_attribution_json"},
     Product.CAPACITY: {
         "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
-        "json": "ssbench.comparison.conclusion:make_capacity_report",
+        "json": "ssbench.comparison.capacity_report:make_capacity_report",
     },
 }
 
@@ -117,7 +119,10 @@ def _renderer_names() -> tuple[str, ...]:
 
 
 def find_writer(product: Product, name: str) -> Callable[..., str]:
-    """Return what writes a product, given a view besides, loaded; raises KeyError, see :func:`check_format`."""
+    """Return what writes a product, given a view besides, loaded.
+
+    Raises KeyError, see :func:`check_format`.
+    """
     return partial(_joined, _find_format(product, name))
 
 
@@ -173,5 +178,38 @@ def check_format(product: Product, wanted: Iterable[str], command: str) -> None:
         if not has_format(product, name):
             others = [each.value for each in Product if has_format(each, name)]
             raise UsageError(
-                f"{format_option(name)} is for {' or '.join(others) or 'nothing'}; leave it out with {command}"
+                f"{format_option(name)} is for {' or '.join(others) or 'nothing'}; leave it"
+                f" out with {command}"
             )
+
+
+# -- schemas -----------------------------------------------------------------------------------
+
+
+#: Name -> (the options that write it, module and class).
+JSON_KINDS = {
+    "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json_records:RunReportRecord"),
+    "comparison": ("compare --json", "ssbench.comparison.comparison_report:ComparisonReport"),
+    "table": (
+        "compare --json, with a table of many runs",
+        "ssbench.comparison.comparison_report:FiguresTable",
+    ),
+    "capacity": (
+        "run-scenario --sweep or --find with --json",
+        "ssbench.comparison.capacity_report:CapacityReport",
+    ),
+    "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),
+    "trend": ("list --trend --json", "ssbench.comparison.runs_list:Trend"),
+    "scenario": ("check-scenario --json", "ssbench.reports.json_records:OutlookRecord"),
+    "attribution": ("attribute --json", "ssbench.cluster.attribution_report:AttributionReport"),
+    "changes": ("attribute --compare --json", "ssbench.cluster.changes:ChangesReport"),
+    "cleanup": ("cleanup-containers --json", "ssbench.store.swift.account_cleaner:CleanUpReport"),
+    "settings": ("config --json", "ssbench.cli.config:ConfigReport"),
+    "workers": ("kill-workers --json", "ssbench.fleet.shutdown:ShutdownReport"),
+}
+
+
+def find_record_class(name: str) -> type:
+    """Return the class of a kind of records; raises KeyError."""
+    module, _, kind = JSON_KINDS[name][1].partition(":")
+    return cast(type, getattr(import_module(module), kind))

@@ -1,26 +1,169 @@
-"""Facts of a run: its head, causes of errors, slowest operations, waits, warnings, parameters."""
+"""Facts of a run: its head, causes of errors, slowest operations, waits, warnings, parameters.
+
+What load was asked for, and how that was kept to: a closed loop, or operations that were due; the mix.
+
+``doc/numbers.rst`` defines response time, service time and lateness.
+
+How a run was set up, and what the master counted besides its results, in the words of the options.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from ssbench.document.columns import format_plural
-from ssbench.document.elements import Cell, Column, Element, Item, Items, Table, drop_columns, make_columns
+from ssbench.document.elements import (
+    Cell,
+    Column,
+    Element,
+    Item,
+    Items,
+    Lines,
+    Note,
+    Table,
+    drop_columns,
+    make_columns,
+)
 from ssbench.document.units import (
     format_count,
+    format_given_number,
+    format_latency,
     format_milliseconds,
     format_percent,
     format_run_length,
     format_seconds,
+    format_share,
 )
-from ssbench.reports import load
-from ssbench.reports.key_figures import format_object_path, format_utc
-from ssbench.results.schema import NO_WORKER
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.reports.key_figures import (
+    TABLE_RANKS,
+    format_object_path,
+    format_percentiles,
+    format_utc,
+    percentile_heads,
+)
+from ssbench.results.result_fields import NO_WORKER
+from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION
+from ssbench.scenario.model import Scenario, UserGroup
+from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
-from ssbench.statistics.causes import Cause
+from ssbench.statistics.collector import Cause
 from ssbench.statistics.latencies import SlowResult
+from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import asked_mix, delivered_load
+
+
+def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what was asked for: load, seed, capacity, and the mix beside what was done."""
+    run = statistics.run
+    if statistics.interrupted:
+        yield Note(
+            f"Interrupted after {format_run_length(statistics.lasted)} s: figures are of"
+            f" what was done until then"
+        )
+    kind = "open loop" if run.scenario.is_open else "closed loop"
+    kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
+    capacity = statistics.counters.get("capacity")
+    more = f"; the workers run {format_count(round(capacity))} operations at once" if capacity else ""
+    yield Note(f"Load: {kind}, {describe_load(run.scenario)}{more}")
+    if run.seed is not None:
+        yield Note(f"Seed: {run.seed}")
+    yield from _requests(run.scenario)
+    yield from _mix(statistics)
+
+
+def _requests(scenario: Scenario) -> Iterator[Note]:
+    """Yield what uploads consist of and which connections there are, where the scenario says so."""
+    if scenario.body is not None:
+        yield Note(f"Bodies: {scenario.body}")
+    if scenario.metadata is not None:
+        yield Note(f"Metadata of each upload: {scenario.metadata}")
+    for group, part in zip(scenario.groups or ("",), scenario.parts, strict=True):
+        if part.connections is not None:
+            of = f" of group {group.name}" if isinstance(group, UserGroup) else ""
+            yield Note(f"Connections{of}: {part.connections}")
+
+
+def _mix(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what share of the operations each was to be, and was; failures count as done."""
+    wanted, done = asked_mix(statistics.run.scenario), delivered_load(statistics).mix
+    if done and not statistics.by_group:
+        names = [each.name for each in OPERATIONS.drawn if wanted.get(each.name) or done.get(each.name)]
+        shares = (
+            f"{name.upper()} {format_percent(wanted.get(name, 0.0))}/{format_percent(done.get(name, 0.0))}"
+            for name in names
+        )
+        yield Note(f"Mix in %, asked for/done: {', '.join(shares)}")
+
+
+def make_load_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield how the load was kept to; nothing of a closed loop without think time."""
+    scenario, due = statistics.run.scenario, statistics.total.due
+    if scenario.think_time:
+        yield Note(f"Think time: {scenario.think_time:g} s after each operation of a user")
+    if not scenario.is_open:
+        return
+    began = due.lateness.count
+    yield Note(
+        f"Open loop: {describe_load(scenario)}"
+        + (f"; due: {format_count(statistics.due)}" if statistics.due else "")
+    )
+    most = (
+        f" ({format_share(due.late, began)}), at most {format_latency(due.lateness.maximum)}" if began else ""
+    )
+    yield Note(f"Began more than {LATE_START_SECONDS * 1000:g} ms late: {format_count(due.late)}{most}")
+    if statistics.not_begun:
+        yield Note(
+            f"Due, but not begun by the end: {format_count(statistics.not_begun)} (in"
+            f" response times as at least)"
+        )
+    rows = [["ALL", format_count(began), *format_percentiles(due.lateness, TABLE_RANKS)]] if began else []
+    yield Table(make_columns("Lateness in ms", "n", *percentile_heads(TABLE_RANKS)), rows)
+
+
+def describe_load(scenario: Scenario) -> str:
+    """Return the load that a scenario asks for in a few words."""
+    if scenario.groups:
+        names = ", ".join(
+            f"{group.name} {describe_load(part)}"
+            for group, part in zip(scenario.groups, scenario.parts, strict=True)
+        )
+        return f"{format_plural(len(scenario.groups), 'group')} of users: {names}"
+    if scenario.stages:
+        return (
+            f"{format_plural(len(scenario.stages), 'stage')}, at most"
+            f" {format_count(scenario.user_count)} in flight"
+        )
+    if scenario.rate is None:
+        return format_plural(scenario.user_count, "user")
+    how = {"even": "evenly", "poisson": "Poisson"}[scenario.arrivals]
+    return (
+        f"{scenario.rate:g} operations a second, {how}, at most {format_count(scenario.user_count)} in flight"
+    )
+
+
+def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what the summary says of an open loop besides its table, which has response times."""
+    due = statistics.total.due
+    if not statistics.run.scenario.is_open or not due.lateness.count:
+        return
+    service = statistics.total.last_byte
+    parts = [
+        f"p{rank:g} {format_milliseconds(seconds)}"
+        for rank in (50, 99)
+        if (seconds := service.supported_percentile(rank)) is not None
+    ]
+    if service.count:
+        parts.append(f"max {format_latency(service.maximum)}")
+    late = f"{format_count(due.late)} began late (max {format_latency(due.lateness.maximum)})"
+    not_begun = f", {format_count(statistics.not_begun)} never" if statistics.not_begun else ""
+    sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
+    yield Note(f"Latency counts from when operations were due.{sent} {late}{not_begun}")
+
+
+# -- run facts ---------------------------------------------------------------------------------
+
 
 #: The columns of the table of errors.
 _CAUSE_COLUMNS = (
@@ -56,7 +199,7 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
         found.append(format_plural(scenario.containers, "container") + each)
     if run.seed is not None:
         found.append(f"seed {run.seed}")
-    found.append(load.describe_load(scenario))
+    found.append(describe_load(scenario))
     hosts = {worker.host for worker in statistics.fleet if worker.host}
     workers = format_plural(len(statistics.fleet) or statistics.worker_count, "worker")
     found.append(f"{workers} on {format_plural(len(hosts), 'host')}" if hosts else workers)
@@ -154,3 +297,137 @@ def _slowest_row(statistics: RunStatistics, slow: SlowResult) -> list[str | Cell
 
 def _code(text: str | None) -> Cell:
     return Cell(text or "", is_code=True)
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+
+#: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
+_MAX_FILE_CHARACTERS = 20_000
+
+#: Options that are kept by another name than that of the command line, or need a unit: words, unit.
+_OPTION_NAMES: Mapping[str, tuple[str, str]] = {
+    "block_size": ("--block-size", "bytes"),
+    "connect_timeout": ("--connect-timeout", "s"),
+    "network_timeout": ("--network-timeout", "s"),
+    "request_timeout": ("--request-timeout", "s"),
+    "give_up_after": ("--give-up-after", "s"),
+    "warmup": ("--warmup", ""),
+    "sides": ("--ab", ""),
+    "local_workers": ("--workers", ""),
+    "sealed": ("workers need a key (--key-file)", ""),
+    "seed_of_parts": ("--seed", ""),
+    "undecided": ("undecided conditions (--undecided)", ""),
+    "trans_id_extra": ("end of transaction ids in Swift's logs", ""),
+    OBJECT_TAG_OPTION: ("mark in the names of objects", ""),
+    EXISTING_OPTION: ("containers that existed (--existing)", ""),
+    STORE_CLOCK_OPTION: ("clock here against that of Swift: at least, at most", "s"),
+}
+
+#: What the master counts. Those that are 0 are left out.
+_COUNTER_TEXTS = {
+    "drawn": "operations that the scenario drew",
+    "capacity": "operations that the workers can run at once",
+    "waited": "operations that waited for a free object",
+    "not_begun": "operations that still waited for a free object at the end, and were not sent",
+    "expired": "objects that expired before they were used",
+    "redrawn": "objects chosen again, because the first was in use",
+    "reused": "reads of an object that another operation was using",
+    "initial_uploaded": "initial objects uploaded",
+    "initial_replaced": "initial objects replaced",
+    "initial_of_others": "of these, objects of another scenario or run",
+    "initial_reused": "initial objects reused",
+    "taken_back": "operations that workers held at the end and had not begun",
+    "in_doubt": "operations that workers held at the end that no longer answered",
+    "passed_on": "operations of lost workers that others carried out",
+    "handed_back": "operations that workers returned",
+    "late_results": "results that came after their worker was lost",
+    "foreign_results": "results from workers of another run",
+    "invalid_results": "results with figures that cannot be",
+}
+
+
+def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield the load, the options, the counts, the size classes and the scenario file."""
+    run, scenario = statistics.run, statistics.run.scenario
+    known: list[tuple[str, object]] = [
+        ("scenario", scenario.name),
+        ("load", describe_load(scenario)),
+        ("run time (s)", None if scenario.run_seconds is None else f"{scenario.run_seconds:g}"),
+        ("operations", None if scenario.operation_count is None else format_count(scenario.operation_count)),
+        ("arrivals", scenario.arrivals if scenario.is_open else None),
+        ("warm-up (s)", scenario.warmup or None),
+        ("think time (s)", scenario.think_time or None),
+        ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
+        ("popularity", scenario.popularity),
+        ("reuse of objects in use", scenario.reuse),
+        ("contents of objects", scenario.body),
+        ("metadata", scenario.metadata),
+        ("connections", scenario.connections),
+        ("containers", format_count(scenario.container_count)),
+        ("accounts", format_count(scenario.accounts) if scenario.accounts > 1 else None),
+        ("names of containers begin with", scenario.container_base),
+        ("names of objects", scenario.object_names),
+        ("storage policy", scenario.policy),
+        ("objects expire after (s)", scenario.expiry),
+        ("storage URLs", ", ".join(run.storage_urls)),
+        ("first request", format_utc(statistics.start)),
+        ("last completion", format_utc(statistics.end)),
+        ("seed", run.seed),
+        ("id of the run", run.run_id),
+        ("host of the master", run.host),
+        ("version of ssbench", run.version),
+    ]
+    yield _parameter_table(
+        "parameter", {name: str(value) for name, value in known if value not in {None, ""}}
+    )
+    options = (_option_row(name, value) for name, value in run.options.items())
+    yield _parameter_table("option", dict(each for each in options if each is not None))
+    counts = {
+        _COUNTER_TEXTS.get(name, name.replace("_", " ")): format_given_number(value)
+        for name, value in statistics.counters.items()
+        if value
+    }
+    yield _parameter_table("counted", counts, "number", texts=1)
+    classes = [
+        [
+            each.name if each.shape is None else f"{each.name} ({each.shape})",
+            format_count(each.size_min),
+            format_count(each.size_max),
+            format_count(each.initial_files),
+            ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
+        ]
+        for each in scenario.size_classes
+    ]
+    heads = ("size class", "smallest (bytes)", "largest (bytes)", "initial objects", "weights")
+    yield Table(make_columns(*heads), classes)
+    if scenario.data:
+        yield _file_lines(scenario.data)
+
+
+def _parameter_table(name: str, rows: Mapping[str, str], value: str = "value", *, texts: int = 2) -> Table:
+    return Table(make_columns(name, value, texts=texts), [*rows.items()])
+
+
+def _option_row(name: str, value: object) -> tuple[str, str] | None:
+    """Return an option in the words of the command line; None where it has no value."""
+    words, unit = _OPTION_NAMES.get(name, (f"--{name.replace('_', '-')}", ""))
+    match value:
+        case None | "" | False:
+            return None
+        case True:
+            return words, "yes"
+        case float() | int():
+            text = format_given_number(value)
+        case list() | tuple():
+            text = ", ".join(map(str, value))
+        case _:
+            text = str(value)
+    return words, f"{text} {unit}" if unit else text
+
+
+def _file_lines(data: object) -> Lines:
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+    if len(text) > _MAX_FILE_CHARACTERS:
+        text = text[:_MAX_FILE_CHARACTERS] + "\n..."
+    return Lines(text.split("\n"), "The scenario file")

@@ -1,16 +1,35 @@
-"""Results as columns: what sinks take, stat files keep, statistics count and an export prints."""
+"""Results as columns: what sinks take, stat files keep, statistics count and an export prints.
+
+Results on their way to a block: some packed numbers each, which is what costs least to make.
+
+Made for the loop of the master, which has a microsecond or two for a result. Only what differs from
+one result to the next is in the rows. What is the same for all is given once (``common``), what few
+results have is kept by the row (``rare``, ``failures``).
+
+What receives the results of a run while it is running.
+
+The table of counters: what is counted of results besides that there are so many, and how.
+
+A counter is a row here, and a row of the same key in the table of figures, which says what it is called.
+Statistics and metrics keep all that there are; reports show all that are figures.
+"""
 
 from __future__ import annotations
 
+import struct
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate, chain, repeat
-from typing import Any, NamedTuple, cast, overload
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.schema import FIELDS, FieldKind, ResultField
+from ssbench.results.result_fields import FIELDS, FieldKind, ResultField, row_fields
+from ssbench.results.run_description import RunSummary
 
 #: The cause of an operation whose worker vanished before it answered.
 LOST_CAUSE = "lost worker"
@@ -137,7 +156,7 @@ class NoTexts(_Texts):
 class ResultBlock:
     """Some results as columns of equal length, in order of arrival.
 
-    Each field of :data:`~ssbench.results.schema.FIELDS` is an attribute: a numpy array, or for texts a
+    Each field of :data:`~ssbench.results.result_fields.FIELDS` is an attribute: a numpy array, or for texts a
     sequence of texts and None. Columns that were not given have the field's default. Container and
     object are numbers from which names are derived (:mod:`ssbench.scenario.names`), or texts in formats that
     keep texts.
@@ -272,3 +291,195 @@ def _join_column(name: str, blocks: Sequence[ResultBlock]) -> Any:
     if all(map(is_constant_column, parts)) and len({part[:1].tobytes() for part in parts}) == 1:
         return make_constant_column(parts[0][0], sum(map(len, parts)))
     return np.concatenate(parts)
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+#: The values of :func:`~ssbench.results.result_fields.row_fields`, in their order.
+ResultRow = tuple[float, ...]
+
+_PLACES = {name: place for place, name in enumerate(FIELDS)}
+
+
+class RowCollector:
+    """Collects results until they are taken as a block.
+
+    ``also`` names the fields that rows have after the usual ones. Fields are added to by whoever
+    makes the rows: ``rows`` and ``trans_ids`` get one entry a result; ``failures`` and
+    ``rare[field]`` are keyed by the place in ``rows``; ``common[field]`` is the value of all rows. A row is
+    what ``pack`` makes of the values of the usual fields, and ``pack_also`` of those of the others behind it.
+    """
+
+    def __init__(self, also: Sequence[str] = ()) -> None:
+        fields = row_fields(tuple(also))
+        usual = len(fields) - len(also)
+        self.pack, self.pack_also = _make_packer(fields[:usual]), _make_packer(fields[usual:])
+        self._dtype = np.dtype([(field.name, _numpy_type(field)) for field in fields])
+        self.common: dict[str, float] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rows: list[bytes] = []
+        self.trans_ids: list[str | None] = []
+        self.failures: dict[int, Failure] = {}
+        self.rare: dict[str, dict[int, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def note(self, field: str, value: float, row: int | None = None) -> None:
+        """Give a row a value that few rows have; None: the next one."""
+        self.rare.setdefault(field, {})[len(self.rows) if row is None else row] = value
+
+    def take(self) -> ResultBlock:
+        """Return what was collected as a block, and begin anew; ``common`` stays."""
+        rows, trans_ids, failures, rare = self.rows, self.trans_ids, self.failures, self.rare
+        self._begin()
+        count = len(rows)
+        packed = np.frombuffer(b"".join(rows), self._dtype)
+        columns: dict[str, Any] = {
+            name: make_constant_column(value, count) for name, value in self.common.items()
+        }
+        if trans_ids.count(None) < len(trans_ids):
+            columns["trans_id"] = trans_ids
+        # In the order of the fields, for the later ones may be derived from those before.
+        for name in sorted(rare, key=_PLACES.__getitem__):
+            field, values = FIELDS[name], rare[name]
+            if field.default is None or name in columns:
+                block = ResultBlock(count, columns, packed=packed)
+                column = np.array(getattr(block, name), _numpy_type(field))
+            else:
+                column = np.full(count, field.default, _numpy_type(field))
+            column[list(values)] = list(values.values())
+            columns[name] = column
+        return ResultBlock(count, columns, failures, packed)
+
+
+def _make_packer(fields: Sequence[ResultField]) -> Callable[..., bytes]:
+    return struct.Struct("<" + "".join(field.packed for field in fields)).pack
+
+
+def _numpy_type(field: ResultField) -> str:
+    """Return the numpy type of a packed value: b is i1 there, q is i8."""
+    size = struct.calcsize("<" + field.packed)
+    kind = "f" if field.packed == "d" else "i" if field.packed.islower() else "u"
+    return f"<{kind}{size}"
+
+
+# -- sink --------------------------------------------------------------------------------------
+
+
+#: Returns what is known of the run in progress: its stat file, and what is in no stat file before its end.
+ReadSoFar = Callable[[], tuple[Path, RunSummary] | None]
+
+
+class Sink(Protocol):
+    """Receives results: a stat file, a screen, a counter.
+
+    All methods are called by the thread that runs the master's loop, and none may hold it up: what
+    waits for a disk, a terminal or a network does so in a thread of its own.
+    """
+
+    def add(self, block: ResultBlock) -> None:
+        """Take results in, in order of arrival. The block belongs to all sinks: do not change it."""
+
+    def tick(self, now: float) -> None:
+        """Called some times a second with the master's monotonic clock, results or none."""
+
+    def end(self, summary: RunSummary) -> None:
+        """No more results come: finish what was begun. This may wait."""
+
+
+class Goal(Sink, Protocol):
+    """A sink that knows when a run has gone on for long enough."""
+
+    def reached(self) -> bool:
+        """Whether the run may end before its time."""
+
+    def sentence(self) -> str:
+        """Say what was reached, for the log; where it was not, for the report."""
+
+
+# -- counters ----------------------------------------------------------------------------------
+
+
+_Rows = npt.NDArray[np.intp]
+
+_NOT_FOUND_STATUS = 404
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """``of`` returns how many there are in each of some rows of a block.
+
+    There are none in a block with none of the fields ``given``: most blocks cost nothing.
+    """
+
+    given: frozenset[str]
+    of: Callable[[ResultBlock, _Rows], npt.NDArray[Any]]
+    of_successes: bool = False
+
+
+def _on_new(block: ResultBlock, rows: _Rows) -> npt.NDArray[np.bool_]:
+    new: npt.NDArray[np.bool_] = (block.connections[rows] > 0) | (block.connecting[rows] > 0)
+    return new
+
+
+COUNTERS = {
+    "retries": _Counter(frozenset({"retries"}), lambda block, rows: block.retries[rows]),
+    "resent": _Counter(
+        frozenset({"attempts"}),
+        lambda block, rows: block.attempts[rows] - block.retries[rows] - 1,
+    ),
+    "new_connections": _Counter(
+        frozenset({"connecting", "connections"}), lambda block, rows: block.connections[rows]
+    ),
+    "resumed_connections": _Counter(frozenset({"resumed"}), lambda block, rows: block.resumed[rows]),
+    "on_new": _Counter(frozenset({"connecting", "connections"}), _on_new),
+    "entries": _Counter(frozenset({"entries"}), lambda block, rows: block.entries[rows], of_successes=True),
+    "missing_names": _Counter(
+        frozenset({"expected_entries"}),
+        lambda block, rows: np.maximum(block.expected_entries[rows] - block.entries[rows], 0),
+        of_successes=True,
+    ),
+    "vanished": _Counter(
+        frozenset({"status"}),
+        lambda block, rows: block.status[rows] == _NOT_FOUND_STATUS,
+        of_successes=True,
+    ),
+    "unsent": _Counter(
+        frozenset({"expected_size"}),
+        lambda block, rows: (block.size[rows] >= 0) & (block.size[rows] < block.expected_size[rows]),
+        of_successes=True,
+    ),
+    "unchecked": _Counter(
+        frozenset({"unchecked"}), lambda block, rows: block.unchecked[rows], of_successes=True
+    ),
+}
+
+
+def count_results(block: ResultBlock, rows: _Rows, successes: _Rows) -> dict[str, int]:
+    """Return what some rows of a block add to counters; those to which they add nothing may be left out."""
+    return {key: int(found.sum()) for key, _, found in counted_rows(block, rows, successes)}
+
+
+def counted_rows(
+    block: ResultBlock, rows: _Rows, successes: _Rows
+) -> Iterator[tuple[str, bool, npt.NDArray[Any]]]:
+    """Yield counters to which a block may add, with what each row adds.
+
+    Those that are of successes only, which is the second item, have it of the rows ``successes``.
+    """
+    given = block.given
+    for key, counter in COUNTERS.items():
+        if not counter.given.isdisjoint(given):
+            yield key, counter.of_successes, counter.of(block, successes if counter.of_successes else rows)
+
+
+def sum_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return several together, with all counters that there are."""
+    found: Counter[str] = Counter(dict.fromkeys(COUNTERS, 0))
+    for part in parts:
+        found.update(part)
+    return dict(found)

@@ -10,12 +10,10 @@ from typing import Any, ClassVar, cast
 from isal import isal_zlib
 from isal.isal_zlib import crc32
 
-from ssbench.results import columns
+from ssbench.results import encoding
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.observation import Observation
-from ssbench.results.reading import DamageError, Format, RunResults
-from ssbench.results.records import (
+from ssbench.results.cluster_observation import Observation
+from ssbench.results.encoding import (
     CLUSTER_KIND,
     END_KIND,
     FILE_PREAMBLE,
@@ -30,7 +28,9 @@ from ssbench.results.records import (
     decode_cluster,
     decode_run,
 )
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.results.reading import DamageError, Format, RunResults
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.scenario.operations import OPERATIONS
 
 _ANOTHER_FILE_TEXT = "another stat file follows in this file, as after 'cat A B'"
 
@@ -56,7 +56,8 @@ class CurrentResults(RunResults):
             raise DamageError("a stat file of ssbench that is damaged at its beginning")
         if int(version) > STAT_FILE_VERSION:
             raise DamageError(
-                f"written in format {int(version)} by a newer ssbench; this one reads up to format {STAT_FILE_VERSION}"
+                f"written in format {int(version)} by a newer ssbench; this one reads up to"
+                f" format {STAT_FILE_VERSION}"
             )
         self._stream.read(len(STAT_FILE_MAGIC) + len(version) + 1)
         kind, payload = self._record() or (b"", b"")
@@ -67,7 +68,7 @@ class CurrentResults(RunResults):
     def _read_blocks(self) -> Iterator[ResultBlock]:
         size_classes, codes = len(self.size_classes), map_defined_codes(self.run)
         for payload in self.payloads():
-            yield columns.decode_rows(payload, size_classes, codes)
+            yield encoding.decode_rows(payload, size_classes, codes)
 
     def payloads(self) -> Iterator[bytes]:
         """Yield the payload of each record of results, then read the summary; raises DamageError."""
@@ -75,7 +76,7 @@ class CurrentResults(RunResults):
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS_KIND:
-                count += columns.count_rows(payload)
+                count += encoding.count_rows(payload)
                 yield payload
             elif kind == CLUSTER_KIND:
                 cluster = decode_cluster(payload)
@@ -103,7 +104,8 @@ class CurrentResults(RunResults):
         if rest == STAT_FILE_MAGIC:
             self.warnings.insert(
                 0,
-                f"{_ANOTHER_FILE_TEXT}: this is about the first of them only; report on each by itself, or on all with"
+                f"{_ANOTHER_FILE_TEXT}: this is about the first of them only; report on"
+                f" each by itself, or on all with"
                 " 'report-scenario -s A B'",
             )
         elif rest:
@@ -240,7 +242,7 @@ class ResultsFollower:
             self.run = decode_run(payload)
             self._codes = map_defined_codes(self.run)
         elif kind == ROWS_KIND and self.run is not None:
-            block = columns.decode_rows(payload, len(self.run.scenario.size_classes), self._codes)
+            block = encoding.decode_rows(payload, len(self.run.scenario.size_classes), self._codes)
             self.results += len(block)
             yield block
         elif kind == CLUSTER_KIND:

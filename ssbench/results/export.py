@@ -19,8 +19,8 @@ from ssbench.base.errors import UsageError
 from ssbench.base.printable import escape_csv_cell, escape_in_json
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
-from ssbench.results.schema import FIELDS, NO_WORKER, FieldKind, ResultField
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.results.result_fields import FIELDS, NO_WORKER, FieldKind, ResultField
+from ssbench.scenario.operations import OPERATIONS
 
 #: The type of a field's values.
 _FIELD_TYPES: dict[FieldKind, type] = {

@@ -1,10 +1,17 @@
-"""What every reader of stat files offers, whatever the format, and how it says that a file breaks off."""
+"""What every reader of stat files offers, whatever the format, and how it says that a file breaks off.
+
+The formats of stat files, and which of them a file has.
+
+Another format is another module with a ``FORMAT``, and a line in :data:`_MODULES`. It is imported when a
+file is of none of the formats before.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -16,8 +23,8 @@ from ssbench.base import interruption
 from ssbench.base.errors import StatFileError
 from ssbench.base.untrusted import TooMuchError, check_memory
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.stream import StatFileStream
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.stream import Progress, StatFileStream
 
 _CHUNK_BYTES = 1024 * 1024
 
@@ -150,3 +157,37 @@ class Format(msgspec.Struct, frozen=True):
     name: str
     recognises: Callable[[bytes], bool]
     reader: type[RunResults]
+
+
+# -- formats -----------------------------------------------------------------------------------
+
+
+#: The modules of every format that can be read; the first that recognises a file reads it.
+_MODULES = ("current", "legacy.msgpack_stream", "legacy.python2_pickle")
+
+_HEAD_LENGTH = 64
+
+
+def open_results(path: Path, progress: Progress | None = None) -> RunResults:
+    """Open a stat file of any format, compressed or not, recognized by its content.
+
+    ``progress`` is called now and then with the bytes read and those that there are. Raises
+    StatFileError when it is no stat file, or damaged before its first result.
+    """
+    stream = StatFileStream(path, progress)
+    try:
+        head = stream.peek(_HEAD_LENGTH)
+        for format_ in _formats():
+            if format_.recognises(head):
+                return format_.reader(stream)
+        what = stream.damage or ("not a stat file of ssbench" if head else "an empty file")
+        raise StatFileError(f"{path}: {what}")
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _formats() -> Iterator[Format]:
+    for name in _MODULES:
+        format_: Format = import_module(f"ssbench.results.{name}").FORMAT
+        yield format_

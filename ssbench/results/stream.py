@@ -1,19 +1,71 @@
-"""The decompressed bytes of a stat file, whatever it is wrapped in, up to where it is damaged."""
+"""The decompressed bytes of a stat file, whatever it is wrapped in, up to where it is damaged.
+
+What is read, by a thread, while what was read before is worked on.
+"""
 
 from __future__ import annotations
 
 import os
+import queue
 import stat
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from threading import Thread
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError
-from ssbench.results.read_ahead import iterate_ahead
+
+_Item = TypeVar("_Item")
+
+
+class _LastItem:
+    """Stands behind the last item; ``error`` is what ended them early."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def iterate_ahead(items: Iterator[_Item], most: int) -> Generator[_Item]:
+    """Yield items of an iterator that a thread goes through, at most so many ahead.
+
+    Raises what the iterator raises, in its place. The thread ends with this generator, closed or at its end.
+    It gains time where the iterator lets other threads run, as decompression does.
+    """
+    ready = queue.Queue[_Item | _LastItem](most)
+    closed = False
+
+    def go_through() -> None:
+        try:
+            for item in items:
+                ready.put(item)
+                if closed:
+                    return
+        except BaseException as error:  # noqa: BLE001 - it is raised where the items are used
+            ready.put(_LastItem(error))
+        else:
+            ready.put(_LastItem())
+
+    thread = Thread(target=go_through, name="read ahead", daemon=True)
+    thread.start()
+    try:
+        while not isinstance(item := ready.get(), _LastItem):
+            yield item
+        if item.error is not None:
+            raise item.error
+    finally:
+        closed = True
+        with suppress(queue.Empty):  # so that the thread can put what it has in hand
+            while True:
+                ready.get_nowait()
+        thread.join()
+
+
+# -- stream ------------------------------------------------------------------------------------
+
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW_BITS = 31  # zlib's window of 15 bits, in the gzip format

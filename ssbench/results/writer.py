@@ -19,12 +19,11 @@ from pathlib import Path
 from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError
-from ssbench.results import columns
+from ssbench.results import encoding
 from ssbench.results.block import ResultBlock, join_blocks
-from ssbench.results.columns import MAX_BLOCK_ROWS
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.records import (
+from ssbench.results.encoding import (
     FILE_PREAMBLE,
+    MAX_BLOCK_ROWS,
     ROWS_KIND,
     ClosingRecord,
     encode_closing,
@@ -32,6 +31,7 @@ from ssbench.results.records import (
     encode_record,
     encode_run,
 )
+from ssbench.results.run_description import RunDescription, RunSummary
 
 _log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class RunResultsWriter:
 
     def _write_block(self, block: ResultBlock) -> None:
         rows, size = len(block), self._size
-        written = not self._broken and self._append(encode_record(ROWS_KIND, columns.encode_rows(block)))
+        written = not self._broken and self._append(encode_record(ROWS_KIND, encoding.encode_rows(block)))
         if written:
             self._last_block = rows, size
         with self._changed:

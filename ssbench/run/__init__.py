@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ssbench.run.bench import Bench
+    from ssbench.run.benchmark_run import RunOutcome
     from ssbench.run.options import BenchOptions, RunOptions
-    from ssbench.run.outcome import RunOutcome
 
 __all__ = ["Bench", "BenchOptions", "RunOptions", "RunOutcome"]
 
 # Imported when asked for: workers need only small modules of this package, and no numpy.
-_MODULES = {"Bench": "bench", "BenchOptions": "options", "RunOptions": "options", "RunOutcome": "outcome"}
+_MODULES = {
+    "Bench": "bench",
+    "BenchOptions": "options",
+    "RunOptions": "options",
+    "RunOutcome": "benchmark_run",
+}
 
 
 def __getattr__(name: str) -> object:

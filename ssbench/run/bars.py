@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ssbench.base.quantities import format_bytes, format_duration
+from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import format_number
 from ssbench.run import terminal
 

@@ -1,4 +1,7 @@
-"""What several runs share: sockets and workers, a token, local workers, a local Swift."""
+"""What several runs share: sockets and workers, a token, local workers, a local Swift.
+
+What goes along with runs for others: it watches the cluster, or takes the results while they come.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +20,32 @@ from typing import TYPE_CHECKING, Any, Protocol
 import zmq
 
 from ssbench.base.errors import KeyFileError, UsageError
-from ssbench.base.memory import check_memory_available
-from ssbench.fleet import key, wire
+from ssbench.base.own_processes import check_memory_available
+from ssbench.fleet import keys, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.results.description import RunSummary
-from ssbench.results.sink import Goal, Sink
-from ssbench.run.existing import find_existing_objects
+from ssbench.results.block import Goal, Sink
+from ssbench.results.cluster_observation import ClusterObserver
+from ssbench.results.run_description import RunSummary
+from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import socket_folder
+from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.interrupts import Interrupts
-from ssbench.run.live_frame import WorkerView
-from ssbench.run.local_workers import LocalWorkers, mark_worker_left, note_ended_workers
-from ssbench.run.moment import refuse_past_moment
-from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.run.outcome import RunOutcome
-from ssbench.run.prepared import make_upload_scenario
-from ssbench.run.run import BenchmarkRun
-from ssbench.run.sides import make_users_even, refuse_sides
+from ssbench.run.options import BenchOptions, RunOptions, refuse_past_moment
+from ssbench.run.progress import WorkerView
+from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
+from ssbench.run.setup import find_existing_objects, make_upload_scenario
 from ssbench.run.stats_path import reserve_stats_path
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.existing_objects import refuse_writes
+from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import make_account_names
-from ssbench.scenario.portions import take_master_share
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
-    from ssbench.results.observation import ClusterObserver
+    from ssbench.results.cluster_observation import ClusterObserver
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ class Bench:
     def _begin(self, stack: ExitStack) -> None:
         """Bind the sockets; what is to be ended later goes to ``stack``."""
         self._address = self._choose_address(stack)
-        fleet_key = key.read_fleet_key(self.options.key_file) if self.options.key_file else None
+        fleet_key = keys.read_fleet_key(self.options.key_file) if self.options.key_file else None
         check_memory_available()
         sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
         if fleet_key is not None:
@@ -402,3 +403,39 @@ def _reachable_address(bind_ip: str | None) -> str:
     if bind_ip in {None, "*", "0.0.0.0"}:  # noqa: S104 - compared with, not bound
         return "127.0.0.1"
     return "::1" if bind_ip == "::" else str(bind_ip)
+
+
+# -- companions --------------------------------------------------------------------------------
+
+
+class Companion(Protocol):
+    """What an option of run-scenario asks for; it lasts for all runs of a program."""
+
+    @property
+    def observer(self) -> ClusterObserver | None:
+        """What watches the cluster; None where it does not."""
+
+    def open_sinks(self, scenario: Scenario, bench: Bench) -> AbstractContextManager[list[Sink]]:
+        """Return a context for one run, or for several of one scenario: the sinks of their results.
+
+        Entering raises UsageError where one cannot be made.
+        """
+
+
+class Companions:
+    """Several companions as one."""
+
+    def __init__(self, companions: Sequence[Companion]) -> None:
+        self._companions = companions
+        #: What watches the cluster.
+        self.observer = next((each.observer for each in companions if each.observer is not None), None)
+
+    @contextmanager
+    def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
+        """Yield the sinks of all; raises UsageError where one cannot be made."""
+        with ExitStack() as stack:
+            yield [
+                sink
+                for each in self._companions
+                for sink in stack.enter_context(each.open_sinks(scenario, bench))
+            ]

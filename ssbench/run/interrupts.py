@@ -26,10 +26,10 @@ class Interrupts:
     With ``reloads`` SIGHUP calls ``reload`` instead while the terminal is there, where there never was one,
     and where SIGHUP was ignored.
 
-    Outside of :meth:`armed` a signal is noted, and the next :func:`ssbench.base.interruption.raise_if_interrupted` raises
-    KeyboardInterrupt, so that every context on the way is left. In a program that uses ssbench as a library,
-    and is not within :meth:`busy`, what it had for SIGINT before is called instead. The third signal ends the
-    process on the spot.
+    Outside of :meth:`armed` a signal is noted, and the next
+    :func:`ssbench.base.interruption.raise_if_interrupted` raises KeyboardInterrupt, so that every context on
+    the way is left. In a program that uses ssbench as a library, and is not within :meth:`busy`, what it had
+    for SIGINT before is called instead. The third signal ends the process on the spot.
     """
 
     def __init__(self, *, reloads: bool = False) -> None:

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.run.bars import ProgressBar
+from ssbench.run.group_run import ContainerSet, GroupRun, merge_container_sets
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions, RunSide
-from ssbench.run.part import GroupRun
 from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, CleanUp
-from ssbench.run.places import ContainerSet, merge_container_sets
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 

@@ -1,9 +1,14 @@
 """The master's loop: carries a phase of a run through over a fleet.
 
 One thread. A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and learns
-how each task ended; a *pace* says how many may be sent now. A lane (:mod:`ssbench.run.lane`) brings both
+how each task ended; a *pace* says how many may be sent now. A lane (:mod:`ssbench.run.loop`) brings both
 together, for one group of users; there are several at once where groups have paces of their own. The loop
 receives for all of them, renews tokens, and ends what is over, interrupted or hopeless.
+
+One phase on its way through the workers of one group of users, at a pace of its own.
+
+The loop (:mod:`ssbench.run.loop`) gives each lane its turn: it sends what there is room for, passes results
+on to the phase, and sends again what has to be.
 """
 
 from __future__ import annotations
@@ -17,20 +22,315 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
+import msgspec
+
 from ssbench.base import interruption
-from ssbench.base.errors import WorkerError
-from ssbench.fleet.crew import GroupWorkers
-from ssbench.fleet.fleet import Fleet
-from ssbench.fleet.pace import Pace
-from ssbench.fleet.phase import Phase
-from ssbench.fleet.standstill import StallDetector
-from ssbench.run import terminal, texts
-from ssbench.run.lane import TICK_SECONDS, PhaseRunner
-from ssbench.run.load_course import MasterLoad
-from ssbench.run.news import WorkerNews
-from ssbench.run.tokens import TokenRenewal
+from ssbench.base.errors import ClusterError, WorkerError
+from ssbench.fleet.fleet import Fleet, GroupWorkers, ReceivedResults
+from ssbench.fleet.phase import Pace, Phase, StallDetector, give_back_tasks
+from ssbench.fleet.wire import LOST_AFTER, JobResult
+from ssbench.fleet.worker_state import History, Task, was_tried
+from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
+from ssbench.run import terminal, worker_messages
+from ssbench.run.load_samples import MasterLoad
+from ssbench.run.tokens import UNAUTHORIZED_CAUSE, TokenRenewal, WaitingForToken
+from ssbench.run.worker_messages import WorkerNews
 
 _log = logging.getLogger(__name__)
+
+#: Seconds between two ticks: who is lost, is a token there, is a phase over.
+TICK_SECONDS = 0.1
+
+#: Seconds to wait for results when a phase has no task to give, although there is room.
+_NO_TASKS_SECONDS = 0.001
+#: The same when all users are busy.
+_NO_TASKS_AHEAD_SECONDS = 0.01
+
+#: Seconds between two messages on what the master waits for.
+SAY_SECONDS = 5.0
+
+
+class PhaseRunner:
+    """Carries a phase through with a crew.
+
+    ``pace`` says how many jobs may be sent. ``renewals`` get new tokens: one for each account, or one for all
+    of them. While one of several does, jobs of the other accounts are sent, and those of its own fail once an
+    attempt has failed. A phase in which nothing succeeds
+    for ``give_up_after`` seconds is hopeless; 0: never. ``over``: all of it has ended.
+    ``standstill`` is how long nothing succeeded.
+    """
+
+    def __init__(
+        self,
+        crew: GroupWorkers,
+        pace: Pace,
+        phase: Phase,
+        renewals: Sequence[TokenRenewal],
+        give_up_after: float,
+        clock: Callable[[], float],
+    ) -> None:
+        now = clock()
+        self.over = False
+        self.standstill = StallDetector(give_up_after, now)
+        self._crew = crew
+        self._pace = pace
+        self._phase = phase
+        self._renewals = renewals
+        self._clock = clock
+        self._unauthorized = WaitingForToken()
+        self._sent = 0
+        self._said_at = now
+        #: Since when the phase sends no new tasks; None: it does.
+        self._drain_began: float | None = None
+        #: Whether the backlog was sent from after that.
+        self._resent = False
+        crew.allocation.limit = pace.users(now)
+        pace.reach(crew.allocation.round_trip)
+        crew.allocation.keeps_ahead = True
+        crew.allocation.measure_anew()
+
+    def turn(self, now: float) -> float:
+        """Send what is to be sent now; return how many seconds to wait for results at most."""
+        phase, ledger = self._phase, self._crew.ledger
+        if ledger.lost:
+            self._settle_lost(now)
+        if phase.exhausted(now):
+            if self._drain_began is None:
+                self._drain_began = self._said_at = now
+                self._recall(now)
+            if ledger.backlog and phase.cut_short(now):
+                self._take_back(lambda history: not was_tried(history))
+            if self._drained(now - self._drain_began):
+                self.over = True
+                return TICK_SECONDS
+            timeout = self._send(None, now)
+            if self._resent:
+                phase.sent_again(now)
+        else:
+            timeout = self._send(phase, now)
+        phase.catch_up()
+        return timeout
+
+    def tick(self, now: float) -> None:
+        """Do what is to be done several times a second; raises what :meth:`Loop.run` does."""
+        crew, phase, standstill = self._crew, self._phase, self.standstill
+        if not self._waits_for_token:
+            crew.allocation.keeps_ahead = self._drain_began is None
+        for renewal in self._unauthorized.renewals():
+            if not renewal.under_way or (renewal.failures and len(self._renewals) > 1):
+                for task, history in self._unauthorized.take(renewal):
+                    crew.ledger.send_again(task, history)
+        phase.tick(now)
+        crew.allocation.limit = self._pace.users(now)
+        self._pace.reach(crew.allocation.round_trip)
+        crew.allocation.results_came()
+        crew.tell_shares()
+        if self._drain_began is not None:
+            self._recall(now)
+        if standstill.hopeless(now, crew.ledger.oldest_begun):
+            why = worker_messages.describe_abandoned_phase(standstill, now)
+            raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
+        stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
+        if stalled and now - self._said_at >= SAY_SECONDS:
+            self._said_at = now
+            _log.info("%s", self._what_it_waits_for(now))
+
+    @property
+    def _waits_for_token(self) -> bool:
+        """Whether no job can be sent: the token of all of them is being renewed."""
+        return len(self._renewals) == 1 and self._renewals[0].under_way
+
+    def _what_it_waits_for(self, now: float) -> str:
+        crew = self._crew
+        holders = [worker for worker in crew.living() if worker.held.outstanding]
+        in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
+        unsent = len(crew.ledger.backlog)
+        return worker_messages.describe_waiting(
+            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
+        )
+
+    def abandon(self) -> bool:
+        """Report to the phase what has not ended; return whether workers may still have some of it."""
+        crew, phase = self._crew, self._phase
+        for task, worker in crew.ledger.take_lost():
+            phase.lost([task], abandoned=LOST_CAUSE, worker=worker)
+        unauthorized = [task for task, _ in self._unauthorized.take()]
+        if unauthorized:
+            phase.lost(unauthorized, abandoned=UNAUTHORIZED_CAUSE)
+        begun, not_begun = crew.account.abandon()
+        give_back_tasks(phase, not_begun)
+        if begun:
+            phase.lost(begun, abandoned=UNFINISHED_CAUSE if crew.living() else LOST_CAUSE)
+        return bool(begun or not_begun)
+
+    def _drained(self, seconds: float) -> bool:
+        """Whether a phase that sends no more is over after this many seconds."""
+        ledger = self._crew.ledger
+        if not ledger.in_flight and not ledger.backlog and not self._unauthorized:
+            return True
+        drain_timeout = self._phase.drain_timeout
+        return drain_timeout is not None and seconds > drain_timeout
+
+    def _recall(self, now: float) -> None:
+        """Ask for what has not begun, so that it is shared out again, or given back to the phase.
+
+        What is only not due yet stays where it is, unless the phase is cut short.
+        """
+        if self._phase.cut_short(now) or self._pace.in_hand(now) is None:
+            self._crew.recall()
+
+    def _take_back(self, which: Callable[[History | None], bool]) -> None:
+        """Give back to a phase what has not begun and has such a history; the rest is sent again."""
+        backlog = self._crew.ledger.backlog
+        not_begun = [each for each in backlog if which(each[1])]
+        if not_begun:
+            rest = [each for each in backlog if not which(each[1])]
+            backlog.clear()
+            backlog.extend(rest)
+            # No other worker did those of lost ones.
+            self._crew.ledger.passed_on -= sum(
+                history is not None and history.in_doubt for _, history in not_begun
+            )
+            give_back_tasks(self._phase, not_begun)
+
+    def _send(self, phase: Phase | None, now: float) -> float:
+        """Send what there is room for: the backlog first, then new tasks of the phase (None: no more).
+
+        Returns how many seconds to wait for results at most.
+        """
+        crew, pace = self._crew, self._pace
+        ledger, allocation = crew.ledger, crew.allocation
+        self._resent = False
+        if self._waits_for_token:
+            return TICK_SECONDS
+        crew.let_hold(pace.in_hand(now))
+        if ledger.backlog:
+            if allocation.in_hand is not None and phase is not None:
+                self._take_back(lambda history: history is None)
+            self._send_backlog()
+        if phase is None:
+            return TICK_SECONDS
+        # Users whose jobs wait for a token do nothing else meanwhile.
+        in_flight = len(ledger.in_flight) + len(self._unauthorized) - allocation.ahead - allocation.beyond
+        room = pace.room(now, self._sent, in_flight, allocation.capacity)
+        if room > 0:
+            timeout = self._send_new(phase, room, now)
+            if timeout is not None:
+                return timeout
+        wait = pace.wait(now, self._sent)
+        return wait if wait < TICK_SECONDS else TICK_SECONDS
+
+    def _send_backlog(self) -> None:
+        ledger, allocation = self._crew.ledger, self._crew.allocation
+        while ledger.backlog and (worker := allocation.next_worker()) is not None:
+            tasks, histories = self._from_backlog(min(self._pace.batch_size, allocation.room(worker)))
+            self._resent |= self._crew.send(worker, tasks, self._clock(), histories)
+
+    def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
+        """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
+        crew, allocation, pace = self._crew, self._crew.allocation, self._pace
+        batch_size = pace.batch_size
+        # Where operations are due, or users wait for a token, there may not be enough for all.
+        closed = allocation.in_hand is None and not self._unauthorized
+        if allocation.in_hand is not None:
+            # What is due together goes to all workers.
+            batch_size = min(batch_size, -(-room // max(1, len(crew.living()))))
+        while room > 0:
+            worker = allocation.next_worker()
+            if worker is None:
+                return TICK_SECONDS
+            # A message for its users and another for what it holds ahead would cost twice as much.
+            whole = closed and not allocation.results_are_awaited and worker.held.completed > 0
+            wanted = min(batch_size, allocation.room(worker, whole=whole), room)
+            tasks = phase.next_tasks(wanted)
+            if len(tasks) < wanted and not phase.exhausted(now):
+                allocation.await_results(len(crew.ledger.in_flight) + len(tasks))
+            if not tasks:
+                return (
+                    _NO_TASKS_SECONDS
+                    if worker.held.outstanding < worker.allowance.share
+                    else _NO_TASKS_AHEAD_SECONDS
+                )
+            dues = pace.dues(self._sent, len(tasks))
+            self._sent += len(tasks)
+            # Not the time of the turn: sending to many workers takes a while.
+            if not crew.send(worker, tasks, self._clock(), (), dues):
+                return 0.0
+            room -= len(tasks)
+        return None
+
+    def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
+        backlog = self._crew.ledger.backlog
+        taken = [backlog.popleft() for _ in range(min(most, len(backlog)))]
+        histories = [history for _, history in taken]
+        return [task for task, _ in taken], histories if any(histories) else []
+
+    def take(self, arrival: ReceivedResults) -> None:
+        """Take results in, which came in one message."""
+        ended = arrival.ended
+        failed = 0
+        if arrival.special:
+            ended, failed = self._take_special(arrival)
+        if len(ended) > failed:
+            self.standstill.succeeded(arrival.at)
+        if ended:
+            self._phase.done(ended, arrival.worker)
+
+    def _take_special(self, arrival: ReceivedResults) -> tuple[list[tuple[Task, JobResult]], int]:
+        """Complete failures and results of jobs sent again; return what ended and how many of them failed."""
+        now = arrival.at
+        ended: list[tuple[Task, JobResult] | None] = list(arrival.ended)
+        urls = self._crew.parameters.storage_urls
+        failed = 0
+        for place, sent_at, history in arrival.special:
+            task, result = arrival.ended[place]
+            if history is not None:
+                result = history.add_to(result)
+            if result.cause is not None:
+                if len(urls) > 1:
+                    detail = worker_messages.add_storage_url(result, urls)
+                    result = msgspec.structs.replace(result, detail=detail)
+                if result.unauthorized and self._send_again_with_token(task, result, history, arrival):
+                    ended[place] = None
+                    self.standstill.failed(UNAUTHORIZED_CAUSE, result.detail, 0.0, now)
+                    continue
+                failed += 1
+                self.standstill.failed(result.cause or "", result.detail, now - sent_at, now)
+            ended[place] = (task, result)
+        return [each for each in ended if each is not None], failed
+
+    def _send_again_with_token(
+        self, task: Task, result: JobResult, history: History | None, arrival: ReceivedResults
+    ) -> bool:
+        several = len(self._renewals) > 1
+        account = task[2] % len(self._renewals)  # see names.in_account
+        renewal = self._renewals[account]
+        ended = min(result.completed + arrival.worker.clock.offset.seconds, arrival.at)
+        if several and renewal.failures:
+            return False
+        if not self._unauthorized.add(task, result, history, renewal, ended):
+            return False
+        # A job that began with an earlier token is sent again with the one that is there by now.
+        if arrival.generation >= self._crew.token_since(account) and not renewal.under_way:
+            _log.info(
+                "Swift no longer takes the token%s; authenticating again",
+                f" of account {account + 1} of {len(self._renewals)}" if several else "",
+            )
+            renewal.start()
+            if not several:
+                # What has not begun would only be refused too.
+                self._crew.recall()
+        return True
+
+    def _settle_lost(self, now: float) -> None:
+        for task, worker in self._crew.ledger.take_lost():
+            self.standstill.failed(LOST_CAUSE, worker_messages.describe_job_holder(worker), LOST_AFTER, now)
+            for again in self._phase.lost([task], abandoned=None, worker=worker):
+                self._crew.ledger.send_again(again, History(1, now, {LOST_CAUSE: 1}))
+
+
+# -- loop --------------------------------------------------------------------------------------
+
 
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
 _NO_WORKER_LEFT_SECONDS = 4.0
@@ -186,7 +486,10 @@ class MasterLoop:
     # -- time passes --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Find who is lost, send pings, look for a new token, log the news; call this every :data:`TICK_SECONDS`."""
+        """Find who is lost, send pings, look for a new token, log the news.
+
+        Call this every :data:`TICK_SECONDS`.
+        """
         self._next_tick = now + TICK_SECONDS
         self.fleet.tick(now)
         self.on_tick(now)
@@ -214,7 +517,7 @@ class MasterLoop:
             self._say_renewal_failed(renewal, now, first=not before)
 
     def _say_renewal_failed(self, renewal: TokenRenewal, now: float, *, first: bool) -> None:
-        text = texts.describe_failed_renewal(renewal.failures, renewal.error)
+        text = worker_messages.describe_failed_renewal(renewal.failures, renewal.error)
         if first:
             self.news.warn(text)
         elif now - self._renewal_said_at >= _SAY_RENEWAL_SECONDS:
@@ -234,5 +537,7 @@ class MasterLoop:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
         self.news.add(
-            texts.describe_strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped)
+            worker_messages.describe_strange_results(
+                fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped
+            )
         )

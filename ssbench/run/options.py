@@ -1,10 +1,15 @@
-"""What runs are carried out with, and how: frozen records, one for a bench and one for each of its runs."""
+"""What runs are carried out with, and how: frozen records, one for a bench and one for each of its runs.
+
+A moment at which a run is to begin, as people write it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +18,65 @@ from msgspec import Meta
 from ssbench.base import option
 from ssbench.base.errors import UsageError
 from ssbench.base.option import Option, OptionGroup, OptionUnit
+from ssbench.base.text_values import format_duration
 from ssbench.document.gates import Undecided
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
-from ssbench.run import moment
-from ssbench.scenario import portions
+from ssbench.scenario import master_shares
+from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
-from ssbench.scenario.portions import MasterShare
 from ssbench.store.request_options import RequestOptions, parse_addresses
 from ssbench.store.stores import Credentials
+
+#: A time of day that is further back than this is that of tomorrow.
+_PAST_TOLERANCE = timedelta(hours=12)
+
+_EXPECTED_MOMENT = (
+    "expected a time such as 14:30:00, 2026-01-31T14:30:00Z or @1800000000 (seconds since 1970)"
+)
+
+
+def parse_start_moment(text: str, now: Callable[[], float] = time.time) -> float:
+    """Return a moment in seconds since 1970; raises ValueError."""
+    try:
+        found = _moment_seconds(text, now)
+        format_start_moment(found)  # some have no date, and a run that waits for one has to name it
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{text!r}: {_EXPECTED_MOMENT}") from None
+    return found
+
+
+def _moment_seconds(text: str, now: Callable[[], float]) -> float:
+    if re.fullmatch(r"@[0-9]{1,12}(\.[0-9]{1,6})?", text):
+        return float(text[1:])
+    if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?", text):
+        return _moment_of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
+    if "-" not in text:
+        raise ValueError("no date")
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _moment_of_day(parts: list[int], now: datetime) -> float:
+    """Return a time of this day, or of the next one where it is over long ago."""
+    moment = now.replace(hour=parts[0], minute=parts[1], second=sum(parts[2:]), microsecond=0)
+    return (moment + timedelta(days=1) if now - moment > _PAST_TOLERANCE else moment).timestamp()
+
+
+def refuse_past_moment(moment: float, now: float) -> None:
+    """Raise UsageError where the moment is over."""
+    if moment <= now:
+        raise UsageError(
+            f"--start-at {format_start_moment(moment)}: that was {format_duration(now - moment)} ago"
+        )
+
+
+def format_start_moment(moment: float) -> str:
+    """Return a moment as people write it, in this time zone."""
+    return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+# -- options -----------------------------------------------------------------------------------
+
 
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
 MIN_ENDED_OPERATIONS = 100
@@ -290,7 +345,7 @@ class RunOptions:
             " its users, rate, operations and initial objects; 'merge' makes one stat file of all",
             unit=OptionUnit.NUMBER,
             default="all of it",
-            parse=portions.parse_master_share,
+            parse=master_shares.parse_master_share,
             metavar="1/4",
         ),
     ] = None
@@ -302,7 +357,7 @@ class RunOptions:
             " masters begin together",
             unit=OptionUnit.NUMBER,
             default="when all is ready",
-            parse=moment.parse_start_moment,
+            parse=parse_start_moment,
             metavar="TIME",
         ),
     ] = None
@@ -348,7 +403,7 @@ def recorded_options(
     store's.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results.description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION  # noqa: PLC0415
+    from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION  # noqa: PLC0415
 
     return {
         **option.record_options(run.requests),

@@ -6,14 +6,20 @@ two runs that begin at the same moment both may do so. Runs that only read the s
 them. After the benchmark it looks again, so that the first run too can say that another one was beside it.
 
 All requests are made by a thread of their own, which also renews the mark: see
-:mod:`ssbench.run.request_thread`.
+:mod:`ssbench.run.ownership`.
+
+Requests of a run that are made by a thread of their own, one after the other.
+
+A Swift that does not answer delays neither the run nor Ctrl-C.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import queue
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -21,23 +27,113 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ssbench.base.at_once import call_concurrently
+from ssbench.base import interruption
+from ssbench.base.errors import SsbenchError
+from ssbench.base.interruption import call_concurrently
+from ssbench.run.group_run import ContainerSet
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
-from ssbench.run.places import ContainerSet
-from ssbench.run.request_thread import NoAnswerError, RequestThread, describe_unexpected_error
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.model import Scenario
-from ssbench.scenario.names import tagged_object_stem
-from ssbench.scenario.object_names import format_object_name
-from ssbench.scenario.operation import Effect
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.owner import make_owner
+from ssbench.scenario.model import Scenario, make_owner
+from ssbench.scenario.names import format_object_name, tagged_object_stem
+from ssbench.scenario.operations import OPERATIONS, Effect
 
 if TYPE_CHECKING:
-    from ssbench.store.swift.marks import RunMark, RunMarks
+    from ssbench.store.swift.run_marks import RunMark, RunMarks
 
 _log = logging.getLogger(__name__)
+
+#: Seconds between two looks at whether to wait on, and after which to say so.
+_REQUEST_TICK_SECONDS = 0.1
+_REQUEST_SAY_SECONDS = 5.0
+
+_CallResult = TypeVar("_CallResult")
+
+
+class NoAnswerError(Exception):
+    """There was no answer to a request, or it failed; the text says why."""
+
+
+class RequestThread:
+    """Makes calls on a thread of this ``name`` until :meth:`end`; they look for other runs.
+
+    ``meanwhile`` is called on it where nothing was asked for ``every`` seconds.
+    """
+
+    def __init__(self, loop: MasterLoop, name: str, meanwhile: Callable[[], None], every: float) -> None:
+        self._loop = loop
+        self._name = name
+        self._meanwhile = meanwhile
+        self._every = every
+        self._questions: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
+
+    def ask(self, call: Callable[[], _CallResult], patience: float, *, heed: bool = True) -> _CallResult:
+        """Return what a call returns on the thread of the requests; raises NoAnswerError.
+
+        ``heed``: an interruption of the run ends it.
+        """
+        # Only here, because it imports python-swiftclient, which takes long and a no-op run does not need.
+        from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
+
+        answers: queue.SimpleQueue[tuple[_CallResult, None] | tuple[None, Exception]] = queue.SimpleQueue()
+
+        def answer() -> bool:
+            try:
+                answers.put((call(), None))
+            except Exception as error:  # noqa: BLE001 - the thread that asks reports it
+                answers.put((None, error))
+            return True
+
+        self._questions.put(answer)
+        began = said_at = time.monotonic()
+        while True:
+            try:
+                result = answers.get(timeout=_REQUEST_TICK_SECONDS)
+            except queue.Empty:
+                interruption.raise_if_interrupted()
+                now = time.monotonic()
+                self._loop.fleet.look_after_descriptors(now)
+                if heed and self._loop.interrupted.is_set():
+                    raise NoAnswerError("the run was interrupted") from None
+                if now - began > patience:
+                    raise NoAnswerError(f"no answer within {patience:g} s") from None
+                if now - said_at >= _REQUEST_SAY_SECONDS:
+                    said_at = now
+                    _log.info("Waiting for Swift: looking for other runs for %.0f s", now - began)
+                continue
+            if result[1] is None:
+                return result[0]
+            if isinstance(result[1], CLIENT_ERRORS):
+                raise NoAnswerError(describe_client_error(result[1]))
+            # The run does not depend on what is asked here.
+            _log.debug("%s", self._name, exc_info=result[1])
+            raise NoAnswerError(describe_unexpected_error(result[1]))
+
+    def end(self) -> None:
+        """End the thread once it has made the calls before."""
+        self._questions.put(lambda: False)
+
+    def _serve(self) -> None:
+        more = True
+        while more:
+            try:
+                question = self._questions.get(timeout=self._every)
+            except queue.Empty:
+                self._meanwhile()
+            else:
+                more = question()
+
+
+def describe_unexpected_error(error: Exception) -> str:
+    """Return what is said of an error that no request should end in."""
+    if isinstance(error, SsbenchError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (please report this)"
+
+
+# -- ownership ---------------------------------------------------------------------------------
+
 
 #: Seconds between two renewals of a mark, of which several may fail until it expires.
 MARK_RENEWAL_SECONDS = 15.0
@@ -74,7 +170,7 @@ class Ownership:
         trans_id_extra: str | None,
     ) -> None:
         # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-        from ssbench.store.swift.marks import MARKS_UNDER_WAY, RunMark, describe_this_process  # noqa: PLC0415
+        from ssbench.store.swift.run_marks import MARKS_UNDER_WAY, RunMark, describe_this_process  # noqa: PLC0415
 
         self._scenario = scenario
         self._places = places
@@ -168,7 +264,7 @@ class Ownership:
         It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
         ``kept`` objects do.
         """
-        from ssbench.store.swift.marks import MARKS_UNDER_WAY  # noqa: PLC0415 - as above
+        from ssbench.store.swift.run_marks import MARKS_UNDER_WAY  # noqa: PLC0415 - as above
 
         MARKS_UNDER_WAY.discard(self._mark.run)
         if self._marked:
@@ -247,7 +343,7 @@ class Ownership:
     # -- in the thread ------------------------------------------------------------------------
 
     def _stores(self) -> list[RunMarks]:
-        from ssbench.store.swift.marks import RunMarks  # noqa: PLC0415 - as above
+        from ssbench.store.swift.run_marks import RunMarks  # noqa: PLC0415 - as above
 
         requests, sessions = self._options.requests, self._tokens.sessions
         timeouts = requests.connect_timeout, requests.network_timeout
@@ -269,7 +365,7 @@ class Ownership:
 
     def _put_and_look(self) -> tuple[bool, list[RunMark]]:
         from ssbench.store.http.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
-        from ssbench.store.swift.marks import is_denied  # noqa: PLC0415
+        from ssbench.store.swift.run_marks import is_denied  # noqa: PLC0415
 
         try:
             self._put()
@@ -296,7 +392,8 @@ class Ownership:
                 if not self._failed_to_renew:
                     self._failed_to_renew = True
                     self._warn(
-                        f"The mark by which other runs find this one is not renewed: {describe_unexpected_error(error)}"
+                        f"The mark by which other runs find this one is not renewed:"
+                        f" {describe_unexpected_error(error)}"
                     )
                     _log.debug("renewing the mark", exc_info=error)
 

@@ -12,18 +12,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from ssbench.fleet.pace import LEAD_SECONDS
+from ssbench.fleet.phase import LEAD_SECONDS
 from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import LOST_CAUSE
-from ssbench.results.sink import Sink
+from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.run.bars import ProgressBar
-from ssbench.run.listings import ListingMinimums
-from ssbench.run.placement import StagePlacement
-from ssbench.run.row_maker import ResultAddresses, RowMaker
-from ssbench.scenario.model import Stage
-from ssbench.scenario.operation_table import OPERATIONS, REMOVE
-from ssbench.scenario.owner import parse_owner_name
+from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, StagePlacement
+from ssbench.scenario.model import Stage, parse_owner_name
+from ssbench.scenario.operations import OPERATIONS, REMOVE
 from ssbench.scenario.population import Population
 
 #: How many results are gathered before they are handed over. One message at a time costs some

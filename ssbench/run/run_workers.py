@@ -1,18 +1,226 @@
-"""The workers of one run: waiting for them, how many there are and how busy; local ones that end."""
+"""The workers of one run: waiting for them, how many there are and how busy; local ones that end.
+
+Workers on the master's own host, started for its runs and gone with it.
+
+Each holds one end of a pipe as its standard input; when the master ends, however it ends, the pipe
+does too, and so does the worker.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
+import stat
+import subprocess
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
-from ssbench.base.errors import WorkerError
+from ssbench.base import own_processes
+from ssbench.base.errors import UsageError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.run import texts
-from ssbench.run.lane import SAY_SECONDS, TICK_SECONDS
-from ssbench.run.live_frame import WorkerView
-from ssbench.run.local_workers import LocalWorkers, note_ended_workers
-from ssbench.run.loop import MasterLoop
+from ssbench.run import worker_messages
+from ssbench.run.folders import own_folder, temporary_folder
+from ssbench.run.loop import SAY_SECONDS, TICK_SECONDS, MasterLoop
+from ssbench.run.progress import WorkerView
+from ssbench.store.stores import SECRET_VARIABLES
+
+if TYPE_CHECKING:
+    from ssbench.fleet.roster import Roster
+
+_log = logging.getLogger(__name__)
+
+#: Lines of a dead worker's log that are shown.
+_TAIL_LINES = 15
+
+#: Files of one name in the folder of logs; this many runs are not going on at once.
+_MAX_LOGS = 1000
+
+
+def open_private(name: str) -> tuple[int, Path]:
+    """Open an empty file of that name for writing: (descriptor, the path it got).
+
+    It is ``/tmp/NAME`` when that is new, or an own plain file that no other run is using. Otherwise it is
+    in a folder of this user's own, ``/tmp/ssbench-logs``, with a number in its name while other runs use
+    those before it; so files are used again, and runs do not leave more and more of them. A planted link
+    or another user's file is left alone. A file counts as used for as long as the descriptor, or a copy
+    of it in another process, is open.
+    """
+    path = temporary_folder() / name
+    if (descriptor := _open_unused(path)) is not None:
+        return descriptor, path
+    folder = own_folder("ssbench-logs")
+    for number in range(1, _MAX_LOGS):
+        path = folder / f"{Path(name).stem}-{number}{path.suffix}"
+        if (descriptor := _open_unused(path)) is not None:
+            return descriptor, path
+    raise UsageError(f"cannot write a log file in {folder}")
+
+
+def _open_unused(path: Path) -> int | None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        return None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(descriptor, 0o600)
+            os.ftruncate(descriptor, 0)
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+@dataclass(slots=True)
+class LocalWorker:
+    """A worker process of ours. ``ended`` is its exit code once the user has been informed."""
+
+    worker_id: int
+    process: subprocess.Popen[bytes]
+    log: Path
+    ended: int | None = None
+
+    def log_tail(self) -> str:
+        """The last lines of its log."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except OSError as error:
+            return f"(its log cannot be read: {error})"
+        return "\n".join(lines[-_TAIL_LINES:])
+
+
+class LocalWorkers:
+    """``count`` workers, each with ``arguments``; a context manager that ends them."""
+
+    def __init__(self, count: int, arguments: Sequence[str], *, profile: bool = False) -> None:
+        self.workers: list[LocalWorker] = []
+        self.profiles: list[Path] = []
+        self._arguments = arguments
+        self._profile = profile
+        try:
+            for worker_id in range(count):
+                self.workers.append(self._start(worker_id))
+        except BaseException:
+            self.stop()
+            raise
+
+    def start_ended(self) -> list[LocalWorker]:
+        """Start those again that have ended; returns them. Raises UsageError."""
+        started = []
+        for place, worker in enumerate(self.workers):
+            if worker.process.poll() is not None:
+                # Where that fails, the one that has ended is still there to be stopped.
+                self.workers[place] = self._start(worker.worker_id)
+                started.append(self.workers[place])
+                if worker.process.stdin is not None:
+                    worker.process.stdin.close()
+        return started
+
+    def _start(self, worker_id: int) -> LocalWorker:
+        descriptor, log = open_private(f"ssbench-worker-local-{worker_id}.log")
+        command = [
+            *own_processes.make_python_command("ssbench.cli.worker"),
+            "--exit-with-stdin",
+            *self._arguments,
+        ]
+        if self._profile:
+            profile_descriptor, profile_path = open_private(f"ssbench-worker-local-{worker_id}.prof")
+            os.close(profile_descriptor)
+            self.profiles.append(profile_path)
+            command += ["--profile-file", str(profile_path)]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                [*command, str(worker_id)],
+                stdin=subprocess.PIPE,
+                stdout=descriptor,
+                stderr=descriptor,
+                # Ctrl-C in a terminal is for the master, which ends its workers when it is done.
+                process_group=0,
+                env=own_processes.make_child_environment(SECRET_VARIABLES),
+            )
+        except OSError as error:
+            raise UsageError(f"cannot start a local worker: {error}") from None
+        finally:
+            os.close(descriptor)
+        return LocalWorker(worker_id, process, log)
+
+    def newly_ended(self) -> list[LocalWorker]:
+        """Those that ended since the last call."""
+        ended = []
+        for worker in self.workers:
+            if worker.ended is None and worker.process.poll() is not None:
+                worker.ended = worker.process.returncode
+                ended.append(worker)
+        return ended
+
+    @property
+    def running(self) -> int:
+        """How many have not ended."""
+        return sum(worker.process.poll() is None for worker in self.workers)
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End them all: close their pipes, and kill who is not gone in time; all have the same time."""
+        for worker in self.workers:
+            if worker.process.stdin is not None:
+                with suppress(OSError):  # it has ended
+                    # One whose pipe ends without a word takes its master for killed, and cleans up after it.
+                    worker.process.stdin.write(b"\n")
+                    worker.process.stdin.close()
+        deadline = time.monotonic() + timeout
+        for worker in self.workers:
+            try:
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+
+    def kill(self) -> None:
+        """End them at once, without waiting for anything."""
+        for worker in self.workers:
+            worker.process.kill()
+
+    def __enter__(self) -> LocalWorkers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def note_ended_workers(local: LocalWorkers, roster: Roster) -> int:
+    """Log which workers ended since the last call, and tell the roster; returns how many they are."""
+    ended = local.newly_ended()
+    for worker in ended:
+        if worker.ended:
+            _log.error(
+                "Local worker %d ended with exit code %d; the end of its log %s:\n%s",
+                worker.worker_id,
+                worker.ended,
+                worker.log,
+                worker.log_tail(),
+            )
+        mark_worker_left(worker, roster, f"exit code {worker.ended}")
+    return len(ended)
+
+
+def mark_worker_left(worker: LocalWorker, roster: Roster, reason: str) -> None:
+    """Tell the roster that a worker is no longer there."""
+    for known in roster.living():
+        if known.pid == worker.process.pid and known.worker_id == worker.worker_id:
+            roster.leave(known.instance, reason)
+
+
+# -- run workers -------------------------------------------------------------------------------
 
 
 class RunWorkers:
@@ -67,8 +275,6 @@ class RunWorkers:
             raise WorkerError("all local workers have ended")
 
 
-_log = logging.getLogger(__name__)
-
 #: The longest time between two ticks while workers join (seconds), however long a tick takes.
 _MAX_TICK_SECONDS = 0.5
 
@@ -118,7 +324,7 @@ def wait_for_workers(loop: MasterLoop, expected: Callable[[], int], timeout: flo
 def _why_unused(loop: MasterLoop, now: float) -> str:
     """Say why workers that tried to come are not used; empty where none did."""
     reasons = (
-        texts.describe_not_ready(loop.fleet.roster.not_ready(now), loop.news.work_port),
-        texts.describe_refused_keys(loop.fleet.refused_keys),
+        worker_messages.describe_not_ready(loop.fleet.roster.not_ready(now), loop.news.work_port),
+        worker_messages.describe_refused_keys(loop.fleet.refused_keys),
     )
     return "; ".join(filter(None, reasons))

@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.results.sink import Goal, Sink
+from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
-from ssbench.run.outcome import RunOutcome
 from ssbench.run.stats_path import check_labels_unused, label_stats_path
 from ssbench.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from ssbench.results.observation import ClusterObserver
+    from ssbench.results.cluster_observation import ClusterObserver
 
 
 class Series:

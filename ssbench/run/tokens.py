@@ -12,14 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.base.at_once import call_concurrently
 from ssbench.base.errors import SsbenchError
-from ssbench.fleet.history import History, history_after_failure
+from ssbench.base.interruption import call_concurrently
 from ssbench.fleet.wire import JobResult
-from ssbench.fleet.worker_state import Task
+from ssbench.fleet.worker_state import History, Task, history_after_failure
 from ssbench.store.stores import STORE, Credentials, Session
-from ssbench.store.swift.credentials import session_in_account
-from ssbench.store.swift.renewal import RENEWAL_INTERVAL, is_sent_again, pause_after_failures
+from ssbench.store.swift.credentials import (
+    RENEWAL_INTERVAL,
+    is_sent_again,
+    pause_after_failures,
+    session_in_account,
+)
 
 #: How many of several credentials are used to authenticate at once.
 _RENEWALS_AT_ONCE = 10
@@ -38,7 +41,8 @@ class TokenSource:
 
     There is an account for each of the credentials; or one for each of the ``names``, all reached with the
     token that one of the credentials, a reseller admin's, gets. Raises what
-    :func:`ssbench.store.swift.auth.authenticate_swift` raises, and UsageError where an account cannot be named.
+    :func:`ssbench.store.swift.auth.authenticate_swift` raises, and UsageError where an account cannot be
+    named.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ssbench.base.errors import UsageError
-from ssbench.base.quantities import format_bytes
+from ssbench.base.text_values import format_bytes
 
 #: All files are held in memory, in each process of a worker.
 MAX_BODY_FILES_BYTES = 100_000_000
@@ -114,7 +114,8 @@ def _read_files(folder: Path) -> tuple[BodyFiles, BodyContent]:
             raise ValueError(f"{folder}: expected a file that is not empty")
         if len(used) > MAX_BODY_FILES or size > MAX_BODY_FILES_BYTES:
             raise ValueError(
-                f"{folder}: expected at most {MAX_BODY_FILES:,} files of {format_bytes(MAX_BODY_FILES_BYTES)} in all,"
+                f"{folder}: expected at most {MAX_BODY_FILES:,} files of"
+                f" {format_bytes(MAX_BODY_FILES_BYTES)} in all,"
                 f" not {len(used):,} of {format_bytes(size)}"
             )
         parts = [*_read_contents(used)]

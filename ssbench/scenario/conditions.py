@@ -18,12 +18,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ssbench.base import quantities
-from ssbench.base.suggestions import did_you_mean
+from ssbench.base import text_values
+from ssbench.base.errors import did_you_mean
 from ssbench.document import figures
 from ssbench.document.figures import Figure, Scope
 from ssbench.document.units import Unit
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _CONDITION_PATTERN = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
@@ -159,7 +159,10 @@ def find_unknown_subject(
 
 
 def parse_conditions(text: str, *, relative: bool = False, grouped: bool = False) -> tuple[Condition, ...]:
-    """Return conditions with ``and`` between them, each as :func:`parse_condition` does; raises ValueError."""
+    """Return conditions with ``and`` between them, each as :func:`parse_condition` does.
+
+    Raises ValueError.
+    """
     return tuple(
         parse_condition(part, relative=relative, grouped=grouped) for part in _AND_PATTERN.split(text.strip())
     )
@@ -180,7 +183,10 @@ def _operation_names() -> tuple[str, ...]:
 
 
 def _no_operation(name: str, text: str) -> str:
-    return f"{text!r}: {name!r} is not an operation ({', '.join(_operation_names())}){did_you_mean(name, _operation_names())}"
+    return (
+        f"{text!r}: {name!r} is not an operation"
+        f" ({', '.join(_operation_names())}){did_you_mean(name, _operation_names())}"
+    )
 
 
 def _group_of(name: str) -> str | None:
@@ -224,7 +230,7 @@ def _parse_limit(limit: str, row: Figure, text: str, *, relative: bool) -> tuple
         if not limit[-1:].isalpha():
             raise ValueError(f"{text!r}: the limit of {figure} needs a unit, such as 200ms or 2s")
         try:
-            seconds = quantities.parse_seconds(limit)
+            seconds = text_values.parse_seconds(limit)
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}") from None
         if seconds < 0:

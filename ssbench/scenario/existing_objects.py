@@ -13,10 +13,9 @@ from dataclasses import replace
 from ssbench.base.errors import UsageError
 from ssbench.scenario.draws import Target
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation import Effect, OperationKind
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, Effect, OperationKind
 from ssbench.scenario.population import Population
-from ssbench.scenario.rule import MAX_NUMBER
+from ssbench.scenario.value_rules import MAX_NUMBER
 
 #: Methods of requests that change nothing.
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

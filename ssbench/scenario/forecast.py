@@ -19,8 +19,7 @@ from ssbench.base.measures import Count, Seconds, Share
 from ssbench.base.record import JsonRecord
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.names import container_name
-from ssbench.scenario.operation import Effect, OperationSettings
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, Effect, OperationSettings
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
 SECONDS_PER_REQUEST = 0.02

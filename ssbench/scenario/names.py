@@ -1,9 +1,21 @@
-"""Names of containers and objects, made from small numbers, and the pattern that finds the containers."""
+"""Names of containers and objects, made from small numbers, and the pattern that finds the containers.
+
+Names of objects by a template, such as ``{hash:2}/{class}/{number:06d}``.
+
+A name has to tell of which object it is. So a template has ``{class}`` and ``{number}`` once each, and what
+is beside ``{number}``, on the side of ``{class}``, is no digit. All else is as long in every name: without
+it, a name is the class, a known text, and all digits up to that. No two objects have one name.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from functools import cache
+from hashlib import md5
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ssbench.scenario.value_rules import MAX_NUMBER, Rule, shorten_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +108,7 @@ MARK_PREFIX = ".ssbench-run-"
 
 
 def mark_name(run: str) -> str:
-    """Return the name of the object that is the mark of a run (:mod:`ssbench.store.swift.marks`)."""
+    """Return the name of the object that is the mark of a run (:mod:`ssbench.store.swift.run_marks`)."""
     return MARK_PREFIX + run
 
 
@@ -113,3 +125,170 @@ def tagged_object_stem(size_class: str, tag: str) -> str:
 def may_be_container(name: bytes) -> bool:
     """Whether a container can have a name, and can be asked for by it."""
     return 0 < len(name) <= MAX_CONTAINER_NAME_BYTES and b"/" not in name and name not in _DOT_SEGMENTS
+
+
+# -- object names ------------------------------------------------------------------------------
+
+
+#: The template by which names are made where there is none.
+DEFAULT_TEMPLATE = "{class}_{number:06d}"
+
+#: Bytes of a name that are kept free: for what keeps the objects of two runs apart, and for what operations
+#: of several requests append.
+_RESERVED_BYTES = 64
+
+#: Characters of a template; digits of a number; hexadecimal digits of all hashes, which are those of an MD5.
+_MAX_TEMPLATE_CHARACTERS = 200
+_MAX_DIGITS = 20
+_MAX_HASH_DIGITS = 32
+_HASH_DIGITS = 4
+
+_WORD_PATTERN = re.compile(r"\{([^{}]*)\}")
+_NUMBER_PATTERN = re.compile(r"number(?::(?:0([1-9][0-9]?))?d?)?", re.ASCII)
+_HASH_PATTERN = re.compile(r"hash(?::([1-9][0-9]?))?", re.ASCII)
+
+_EXPECTED_TEMPLATE = (
+    "a text with {class} and {number} once each, or {name} for both, as in {class}/{number:06d} or"
+    f" {{hash:2}}/{{name}}, of at most {_MAX_TEMPLATE_CHARACTERS} printable characters"
+)
+
+
+class _TemplatePart(NamedTuple):
+    """A part of a template: its ``kind`` is text, class, number or hash.
+
+    ``width`` is how many digits a number has at least, a hash exactly.
+    """
+
+    kind: str
+    text: str = ""
+    width: int = 0
+
+
+class _Template(NamedTuple):
+    make: Callable[[str, int], str]
+    pattern: re.Pattern[str]
+
+
+def format_object_name(template: str | None, prefix: str, number: int) -> str:
+    """Return the name of an object; ``prefix`` takes the place of ``{class}``.
+
+    Without a template it is that of :func:`~ssbench.scenario.names.object_name`.
+    """
+    return object_name(prefix, number) if template is None else _read_template(template).make(prefix, number)
+
+
+def match_object_name(template: str | None, name: str) -> tuple[str, int]:
+    """Return what :func:`format_object_name` made a name of; nothing and 0 where it did not."""
+    if template is None:
+        return parse_object_name(name)
+    match = _read_template(template).pattern.fullmatch(name)
+    if match is None or format_object_name(template, match["class"], int(match["number"])) != name:
+        return "", 0
+    return match["class"], int(match["number"])
+
+
+def explain_wrong_template(template: str, prefix: str) -> str:
+    """Return what is wrong with the names that a template makes for a class; empty where nothing is."""
+    for number in (1, MAX_NUMBER):
+        name = format_object_name(template, prefix, number)
+        if (length := len(name.encode())) > MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES:
+            return (
+                f"expected names of at most {MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES} bytes"
+                f" ({MAX_OBJECT_NAME_BYTES} less"
+                f" {_RESERVED_BYTES} for what ssbench appends), but of"
+                f" {shorten_value(prefix)} some have {length:,}"
+            )
+        if {".", ".."} & {*name.split("/")}:
+            return (
+                f"expected names without the parts . and .., which clients resolve, not {shorten_value(name)}"
+            )
+        if name.startswith(MARK_PREFIX):
+            return f"expected names that do not begin with {MARK_PREFIX}, as those of marks of runs do"
+    return ""
+
+
+@cache
+def _read_template(template: str) -> _Template:
+    """Return what makes names by a template and finds them; raises ValueError."""
+    parts = [*_parse_template(template)]
+    _refuse_ambiguous(parts)
+    form = pattern = ""
+    hashes: dict[str, slice] = {}
+    digits = 0
+    for kind, text, width in parts:
+        match kind:
+            case "text":
+                form, pattern = form + text.replace("%", "%%"), pattern + re.escape(text)
+            case "class":
+                form, pattern = f"{form}%(class)s", f"{pattern}(?P<class>.+)"
+            case "number":
+                form, pattern = f"{form}%(number)0{width}d", f"{pattern}(?P<number>[0-9]{{{width},}})"
+            case _:
+                hashes[key := f"hash{digits}"] = slice(digits, digits + width)
+                form, pattern = f"{form}%({key})s", f"{pattern}[0-9a-f]{{{width}}}"
+                digits += width
+    if digits > _MAX_HASH_DIGITS:
+        raise ValueError(f"expected at most {_MAX_HASH_DIGITS} digits of {{hash}} in all, not {digits}")
+
+    def make(prefix: str, number: int) -> str:
+        values: dict[str, object] = {"class": prefix, "number": number}
+        if hashes:
+            digest = md5(object_name(prefix, number).encode(), usedforsecurity=False).hexdigest()
+            values |= {key: digest[place] for key, place in hashes.items()}
+        return form % values
+
+    return _Template(make, re.compile(pattern, re.DOTALL))
+
+
+def _parse_template(template: str) -> list[_TemplatePart]:
+    """Return the parts of a template, none of which is empty; raises ValueError."""
+    texts = _WORD_PATTERN.split(template.replace("{name}", DEFAULT_TEMPLATE))
+    if re.search("[{}]", "".join(texts[::2])):
+        raise ValueError(f"expected {_EXPECTED_TEMPLATE}, not {shorten_value(template)}")
+    parts = []
+    for place, text in enumerate(texts):
+        if not place % 2:
+            parts += [_TemplatePart("text", text)] if text else []
+        elif text == "class":
+            parts.append(_TemplatePart("class"))
+        elif (found := _NUMBER_PATTERN.fullmatch(text)) and int(found[1] or 1) <= _MAX_DIGITS:
+            parts.append(_TemplatePart("number", width=int(found[1] or 1)))
+        elif found := _HASH_PATTERN.fullmatch(text):
+            parts.append(_TemplatePart("hash", width=int(found[1] or _HASH_DIGITS)))
+        else:
+            known = "{class}, {number}, {number:06d}, {hash}, {hash:2} or {name}"
+            raise ValueError(f"expected {known} in braces, not {{{text}}}")
+    return parts
+
+
+def _refuse_ambiguous(parts: list[_TemplatePart]) -> None:
+    """Raise ValueError where two objects might have one name."""
+    kinds = [each.kind for each in parts]
+    if kinds.count("class") != 1 or kinds.count("number") != 1:
+        raise ValueError(
+            "expected {class} and {number} once each, or {name} for both: no two objects may have one name"
+        )
+    number = kinds.index("number")
+    after = kinds.index("class") > number
+    beside = parts[number + 1 if after else number - 1]
+    if beside.kind != "text" or beside.text[0 if after else -1] in "0123456789":
+        raise ValueError(
+            "expected a character that is no digit between {number} and {class}, beside {number}: no two"
+            " objects may have one name"
+        )
+
+
+def _check_template(value: object) -> object:
+    """Return a template that is right; what is no text unchanged. Raises ValueError."""
+    if isinstance(value, str) and value.isprintable() and len(value) <= _MAX_TEMPLATE_CHARACTERS:
+        _read_template(value)
+    return value
+
+
+OBJECT_NAMES_RULE = Rule(
+    lambda value: (
+        isinstance(value, str) and value.isprintable() and 0 < len(value) <= _MAX_TEMPLATE_CHARACTERS
+    ),
+    _EXPECTED_TEMPLATE,
+    convert=_check_template,
+)

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ssbench.base import quantities
+from ssbench.base import text_values
 from ssbench.base.untrusted import TooMuchError, read_small_file
 from ssbench.document import units
-from ssbench.scenario.rule import MAX_BYTES, is_number, make_size_rule, shorten_value
+from ssbench.scenario.value_rules import MAX_BYTES, is_number, make_size_rule, shorten_value
 
 #: The kinds of distributions, which are keys of ``size``.
 SIZE_KINDS = ("fixed", "uniform", "lognormal", "histogram", "file")
@@ -78,7 +78,7 @@ class Lognormal(Struct, frozen=True, tag="lognormal"):
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"lognormal, median {quantities.format_bytes(self.median)}, sigma {self.sigma:g}"
+        return f"lognormal, median {text_values.format_bytes(self.median)}, sigma {self.sigma:g}"
 
 
 class Histogram(Struct, frozen=True, tag="histogram"):
@@ -102,7 +102,7 @@ class Histogram(Struct, frozen=True, tag="histogram"):
         total = math.fsum(weight for *_, weight in self.ranges)
         return "histogram, " + ", ".join(
             f"{units.format_share(weight, total)} "
-            + " to ".join(quantities.format_bytes(size) for size in dict.fromkeys((low, high)))
+            + " to ".join(text_values.format_bytes(size) for size in dict.fromkeys((low, high)))
             for low, high, weight in self.ranges
         )
 
@@ -211,13 +211,14 @@ def _read_file(given: object, folder: Path) -> Histogram:
         if not words:
             continue
         try:
-            size = quantities.parse_size(words[0])
+            size = text_values.parse_size(words[0])
             (weight,) = map(float, words[1:] or ["1"])
         except ValueError:
             size, weight = -1, 0.0
         if not 0 <= size <= MAX_BYTES or not 0 <= weight < 1e290:
             raise ValueError(
-                f"{given}:{number}: expected a size, and a weight of 0 or more behind it, not {shorten_value(line)}"
+                f"{given}:{number}: expected a size, and a weight of 0 or more behind it,"
+                f" not {shorten_value(line)}"
             )
         weights[size] = weights.get(size, 0.0) + weight
     ranges = tuple((size, size, weight) for size, weight in sorted(weights.items()) if weight)

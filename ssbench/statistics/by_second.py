@@ -17,8 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks, share_ranks
-from ssbench.statistics.steps import remove_step
+from ssbench.statistics.confidence import (
+    Interval,
+    Series,
+    mean_interval,
+    percentile_ranks,
+    remove_step,
+    share_ranks,
+)
 from ssbench.statistics.tally import count_values, find_starts, number_values, to_whole_numbers
 
 #: The upper bits of a float: sign, exponent and 6 bits that divide an octave.

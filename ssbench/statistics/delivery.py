@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from ssbench.results.description import RunDescription, StageFacts
-from ssbench.scenario.arrivals import find_last_due
+from ssbench.results.run_description import RunDescription, StageFacts
+from ssbench.scenario.draws import find_last_due
 from ssbench.scenario.model import Stage
 from ssbench.statistics.confidence import estimate_climb
 from ssbench.statistics.figures import CountedFigures

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.current import ResultsFollower
-from ssbench.results.description import RunSummary
-from ssbench.statistics.collect import Collector
-from ssbench.statistics.facts import PartContext
-from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.results.run_description import RunSummary
+from ssbench.statistics.collector import Collector
+from ssbench.statistics.run_statistics import PartContext, RunStatistics
 from ssbench.statistics.steadiness import AUTOMATIC_WARM_UP
 from ssbench.statistics.summary import make_collector, make_statistics
 

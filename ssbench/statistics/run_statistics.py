@@ -6,45 +6,213 @@
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
 - Percentiles: see :func:`ssbench.document.figures.percentile_by_rule`.
+
+The sections of a report: the figures of an operation, a line for each of its size classes.
+
+What statistics are made of: the results of a run, and what is known of it besides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Protocol, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from ssbench.results.block import UNFINISHED_CAUSE
-from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
-from ssbench.results.observation import Observation
+from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
+from ssbench.results.cluster_observation import Observation
+from ssbench.results.run_description import RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Stage
-from ssbench.scenario.operation import OperationKind
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.causes import Cause
-from ssbench.statistics.collect import Collector
+from ssbench.scenario.operations import OPERATIONS, OperationKind
+from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
+from ssbench.statistics.confidence import Interval
 from ssbench.statistics.delivery import Delivery
-from ssbench.statistics.facts import RunContext
-from ssbench.statistics.figures import CountedFigures, merge_figures
-from ssbench.statistics.generator import (
+from ssbench.statistics.figures import (
+    CountedFigures,
+    Groups,
+    drop_seconds,
+    estimate_rate_intervals,
+    measure_rates,
+    merge_figures,
+)
+from ssbench.statistics.latencies import SlowResult
+from ssbench.statistics.load_generator import (
     GeneratorMeasurements,
     LoadGenerator,
     list_generator_warnings,
     summarize_generator,
 )
-from ssbench.statistics.groups import Groups
-from ssbench.statistics.latencies import SlowResult
-from ssbench.statistics.members import MemberCounts
-from ssbench.statistics.objects import ObjectCounts
 from ssbench.statistics.over_time import BinsOverTime
-from ssbench.statistics.sections import FiguresSection, make_sections
 from ssbench.statistics.steadiness import Course, make_course
-from ssbench.statistics.successes import Successes, list_successes
-from ssbench.statistics.timeline import Window
+from ssbench.statistics.timeline import Successes, Window, list_successes
 from ssbench.statistics.waits import Wait, find_waits
+
+
+class RatedFigures(CountedFigures, frozen=True):
+    """Figures with rates, and with their 95 % intervals.
+
+    ``requests_per_second`` is infinite where no time passed. ``moved_per_second`` is bytes of body. Files of
+    ssbench 0.x have rates of their own. ``window`` is that of the intervals, None where there are none.
+    """
+
+    requests_per_second: float
+    moved_per_second: float
+    window: Window | None
+
+    @property
+    def rate_interval(self) -> Interval | None:
+        """The interval of operations a second; None of runs that were too short and of old files.
+
+        It is found when it is asked for: a run may have thousands of lines, of which few are shown.
+        """
+        return estimate_rate_intervals(self, self.window)[0]
+
+    @property
+    def moved_interval(self) -> Interval | None:
+        """The interval of bytes a second, as :attr:`rate_interval`."""
+        return estimate_rate_intervals(self, self.window)[1]
+
+    @property
+    def retry_rate(self) -> float:
+        """Retries, those of failures too, for each hundred successes; 0 without any."""
+        return 100 * self.counted["retries"] / self.count if self.count else 0.0
+
+
+class SectionLine(RatedFigures, frozen=True):
+    """The figures of one size class of an operation, or of all of them (``size_class`` is None)."""
+
+    size_class: str | None
+
+
+class FiguresSection(RatedFigures, frozen=True):
+    """The figures of an operation, or of all of them (``operation`` is None).
+
+    ``lines`` begins with the same figures; a line for each size class follows.
+    """
+
+    operation: OperationKind | None
+    lines: tuple[SectionLine, ...]
+
+
+def make_sections(
+    leaves: Mapping[tuple[int, ...], CountedFigures],
+    names: Sequence[str],
+    window: Window | None,
+    *,
+    pooled: bool = False,
+    total: CountedFigures | None = None,
+) -> Iterator[FiguresSection]:
+    """Yield the section of all operations together, then that of each that has results.
+
+    ``leaves`` are figures by operation and size class, ``names`` those of the size classes, ``total`` all of
+    them together where that is known already. Figures of
+    several stages together (``pooled``) have no intervals.
+    """
+    yield _make_section(None, leaves, total or merge_figures(leaves.values()), names, window, pooled=pooled)
+    for operation in OPERATIONS.drawn:
+        own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
+        if own:
+            yield _make_section(operation, own, merge_figures(own.values()), names, window, pooled=pooled)
+
+
+def drop_rate_intervals(section: FiguresSection) -> FiguresSection:
+    """Return a section without the intervals of its rates; those of latencies stay."""
+    return replace(section, window=None, lines=tuple(replace(line, window=None) for line in section.lines))
+
+
+def _make_section(
+    operation: OperationKind | None,
+    leaves: Mapping[tuple[int, ...], CountedFigures],
+    total: CountedFigures,
+    names: Sequence[str],
+    window: Window | None,
+    *,
+    pooled: bool,
+) -> FiguresSection:
+    """Return the section of some groups, which are keyed by operation and size class."""
+    classes: dict[int, list[CountedFigures]] = {}
+    for (_, size_class), figures in leaves.items():
+        classes.setdefault(size_class, []).append(figures)
+    rated: dict[str | None, dict[str, Any]] = {None: _rated_fields(total, window, pooled=pooled)}
+    for size_class in sorted(classes):
+        rated[names[size_class]] = _rated_fields(merge_figures(classes[size_class]), window, pooled=pooled)
+    return FiguresSection(
+        **rated[None],
+        operation=operation,
+        lines=tuple(SectionLine(**values, size_class=name) for name, values in rated.items()),
+    )
+
+
+def _rated_fields(figures: CountedFigures, window: Window | None, *, pooled: bool) -> dict[str, Any]:
+    """Return the fields of figures with rates."""
+    rate, moved_rate = measure_rates(figures, window)
+    if pooled:
+        figures = drop_seconds(figures)
+    return {
+        **{name: getattr(figures, name) for name in CountedFigures.__struct_fields__},
+        "requests_per_second": rate,
+        "moved_per_second": moved_rate,
+        "window": None if pooled else window,
+    }
+
+
+# -- facts -------------------------------------------------------------------------------------
+
+
+class RunContext(Protocol):
+    """What statistics need to know of a run besides its results.
+
+    ``size_classes`` holds names that results index. ``current`` is False for the formats of ssbench
+    0.x, of which only the old table is printed. ``summary`` is None where a run did not end.
+    """
+
+    @property
+    def run(self) -> RunDescription: ...  # noqa: D102
+    @property
+    def size_classes(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def summary(self) -> RunSummary | None: ...  # noqa: D102
+    @property
+    def warnings(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def current(self) -> bool: ...  # noqa: D102
+
+
+class PartContext(msgspec.Struct, frozen=True):
+    """What is known of a part of a run, a stage or a group of users, as if it were a run."""
+
+    run: RunDescription
+    size_classes: Sequence[str]
+    summary: RunSummary | None
+    warnings: Sequence[str] = ()
+    current: bool = True
+
+
+class ReadableResults(RunContext, Protocol):
+    """The results of a run, and what is known of it once they have been read.
+
+    ``damaged`` is whether not all of them could be.
+    """
+
+    @property
+    def damaged(self) -> bool: ...  # noqa: D102
+
+    def blocks(self) -> Iterable[ResultBlock]:
+        """Yield the results in order of arrival."""
+
+    def again(self) -> ReadableResults:
+        """Return the same results, to be read from their beginning once more."""
+
+    def close(self) -> None:
+        """Read no more of them."""
+
+
+# -- run statistics ----------------------------------------------------------------------------
+
 
 #: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
 _FEW_NOT_SENDABLE_SHARE = 0.01

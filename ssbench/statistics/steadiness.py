@@ -15,7 +15,9 @@ from ssbench.statistics.by_second import BySecond, LatencyTable
 from ssbench.statistics.confidence import (
     Interval,
     Series,
+    Step,
     estimate_drift,
+    find_step,
     find_warm_up,
     is_steady,
     mean_interval,
@@ -23,7 +25,6 @@ from ssbench.statistics.confidence import (
 from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.latencies import measured_latencies
 from ssbench.statistics.stalls import Stall
-from ssbench.statistics.steps import Step, find_step
 from ssbench.statistics.timeline import EachSecond, ResultTimeline, Window
 
 #: In shorter runs a cut is as likely noise as a warm-up.

@@ -1,4 +1,12 @@
-"""Conditions (:mod:`ssbench.scenario.conditions`) against the numbers of a run."""
+"""Conditions (:mod:`ssbench.scenario.conditions`) against the numbers of a run.
+
+On which side of a limit a figure of a run certainly is: at most 1 of 40 is wrong on each side.
+
+A percentile is judged by the share of operations within the limit, that and the share of errors by the
+binomial distribution of as many operations as the run is worth: what a store does in one second is much like
+what it did in the second before. Rates and means have intervals from their seconds. What is counted exactly
+is certain.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +14,186 @@ import math
 from collections.abc import Iterable, Iterator
 
 import msgspec
+import numpy as np
 
 from ssbench.document.gates import GateResult
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition, parse_condition
-from ssbench.statistics.certainty import judge_certainty
-from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.sections import FiguresSection, SectionLine
+from ssbench.statistics.confidence import MIN_SECONDS, Interval, beta_share, ratio_interval, share_ranks
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.latency_parts import CensoredLatencies
+from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
+
+_TAIL_PROBABILITY = 0.025
+
+#: With so many operations a figure that stays as it is would be decided in 9 of 10 runs: the quantiles of the
+#: normal distribution of 97.5 and 90 %.
+_DECIDING_ERRORS = 3.24
+_NORMAL_QUANTILE = 1.96
+
+#: Nobody runs more operations to decide a condition.
+_MAX_OPERATIONS = 1e9
+
+#: A rate of a run that is too short for an interval is known to this factor at least, and to so many
+#: standard deviations of its seconds, which are worth two; a mean of latencies to so many of its standard
+#: errors, because latencies are far from normal.
+_SHORT_RUN_FACTOR = 2.0
+_SHORT_DEVIATIONS = 9.0
+_SHORT_SECONDS = 3
+_SHORT_ERRORS = 3.0
+
+
+class Certainty(msgspec.Struct, frozen=True):
+    """Whether a figure is certainly above its limit, or certainly not above it (``below``).
+
+    ``enough`` is how many operations would tell, as far as that can be reckoned, where neither is certain.
+    """
+
+    above: bool
+    below: bool
+    enough: float | None = None
+
+
+def judge_certainty(
+    statistics: RunStatistics, line: SectionLine, condition: Condition, found: float, most: float
+) -> Certainty:
+    """Return it of a figure that is ``found`` in the unit of the limit, at most ``most``."""
+    row = condition.row
+    times = row.times(line) if row.times else None
+    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is not None and row.rank < 100:
+        return _judge_percentile(times, condition, row.rank / 100)
+    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is None:
+        return _judge_interval(condition, *_mean_latency_interval(times, found, most), times.count, found)
+    if condition.unit is Unit.SHARE and row.whole and row.key != "undelivered" and 0 < condition.limit < 1:
+        whole = row.whole(line, statistics)
+        worth = math.inf
+        if row.key == "errors":
+            worth = _effective_count(found, share_ranks(*line.by_second.failures(), without_chance=False))
+        return _judge_share(min(found, 1.0), whole, worth, condition.limit)
+    if row.unit in {Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND}:
+        return _judge_interval(
+            condition, *_rate_interval(statistics, line, condition, found), line.count, found
+        )
+    if found == condition.limit:
+        return _judge_exact(condition, most)
+    return Certainty(found > condition.limit, most < condition.limit)
+
+
+def _judge_exact(condition: Condition, most: float) -> Certainty:
+    """Return it of a figure that is known, and just at the limit: a relation with = holds."""
+    above = condition.relation in {">=", "<"}
+    return Certainty(above, not above and most <= condition.limit)
+
+
+def _judge_percentile(times: CensoredLatencies | Latencies, condition: Condition, wanted: float) -> Certainty:
+    """Judge by the share of operations within the limit; it is above where that is less than ``wanted``."""
+    measured = times.measured if isinstance(times, CensoredLatencies) else times
+    waited = times.waited if isinstance(times, CensoredLatencies) else None
+    limit = condition.limit
+    if condition.relation in {">=", "<"}:
+        limit = math.nextafter(limit, 0.0)
+    every = measured.count + (waited.count if waited else 0)
+    within = measured.share_within(limit) * measured.count
+    # What never began had waited for less than the limit, or for longer; the former may have been within it.
+    perhaps = within + (waited.share_within(limit) * waited.count if waited else 0.0)
+    if 0 < within < measured.count:
+        worth = _effective_count(within / measured.count, measured.by_second.ranks_within(limit))
+    else:  # how the wanted percentile came and went is all there is to see
+        worth = _effective_count(wanted, measured.by_second.ranks(wanted))
+    low = _judge_share(within / every, every, worth, wanted)
+    high = low if perhaps == within else _judge_share(perhaps / every, every, worth, wanted)
+    return Certainty(
+        above=high.below, below=low.above, enough=None if waited and waited.count else low.enough
+    )
+
+
+def _effective_count(share: float, interval: Interval | None) -> float:
+    """Return how many independent operations have as wide an interval of a share; infinite if not known."""
+    if interval is None or not 0 < share < 1:
+        return math.inf
+    half = interval.high - share
+    return _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
+
+
+def _judge_share(share: float, count: float, worth: float, limit: float) -> Certainty:
+    """Judge a share of ``count`` operations, which are worth so many independent ones at most."""
+    if not count:
+        return Certainty(above=False, below=False)
+    size = min(worth, count)
+    part = share * size
+    # At least, and at most, as many of ``size`` by chance where the share is the limit.
+    as_many = beta_share(limit, part, size - part + 1) if part > 0 else 1.0
+    as_few = beta_share(1 - limit, size - part, part + 1) if part < size else 1.0
+    above, below = as_many <= _TAIL_PROBABILITY, as_few <= _TAIL_PROBABILITY
+    return Certainty(
+        above, below, None if above or below else _deciding_operations(share, limit, count, size / count)
+    )
+
+
+def _deciding_operations(share: float, limit: float, count: float, worth: float) -> float | None:
+    """Return of how many operations this share would be certain; None of one that is at the limit."""
+    if share == limit:
+        return None
+    if share in {0.0, 1.0}:
+        found = math.log(_TAIL_PROBABILITY) / math.log(1 - limit if share == 0 else limit)
+    else:
+        found = _DECIDING_ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2
+    return _possible(max(found / worth, 1.5 * count))
+
+
+def _possible(operations: float) -> float | None:
+    return operations if operations <= _MAX_OPERATIONS else None
+
+
+def _judge_interval(condition: Condition, low: float, high: float, count: float, found: float) -> Certainty:
+    """Judge by an interval."""
+    above, below = low > condition.limit, high < condition.limit
+    if low == high == condition.limit:
+        return _judge_exact(condition, high)
+    away = abs(found - condition.limit)
+    if above or below or not away or not math.isfinite(high - low):
+        return Certainty(above, below)
+    times = ((high - low) / 2 / away * _DECIDING_ERRORS / _NORMAL_QUANTILE) ** 2
+    return Certainty(above, below, _possible(max(times, 1.5) * count))
+
+
+def _rate_interval(
+    statistics: RunStatistics, line: SectionLine, condition: Condition, found: float
+) -> tuple[float, float]:
+    """Return the interval of a rate."""
+    row = condition.row
+    own = row.measured_interval(line, statistics)
+    if own is None and row.key == "entries_per_s" and line.rate_interval and line.requests_per_second:
+        scale = found / line.requests_per_second
+        return line.rate_interval.low * scale, line.rate_interval.high * scale
+    if own is not None:
+        return own.low, own.high
+    series = line.by_second.series(line.window.start, line.window.end)[0] if line.window else np.empty(0)
+    if len(series) >= MIN_SECONDS:
+        return 0.0, math.inf  # the interval would reach down to 0
+    low, high = found / _SHORT_RUN_FACTOR, found * _SHORT_RUN_FACTOR
+    if len(series) >= _SHORT_SECONDS and (mean := float(series.mean())):
+        half = _SHORT_DEVIATIONS * float(np.std(series, ddof=1)) / mean * found
+        low, high = max(low, found - half), min(high, found + half)
+    return low, high
+
+
+def _mean_latency_interval(
+    times: CensoredLatencies | Latencies, found: float, most: float
+) -> tuple[float, float]:
+    """Return the interval of the mean of some latencies."""
+    measured = times.measured if isinstance(times, CensoredLatencies) else times
+    if not measured.count:
+        return found, most
+    error = measured.deviation / math.sqrt(measured.count)
+    seconds = measured.by_second.sums()
+    own = ratio_interval(*seconds) if seconds else None
+    half = _SHORT_ERRORS * error if own is None else max(own.half_width, _NORMAL_QUANTILE * error)
+    return max(0.0, found - half), most + half if np.isfinite(most) else math.inf
+
+
+# -- thresholds --------------------------------------------------------------------------------
+
 
 #: Conditions that cannot be read are cut to this many characters.
 _MAX_CHARACTERS = 200
@@ -83,7 +264,7 @@ def judge_conditions(
 
 
 def _make_judgment(statistics: RunStatistics, condition: Condition) -> ConditionJudgment:
-    """Judge by what is certain of the figure: see :mod:`ssbench.statistics.certainty`."""
+    """Judge by what is certain of the figure: see :mod:`ssbench.statistics.thresholds`."""
     if condition.group is not None:
         own = statistics.group(condition.group)
         if own is None:

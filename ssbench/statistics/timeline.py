@@ -2,22 +2,32 @@
 
 ``doc/numbers.rst`` defines the figures. Nothing here grows with the number of results: what has to
 wait until the window is known is kept by the second, or is as much as there were users.
+
+How many operations succeeded in each second of a run; runs of weeks have millions of seconds.
+
+What ended within the window of a run, of which rates are made.
+
+The end of the window is the last moment of sending, which is known at the end only. So what ended after the
+latest send so far is kept, which is never more than was under way at once.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, overload
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Moment, Offset, Seconds
+from ssbench.base.measures import Bytes, Count, Moment, Offset, Seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.stalls import GapTracker, Stall
-from ssbench.statistics.tally import count_values
+from ssbench.statistics.tally import add_up, count_values, grow_groups
 
 #: How many results are waited for before seconds are counted from the first send, because the
 #: operation that was sent first may be one of the last to end.
@@ -143,3 +153,172 @@ def _fill_seconds(counts: Counter[int], whole: int) -> EachSecond:
         slowest = min(known, key=lambda second: (known[second], second))
     fastest = max(known, key=lambda second: (known[second], -second), default=0)
     return EachSecond(sum(middle) / 2, known.get(slowest, 0), slowest, known.get(fastest, 0), fastest)
+
+
+# -- successes ---------------------------------------------------------------------------------
+
+
+#: Longer stretches without a success do not go in one second at a time.
+_MAX_GAP_SECONDS = 86400
+
+#: No second of a file that is not damaged is further away.
+_MAX_SECOND = 1 << 60
+
+#: So many are made plain numbers at once.
+_SECONDS_AT_ONCE = 10_000
+
+
+class Successes(Sequence[tuple[int, int]]):
+    """(Second, successes in it), in order, in 16 bytes each; seconds are counted from 1."""
+
+    def __init__(self, seconds: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> None:
+        self._seconds = seconds
+        self._counts = counts
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, int]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Successes: ...
+
+    def __getitem__(self, place: int | slice) -> tuple[int, int] | Successes:
+        if isinstance(place, slice):
+            return Successes(self._seconds[place], self._counts[place])
+        return int(self._seconds[place]), int(self._counts[place])
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for start in range(0, len(self), _SECONDS_AT_ONCE):
+            part = slice(start, start + _SECONDS_AT_ONCE)
+            yield from zip(self._seconds[part].tolist(), self._counts[part].tolist(), strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Successes):
+            return NotImplemented
+        return np.array_equal(self._seconds, other._seconds) and np.array_equal(self._counts, other._counts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def list_successes(counts: Counter[int], first: int | None = None) -> Successes:
+    """Return the successes of each second from the first on, those without any too except in very long gaps.
+
+    ``counts`` is keyed by seconds of any clock. Without ``first`` it begins with the first that has any.
+    """
+    if not counts:
+        return Successes(np.empty(0, np.int64), np.empty(0, np.int64))
+    known = sorted(counts)
+    places = (
+        np.clip(known, -_MAX_SECOND, _MAX_SECOND)
+        - min(max(known[0] if first is None else first, -_MAX_SECOND), _MAX_SECOND)
+        + 1
+    )
+    # What lies between the one before and each is filled, unless it is too much.
+    before = np.concatenate([[0], places[:-1]])
+    begins = np.where(places - before <= _MAX_GAP_SECONDS, np.minimum(before + 1, places), places)
+    lengths = places - begins + 1
+    ends = np.cumsum(lengths)
+    seconds = np.arange(int(ends[-1])) + np.repeat(begins - (ends - lengths), lengths)
+    filled = np.zeros(len(seconds), np.int64)
+    filled[ends - 1] = [counts[second] for second in known]
+    return Successes(seconds, filled)
+
+
+# -- window totals -----------------------------------------------------------------------------
+
+
+class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
+    """What ended within a window: successes, failures (lost operations too), bytes that successes moved.
+
+    ``busy`` is the time that operations were under way within it, without our own pauses between their
+    attempts, which are ``pausing``.
+    """
+
+    count: Count = 0
+    failed: Count = 0
+    moved: Bytes = 0
+    busy: Seconds = 0.0
+    pausing: Seconds = 0.0
+
+
+class WindowTotalsCollector:
+    """Sums up what ended, by the number of its group; separates what ended after a moment known later."""
+
+    def __init__(self) -> None:
+        #: Of each group: successes, failures, bytes that successes moved, seconds at the store and of pauses.
+        self._sums = [np.empty(0)] * 5
+        #: A row for each operation that may have ended after the moment: its group, its end, successes,
+        #: failures and bytes; then which shares of its time it was at the store and paused.
+        self._late = np.empty((0, 7))
+
+    def add(
+        self,
+        groups: npt.NDArray[np.intp],
+        completed: npt.NDArray[np.float64],
+        moved: npt.NDArray[Any],
+        succeeded: npt.NDArray[np.bool_],
+        started: npt.NDArray[np.float64],
+        last_sent: float,
+        pausing: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        """Count operations; ``last_sent`` is the moment so far. Of failures ``started`` may be NaN.
+
+        ``pausing`` are the seconds of our own pauses in each, None where none paused.
+        """
+        seconds = completed - started
+        known = ~np.isnan(seconds)
+        seconds = np.where(known, seconds, 0.0)
+        paused = None if pausing is None else np.clip(pausing, 0.0, np.maximum(seconds, 0.0))
+        at_store = seconds if paused is None else seconds - paused
+        columns = (succeeded, ~succeeded, moved, at_store)
+        self._sums[:4] = [
+            add_up(sums, groups, column) for sums, column in zip(self._sums[:4], columns, strict=True)
+        ]
+        if paused is not None:
+            self._sums[4] = add_up(self._sums[4], groups, paused)
+        self._late = self._late[self._late[:, 1] > last_sent]
+        late = np.flatnonzero(completed > last_sent)
+        if len(late):
+            # When an operation paused is not recorded: any part of it counts as having paused as much.
+            share = np.zeros(len(late))
+            if paused is not None:
+                np.divide(paused[late], seconds[late], out=share, where=seconds[late] > 0)
+            failed, known = ~succeeded, known[late]
+            rows = [column[late] for column in (groups, completed, succeeded, failed, moved)]
+            self._late = np.concatenate(
+                [self._late, np.column_stack([*rows, known * (1 - share), known * share])]
+            )
+
+    def finish(self, window: Window, count: int = 1) -> list[WindowTotals]:
+        """Return what ended within a window whose end is no earlier than any ``last_sent``.
+
+        They are those of the groups 0 to ``count`` - 1.
+        """
+        late = self._late[self._late[:, 1] > window.end]
+        groups = late[:, 0].astype(np.intp)
+        after = late[:, 1] - window.end
+        beyond = (late[:, 2], late[:, 3], late[:, 4], late[:, 5] * after, late[:, 6] * after)
+        columns = (
+            grow_groups(sums, count) - np.bincount(groups, each, max(count, len(sums)))
+            for sums, each in zip(self._sums, beyond, strict=True)
+        )
+        return [
+            WindowTotals(round(succeeded), round(failed), round(moved), busy, pausing)
+            for succeeded, failed, moved, busy, pausing in zip(
+                *(each.tolist() for each in columns), strict=True
+            )
+        ][:count]
+
+
+def merge_totals(parts: Iterable[WindowTotals]) -> WindowTotals:
+    """Return what ended within the window in several groups together."""
+    parts = list(parts)
+    return WindowTotals(
+        count=sum(part.count for part in parts),
+        failed=sum(part.failed for part in parts),
+        moved=sum(part.moved for part in parts),
+        busy=math.fsum(part.busy for part in parts),
+        pausing=math.fsum(part.pausing for part in parts),
+    )

@@ -1,12 +1,13 @@
 """What ssbench expects of a store, and what a store returns.
 
 A store has two sides. The master's (:class:`Store`) authenticates, says what the store can do and prepares
-the places of a run. The workers' (:class:`StoreClient`) carries out requests, thousands a second. What passes from
-one to the other is a :class:`StoreSession`: addresses, and credentials that nothing outside the store looks into.
+the places of a run. The workers' (:class:`StoreClient`) carries out requests, thousands a second. What passes
+from one to the other is a :class:`StoreSession`: addresses, and credentials that nothing outside the store
+looks into.
 
-A request is a :class:`StoreRequest` for a target: an object, a container or the account. It says what is wanted;
-the store decides how that is sent (headers, signatures, quoting). It ends as an :class:`RequestOutcome`, a success
-or a failure.
+A request is a :class:`StoreRequest` for a target: an object, a container or the account. It says what is
+wanted; the store decides how that is sent (headers, signatures, quoting). It ends as an
+:class:`RequestOutcome`, a success or a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from ssbench.scenario.operation import Header
+from ssbench.scenario.operations import Header
 
 #: What was spent on a request before its credentials were refused: (retries, when the first attempt began,
 #: when the last one ended, whether it may have been done). Moments are of the monotonic clock, None where

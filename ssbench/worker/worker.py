@@ -3,12 +3,17 @@
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
 without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
 (:mod:`ssbench.worker.engine.contract`); this module knows no requests. It has more jobs than users, so that
-none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.outbox`).
+none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.group_service`).
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
 arrive, when the connection to the master ends, and when a ping says that the master has counted it as lost.
 Where it was itself stopped or starved for so long that this may be so, it hands back what has not begun: the
 rest may still be its own, because the master stalled as well. It ends only on request.
+
+How long a worker stays, and what it is called where it has no number of its own. Pure.
+
+A master may do several runs (``--repeat``, a sweep); for its workers they are one, which is over when it is
+gone.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import logging
 import os
 import socket as network
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import gevent
@@ -29,17 +34,76 @@ from msgspec.structs import replace
 from ssbench.base.errors import ExitCode, ProtocolError, UsageError, WireError
 from ssbench.base.host import read_host_counters as read_host
 from ssbench.base.version import __version__
-from ssbench.fleet import packing, wire
-from ssbench.fleet.ahead import MAX_PREFETCHED
+from ssbench.fleet import wire
+from ssbench.fleet.prefetch import MAX_PREFETCHED
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
-from ssbench.worker.connections import MasterConnections
-from ssbench.worker.duty import ServedRuns
 from ssbench.worker.engine.contract import Engine, MakeEngine
-from ssbench.worker.flood import FloodGuard
-from ssbench.worker.lag import LagMeter
-from ssbench.worker.outbox import ResultOutbox
-from ssbench.worker.service import GroupService, GroupServices, JobHandbacks
+from ssbench.worker.group_service import GroupService, GroupServices, JobHandbacks, ResultOutbox
+from ssbench.worker.lag_meter import LagMeter
+from ssbench.worker.master_connections import FloodGuard, MasterConnections
+
+#: Variables in which an engine numbers the processes that it starts with one command, and what each is.
+_LAUNCHER_VARIABLES = (("SLURM_PROCID", "task"), ("JOB_COMPLETION_INDEX", "index"))
+
+_MAX_LABEL_CHARACTERS = 64
+
+
+def launcher_label(environment: Mapping[str, str]) -> str:
+    """Return what an engine calls this process, such as ``task 3``; empty where none started it."""
+    for variable, what in _LAUNCHER_VARIABLES:
+        if number := environment.get(variable):
+            return f"{what} {number}"[:_MAX_LABEL_CHARACTERS]
+    return ""
+
+
+class ServedRuns:
+    """Counts the runs that a worker has served. ``most``: after how many it is to exit, None: never.
+
+    A run is over when another master comes, or when its connection has ended and its master has not been
+    heard of for :data:`~ssbench.fleet.wire.LOST_AFTER` seconds. Times are of a monotonic clock.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.served = 0
+        #: The master that it has had jobs of, 0 without; when the connection to it ended.
+        self._master = 0
+        self._ended: float | None = None
+
+    def works_for(self, master: int) -> None:
+        """Take note of jobs of a master."""
+        self._master, self._ended = master, None
+
+    def connection_ends(self, now: float) -> None:
+        """Take note that the connection to the master has ended."""
+        if self._master and self._ended is None:
+            self._ended = now
+
+    def hears(self, master: int) -> None:
+        """Take note of a ping of a master."""
+        if master == self._master:
+            self._ended = None
+        elif self._master:
+            self._over()
+
+    def tick(self, now: float) -> None:
+        """Find that a run is over; call it every few seconds."""
+        if self._ended is not None and now - self._ended > LOST_AFTER:
+            self._over()
+
+    def _over(self) -> None:
+        self.served += 1
+        self._master, self._ended = 0, None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the worker is to exit."""
+        return self.most is not None and self.served >= self.most
+
+
+# -- worker ------------------------------------------------------------------------------------
+
 
 _log = logging.getLogger(__name__)
 
@@ -291,7 +355,7 @@ class Worker:
                 if service is None or self._done.ready():
                     self._handbacks.message(header, batch)
                 else:
-                    self._take_batch(packing.unpack_batch(batch), service)
+                    self._take_batch(wire.unpack_batch(batch), service)
             except WireError as error:
                 self._flood.drop(error)
         self._flood.look()
@@ -307,12 +371,12 @@ class Worker:
         """
         if self._header and message.startswith(self._header):
             return self._header, message[len(self._header) :]
-        notice = packing.unpack_notice(message)
+        notice = wire.unpack_notice(message)
         if notice is not None:
             self._take_notice(notice)
             return None
         try:
-            return packing.split_work(message)
+            return wire.split_work(message)
         except ProtocolError as error:
             self.stop(
                 f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
@@ -359,9 +423,9 @@ class Worker:
         """
         if self._refusal:
             raise UsageError(self._refusal)
-        if packing.unpack_reference(header) is not None:
+        if wire.unpack_reference(header) is not None:
             return None
-        parameters = packing.unpack_parameters(header)
+        parameters = wire.unpack_parameters(header)
         if self._services.run_id != parameters.run_id:
             self._forget_run()
             self._in_touch.start(self._check_touch)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from result_rows import block
 
-from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NOT_MEASURED, UNKNOWN_NUMBER
+from ssbench.results.block import Failure, ResultBlock, ResultRow
+from ssbench.results.result_fields import NOT_MEASURED, UNKNOWN_NUMBER
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize

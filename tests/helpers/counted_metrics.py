@@ -11,10 +11,9 @@ from result_rows import block, row
 
 from ssbench.monitoring import courier
 from ssbench.monitoring.courier import MetricsSender
-from ssbench.monitoring.gathering import RunMonitor
-from ssbench.monitoring.sums import CountingSink
+from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.results.block import Failure
-from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
+from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 SCENARIO = Scenario("night", (SizeClass("small", 1, 1, 1, (1, 1, 0, 0)),), user_count=4, run_seconds=9.0)
@@ -30,7 +29,7 @@ def made() -> CountingSink:
 
 def hasten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let deliveries give up soon."""
-    for name in ("_SAY_AFTER", "_LAST_SECONDS"):
+    for name in ("_SAY_AFTER_SECONDS", "_LAST_SECONDS"):
         monkeypatch.setattr(courier, name, 0.2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ssbench.results.schema import FIELDS, FieldKind
+from ssbench.results.result_fields import FIELDS, FieldKind
 
 _HEAD = """\
 .. csv-table::

@@ -8,7 +8,7 @@ from pathlib import Path
 from result_rows import CLUSTER, block
 
 from ssbench.results.block import LOST_CAUSE, Failure
-from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results.run_description import RunDescription, RunSummary, WorkerFacts
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ssbench.cli.master import main
 from ssbench.results.block import Failure, ResultBlock, TextColumn
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import CREATE, READ
+from ssbench.scenario.operations import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 RUN = RunDescription(

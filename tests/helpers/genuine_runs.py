@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined import Device, JoinedRun
-from ssbench.scenario.operation_table import CREATE, READ
+from ssbench.cluster.joined_run import Device, JoinedRun
+from ssbench.scenario.operations import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 

@@ -23,15 +23,16 @@ from genuine_runs import genuine
 from result_rows import block, row
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
-from ssbench.cluster import json_record
-from ssbench.cluster.changes_report import make_changes_json
+from ssbench.cluster import attribution_report
+from ssbench.cluster.attribution_report import AttributedRun
+from ssbench.cluster.changes import make_changes_json
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined import JoinedRun
-from ssbench.cluster.json_record import AttributedRun
+from ssbench.cluster.joined_run import JoinedRun
 from ssbench.reports import writing as reports
-from ssbench.reports.options import ReportOptions
+from ssbench.reports.writing import ReportOptions
 from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock
-from ssbench.results.description import (
+from ssbench.results.result_fields import NOT_MEASURED
+from ssbench.results.run_description import (
     Gap,
     GroupFacts,
     MasterFacts,
@@ -40,11 +41,9 @@ from ssbench.results.description import (
     StageFacts,
     WorkerFacts,
 )
-from ssbench.results.schema import NOT_MEASURED
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
-from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPDATE
-from ssbench.statistics.facts import PartContext
-from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.scenario.operations import CREATE, DELETE, READ, UPDATE
+from ssbench.statistics.run_statistics import PartContext, RunStatistics
 from ssbench.statistics.summary import make_collector, make_statistics
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
@@ -226,7 +225,7 @@ def _report(make: Callable[[], RunStatistics]) -> Any:
 
 
 def _attribution(make: Callable[[], JoinedRun]) -> Any:
-    return json.loads(json_record.make_attribution_json(AttributedRun(make_attribution(make()))))
+    return json.loads(attribution_report.make_attribution_json(AttributedRun(make_attribution(make()))))
 
 
 SHAPE = Shape(devices=12, nodes=4, requests=800)

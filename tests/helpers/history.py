@@ -24,9 +24,9 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.results.export import write_json_lines
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 #: How far apart (seconds) a time of the store and one of the run may be although they are the same: what the
 #: clocks of worker and master are compared by takes the way of a message.

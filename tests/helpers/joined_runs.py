@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.cluster.joined import OBJECT, Device, JoinedLines, JoinedOperations, JoinedRun, Process
-from ssbench.cluster.ranks import FloatArray, IntegerArray
+from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines, JoinedOperations, JoinedRun, Process
+from ssbench.cluster.rank_tests import FloatArray, IntegerArray
 
 
 def successes(

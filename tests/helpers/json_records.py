@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 
 from ssbench.base import record
-from ssbench.reports import schemas
+from ssbench.reports import products
 
 
 def valid(text: str, kind: str) -> dict[str, Any]:
@@ -21,6 +21,6 @@ def valid(text: str, kind: str) -> dict[str, Any]:
 
 @cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    schema = record.make_json_schema(schemas.find_record_class(kind))
+    schema = record.make_json_schema(products.find_record_class(kind))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 
 from result_rows import block
 
-from ssbench.reports import text
-from ssbench.reports.options import ReportOptions
-from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NOT_MEASURED
+from ssbench.reports import run_text
+from ssbench.reports.writing import ReportOptions
+from ssbench.results.block import Failure, ResultRow
+from ssbench.results.result_fields import NOT_MEASURED
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics.collect import Collector
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 
@@ -70,7 +69,7 @@ class Facts:
 
 def play(store: Store, users: int, seconds: float) -> str:
     """Return the report of a run of ``users`` for some seconds; they begin evenly over the first 10 ms."""
-    return text.make_sections_report(
+    return run_text.make_sections_report(
         statistics_of(operations(store, users, seconds), users, seconds), ReportOptions()
     )
 

@@ -16,12 +16,12 @@ import numpy as np
 from planted import CLASSES, READ, START, Facts
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, RunSummary, StageFacts
-from ssbench.results.schema import NOT_MEASURED
-from ssbench.run.placement import StagePlacement
-from ssbench.scenario.arrivals import Arrivals, count_due_by_stage
+from ssbench.results.result_fields import NOT_MEASURED
+from ssbench.results.run_description import RunDescription, RunSummary, StageFacts
+from ssbench.run.result_rows import StagePlacement
+from ssbench.scenario.draws import Arrivals, count_due_by_stage
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics.collect import Collector
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 

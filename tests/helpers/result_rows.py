@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.observation import Disk, Metric, MetricInterval, Observation, Server, State, Statsd
-from ssbench.results.rows import ResultRow, RowCollector
-from ssbench.results.schema import FieldKind, row_fields
+from ssbench.results.block import Failure, ResultBlock, ResultRow, RowCollector
+from ssbench.results.cluster_observation import (
+    Disk,
+    Metric,
+    MetricInterval,
+    Observation,
+    Server,
+    State,
+    Statsd,
+)
+from ssbench.results.result_fields import FieldKind, row_fields
 
 #: What rows have behind the usual fields.
 ALSO = ("retries",)

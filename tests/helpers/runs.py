@@ -20,10 +20,10 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import StatFileError
 from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
-from ssbench.results.description import RunSummary
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunSummary
 from ssbench.scenario.names import MARK_PREFIX
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
 #: A result of a run, but for failures, in a row of characters: however long it took.
 ENDED = r"[._oO*|^@]"

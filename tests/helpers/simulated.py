@@ -14,7 +14,7 @@ from typing import Any, cast
 import zmq
 from msgspec import structs
 
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, JobResult, RunParameters
@@ -90,7 +90,7 @@ class SimulatedWorker:
 
     def send(self, message: wire.FromWorker) -> None:
         """Send something; it arrives at once, or after its way."""
-        self._network.arrives(self.way, packing.pack_message(message))
+        self._network.arrives(self.way, wire.pack_message(message))
 
     def receive(self, message: bytes) -> None:
         if self.way:
@@ -101,7 +101,7 @@ class SimulatedWorker:
     def _take(self, message: bytes) -> None:
         if self.stopped:
             return
-        notice = packing.unpack_notice(message)
+        notice = wire.unpack_notice(message)
         if isinstance(notice, wire.Ping):
             self._ping = (notice.master, notice.sent)
             self.heartbeat()
@@ -112,28 +112,28 @@ class SimulatedWorker:
                 self._hand_back()
             self.notices.append(notice)
         else:
-            beginning, packed = packing.split_work(message)
+            beginning, packed = wire.split_work(message)
             parameters = self.parameters_of(beginning)
             if parameters is None:
-                self._hand_back_unknown(beginning, packing.unpack_batch(packed))
+                self._hand_back_unknown(beginning, wire.unpack_batch(packed))
                 return
             if parameters.run_id != self.parameters.run_id:
                 self._held.clear()
                 self._waiting.clear()
                 self.busy = 0
             self.parameters = parameters
-            self._begin(packing.unpack_batch(packed), parameters)
+            self._begin(wire.unpack_batch(packed), parameters)
 
     def parameters_of(self, beginning: bytes) -> RunParameters | None:
         """Return the parameters of a message; None where it refers to some that it does not have."""
-        if packing.unpack_reference(beginning) is not None:
+        if wire.unpack_reference(beginning) is not None:
             return self.known.get(beginning)
-        parameters = packing.unpack_parameters(beginning)
-        self.known[packing.pack_reference(beginning, parameters)] = parameters
+        parameters = wire.unpack_parameters(beginning)
+        self.known[wire.pack_reference(beginning, parameters)] = parameters
         return parameters
 
     def _hand_back_unknown(self, beginning: bytes, batch: wire.JobBatch) -> None:
-        run_id, group = packing.unpack_reference(beginning) or (0, 0)
+        run_id, group = wire.unpack_reference(beginning) or (0, 0)
         job_ids = [job[0] for job in batch.jobs]
         self.send(wire.Handback(run_id, self.instance, self.instance, self.capacity, job_ids, False, group))
 

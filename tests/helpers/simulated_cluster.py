@@ -16,9 +16,9 @@ from joined_runs import joined_run, successes
 from rings import ring
 
 from ssbench.cluster.changes import Changes, compare_joined_runs
-from ssbench.cluster.joined import OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
-from ssbench.scenario.operation_table import CREATE, DELETE, READ
-from ssbench.scenario.operation_table import UPDATE as OVERWRITE
+from ssbench.cluster.joined_run import OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
+from ssbench.scenario.operations import CREATE, DELETE, READ
+from ssbench.scenario.operations import UPDATE as OVERWRITE
 
 #: The part of a server's time of a write that passes before the data has arrived.
 _ARRIVAL = 0.6

@@ -12,10 +12,10 @@ from planted import START, WEIGHTS, Facts
 
 from ssbench.document.gates import GateResult
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics.collect import Collector
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 from ssbench.statistics.thresholds import judge_conditions

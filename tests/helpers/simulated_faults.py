@@ -16,18 +16,18 @@ from typing import Any
 from history import Entry, Row
 from simulated import Network, SimulatedWorker
 
-from ssbench.fleet import packing, wire
-from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet import wire
+from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, BriefResult, Job, JobResult, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE
 from ssbench.run.loop import MasterLoop
-from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
+from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.population import Population
 
 #: As in ssbench.worker: when a worker is no longer sure, how often it looks, how long it keeps results.
@@ -137,9 +137,9 @@ class FaultyWorker(SimulatedWorker):
         if self.killed:
             return
         if self.up:
-            self._network.arrives(self.way, packing.pack_message(message))
+            self._network.arrives(self.way, wire.pack_message(message))
         else:
-            self._sent.append(packing.pack_message(message))
+            self._sent.append(wire.pack_message(message))
 
     def receive(self, message: bytes) -> None:
         self._received.append(message)
@@ -175,10 +175,10 @@ class FaultyWorker(SimulatedWorker):
         )
 
     def _take(self, message: bytes) -> None:
-        notice = packing.unpack_notice(message)
+        notice = wire.unpack_notice(message)
         if notice is None:
-            beginning, packed = packing.split_work(message)
-            parameters, batch = self.parameters_of(beginning), packing.unpack_batch(packed)
+            beginning, packed = wire.split_work(message)
+            parameters, batch = self.parameters_of(beginning), wire.unpack_batch(packed)
             if parameters is None:
                 self._hand_back_unknown(beginning, batch)
             else:

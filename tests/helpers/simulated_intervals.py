@@ -11,8 +11,7 @@ import numpy as np
 
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import mean_interval
-from ssbench.statistics.latencies import Latencies
-from ssbench.statistics.latency_collector import LatencyCollector
+from ssbench.statistics.latencies import Latencies, LatencyCollector
 from ssbench.statistics.steadiness import judge_steadiness
 
 #: Standard deviations of the logarithm of what a second has in common, and of each request.

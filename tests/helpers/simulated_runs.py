@@ -8,7 +8,7 @@ import noise
 import numpy as np
 
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.description import RunDescription
+from ssbench.results.run_description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_collector, make_statistics

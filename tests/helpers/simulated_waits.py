@@ -9,9 +9,9 @@ import numpy.typing as npt
 from planted_load import play
 from result_rows import block
 
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics.collect import Collector
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import gevent
 
-from ssbench.store.http.connection import HttpConnection
-from ssbench.store.http.payload import BodySource
-from ssbench.store.http.shared import SharedState, discarding_flags
+from ssbench.store.http.bodies import BodySource
+from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
 
 
 @dataclass

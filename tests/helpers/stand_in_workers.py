@@ -16,8 +16,8 @@ from typing import cast
 import zmq
 
 from ssbench.base.version import __version__
-from ssbench.fleet import packing, wire
-from ssbench.fleet.key import FleetKey
+from ssbench.fleet import wire
+from ssbench.fleet.keys import FleetKey
 from ssbench.fleet.sockets import has_message, set_worker_options
 
 #: Multiples of it lie evenly between whole numbers, in no order.
@@ -164,14 +164,14 @@ class _One:
 
     def _send(self, message: wire.FromWorker) -> bool:
         with suppress(zmq.Again):  # not connected
-            self.results.send(packing.pack_message(message), zmq.NOBLOCK)
+            self.results.send(wire.pack_message(message), zmq.NOBLOCK)
             return True
         return False
 
     def receive(self, *, deaf: bool) -> bool:
         """Take in one message; return whether it was an order to exit that is heeded."""
         message = self.work.recv(zmq.NOBLOCK)
-        notice = packing.unpack_notice(message)
+        notice = wire.unpack_notice(message)
         if isinstance(notice, wire.Ping):
             self._ping = notice
             self.beat()
@@ -185,10 +185,10 @@ class _One:
         return False
 
     def _do(self, message: bytes) -> None:
-        beginning, packed = packing.split_work(message)
-        if packing.unpack_reference(beginning) is None:
-            self._parameters = packing.unpack_parameters(beginning)
-        parameters, batch = self._parameters, packing.unpack_batch(packed)
+        beginning, packed = wire.split_work(message)
+        if wire.unpack_reference(beginning) is None:
+            self._parameters = wire.unpack_parameters(beginning)
+        parameters, batch = self._parameters, wire.unpack_batch(packed)
         self._run_id, now = parameters.run_id, time.monotonic()
         took = [self._longest * (job[0] * _GOLDEN % 1) for job in batch.jobs]
         briefs = [

@@ -7,7 +7,7 @@ import sys
 import gevent
 
 from ssbench.cli.worker import main
-from ssbench.worker.requests import WorkerRun
+from ssbench.worker.worker_run import WorkerRun
 
 
 def never_end(*_: object) -> None:

@@ -22,11 +22,10 @@ from processes import free_ports
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.monitoring.gathering import RunMonitor
 from ssbench.monitoring.prometheus import PrometheusExporter, make_push_sender
-from ssbench.monitoring.sums import CountingSink
+from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.results.block import Failure
-from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
+from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 DOC = Path(__file__).parents[2] / "doc"

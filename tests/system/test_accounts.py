@@ -18,7 +18,7 @@ from runs import Store, write_scenario
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.local_swift import LocalSwift
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
 
 USERS = ("a:x", "b:x", "c:x")

@@ -13,7 +13,7 @@ from runs import TOKEN, Store, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.results.block import join_blocks
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
 
 

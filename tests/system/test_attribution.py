@@ -19,7 +19,7 @@ from processes import Fleet
 from runs import TOKEN, Store, write_scenario
 
 from ssbench.local_swift import LocalSwift
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.scenario.names import run_mark
 
 

@@ -18,9 +18,9 @@ from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageErro
 from ssbench.cluster.observer import Observer
 from ssbench.fleet.addresses import BindAddress
 from ssbench.results.block import UNFINISHED_CAUSE
-from ssbench.results.description import RunDescription
-from ssbench.results.formats import open_results
-from ssbench.results.observation import Observation
+from ssbench.results.cluster_observation import Observation
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario

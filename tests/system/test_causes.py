@@ -16,7 +16,7 @@ from processes import Fleet, Program, free_ports
 from runs import ENDED, TOKEN, Store, is_object, outcome, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 _TX = "tx{:021x}-0065f0aa00"
 

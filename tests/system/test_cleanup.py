@@ -26,10 +26,10 @@ from stand_in_account import CONFLICT, GONE, StandInAccount
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_name, container_pattern
-from ssbench.store.swift import cleanup
-from ssbench.store.swift.cleanup import AccountCleaner, CleanUpSettings
+from ssbench.store.swift import account_cleaner
+from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.store.swift.containers import find_containers
 from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.listing import find_containers
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 
@@ -257,7 +257,7 @@ def test_more_than_a_page_of_containers(fault_server, stand_in):
     assert sorted(stand_in.containers) == ["ssbench_000001x", "ssbench_backup", "t"]
 
 
-def run_here(server: FaultServer, base: str = "ssbench", **options) -> cleanup.CleanUpResult:
+def run_here(server: FaultServer, base: str = "ssbench", **options) -> account_cleaner.CleanUpResult:
     session = Session((server.url,), "token")
     settings = CleanUpSettings(**options)
     return AccountCleaner(session, settings).run(
@@ -292,7 +292,7 @@ def test_what_vanishes_meanwhile_is_no_failure(fault_server, stand_in):
 
 
 def test_a_container_that_is_not_empty_for_a_while(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(account_cleaner, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
     stand_in.hold({"ssbench_000000": ["o"], "ssbench_000001": []})
     answer = stand_in.answer
     conflicts = 3
@@ -316,7 +316,7 @@ def test_a_container_that_is_not_empty_for_a_while(fault_server, stand_in, monke
 
 
 def test_a_listing_that_never_empties_ends(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(account_cleaner, "_DELETION_PAUSES", (0.01, 0.01, 0.01))
     stand_in.hold({"ssbench_000000": ["o", "p"]})
     answer = stand_in.answer
     stand_in.answer = lambda request, path, query: (
@@ -350,7 +350,7 @@ def test_what_cannot_be_deleted_is_named_and_the_rest_is(fault_server, stand_in)
 
 
 def test_a_cluster_that_goes_away_ends_it_soon(fault_server, stand_in, monkeypatch):
-    monkeypatch.setattr(cleanup, "_MAX_FAILURES_IN_A_ROW", 5)
+    monkeypatch.setattr(account_cleaner, "_MAX_FAILURES_IN_A_ROW", 5)
     monkeypatch.setattr("ssbench.store.swift.containers._RETRY_PAUSES", (0.01,))
     stand_in.hold({f"ssbench_{number:06d}": [f"o{i}" for i in range(50)] for number in range(500)})
     answer = stand_in.answer
@@ -388,7 +388,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     stand_in.answer = expire
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssbench.store.swift.renewal.RENEWAL_INTERVAL", 0)
+        patch.setattr("ssbench.store.swift.credentials.RENEWAL_INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)

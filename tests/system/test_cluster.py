@@ -23,8 +23,8 @@ from ssbench.cli import master
 from ssbench.cluster import ring
 from ssbench.cluster.judgments import ClusterJudgment, JudgmentKind, judge_cluster
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.results.formats import open_results
-from ssbench.results.observation import Observation
+from ssbench.results.cluster_observation import Observation
+from ssbench.results.reading import open_results
 
 LAYOUT = Layout(replicas=3, devices=4, object_servers=3, access_logs=True)
 

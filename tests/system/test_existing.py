@@ -13,8 +13,8 @@ from processes import Fleet
 
 from ssbench.base.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.run.existing import find_existing_objects
 from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.setup import find_existing_objects
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.swift.credentials import Credentials

@@ -40,12 +40,12 @@ from runs import (
 )
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
-from ssbench.fleet.key import FleetKey
-from ssbench.fleet.key import read_fleet_key as read_key
+from ssbench.fleet import wire
+from ssbench.fleet.keys import FleetKey
+from ssbench.fleet.keys import read_fleet_key as read_key
 from ssbench.local_swift import LocalSwift
 from ssbench.results.block import UNFINISHED_CAUSE
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
@@ -304,16 +304,14 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
             case 0:
                 yield [numbers.randbytes(numbers.randrange(300))]
             case 1:
-                frame = bytearray(packing.pack_message(wire.Goodbye(number(), number(), "bye")))
+                frame = bytearray(wire.pack_message(wire.Goodbye(number(), number(), "bye")))
                 frame[numbers.randrange(len(frame))] = numbers.randrange(256)
                 yield [bytes(frame)]
             case 2:
                 results = [wire.JobResult(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
-                yield [packing.pack_message(wire.JobResults(number(), number(), number(), 1.0, 0, results))]
+                yield [wire.pack_message(wire.JobResults(number(), number(), number(), 1.0, 0, results))]
             case 3:
-                yield [
-                    packing.pack_message(wire.Handback(number(), number(), number(), 9, list(range(5000))))
-                ]
+                yield [wire.pack_message(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
             case 4:
                 yield [
                     msgspec.msgpack.encode(
@@ -321,7 +319,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
                     )
                 ]
             case 5:
-                yield [packing.pack_message(result)] * numbers.randrange(2, 9)
+                yield [wire.pack_message(result)] * numbers.randrange(2, 9)
             case 6:
                 yield [b"\x91" * numbers.randrange(1, 60_000)]
             case 7:
@@ -419,11 +417,7 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
         run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
         wait_until(lambda: results_so_far(fleet.stats) >= 10, "results")
         lies = [
-            [
-                packing.pack_message(
-                    wire.JobResults(0, 1, instance, 1.0, 0, [wire.JobResult(job, 9.0, 9.0, 1.0)])
-                )
-            ]
+            [wire.pack_message(wire.JobResults(0, 1, instance, 1.0, 0, [wire.JobResult(job, 9.0, 9.0, 1.0)]))]
             for job in range(1, 200)
             for instance in (0, 1)
         ]

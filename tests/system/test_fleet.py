@@ -38,15 +38,15 @@ from runs import (
 from stand_in_workers import StandInWorkers
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
-from ssbench.fleet.ahead import MAX_PREFETCHED
-from ssbench.scenario.operation_table import REMOVE
+from ssbench.fleet import wire
+from ssbench.fleet.prefetch import MAX_PREFETCHED
+from ssbench.scenario.operations import REMOVE
 
 
 def next_message(results: zmq.Socket[bytes]) -> wire.FromWorker:
     """Wait for the next message of a worker."""
     assert results.poll(60_000)
-    return packing.unpack_from_worker(results.recv())
+    return wire.unpack_from_worker(results.recv())
 
 
 def address_of_next(work: zmq.Socket[bytes], results: zmq.Socket[bytes]) -> bytes:
@@ -60,7 +60,7 @@ def address_of_next(work: zmq.Socket[bytes], results: zmq.Socket[bytes]) -> byte
 
     def pinged() -> bool:
         with contextlib.suppress(zmq.ZMQError):
-            work.send_multipart([address, packing.pack_notice(wire.Ping(1, 0.0))])
+            work.send_multipart([address, wire.pack_notice(wire.Ping(1, 0.0))])
             return True
         return False
 
@@ -322,10 +322,10 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
     with stand_in_master(fleet) as (work, results):
         worker = fleet.worker(5)
         address = address_of_next(work, results)
-        header = packing.pack_parameters(wire.RunParameters(1, noop=True))
+        header = wire.pack_parameters(wire.RunParameters(1, noop=True))
         for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
             work.send_multipart([address, *frames])
-        work.send_multipart([address, header + packing.pack_message(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+        work.send_multipart([address, header + wire.pack_message(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
         assert list(results_of(results, 1)) == [1]
         assert worker.process.poll() is None
         wait_until(lambda: worker.err.count("ERROR:Dropped an invalid message") == 8, "the log's lines")
@@ -337,11 +337,11 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
         worker = fleet.worker(5, "-c", 4)
         address = address_of_next(work, results)
         parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
-        header = packing.pack_parameters(parameters)
+        header = wire.pack_parameters(parameters)
 
         def send(first: int, count: int) -> None:
             jobs = [(first + place, REMOVE.code, 0, 0, 1, 0) for place in range(count)]
-            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(first, jobs))])
+            work.send_multipart([address, header + wire.pack_message(wire.JobBatch(first, jobs))])
 
         for _ in range(5):
             send(1, 1)
@@ -362,7 +362,7 @@ def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -
             parameters = wire.RunParameters(run_id, storage_urls=[options[1]], size_classes=["tiny"])
             jobs = [(10 * run_id + place, REMOVE.code, 0, 0, 1, 0) for place in range(4)]
             batch = wire.JobBatch(run_id, jobs)
-            work.send_multipart([address, packing.pack_parameters(parameters) + packing.pack_message(batch)])
+            work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack_message(batch)])
             wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests")
         handed_back = []
         ended = 0
@@ -385,19 +385,17 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         rule.fault = fault
         fleet.worker(5, "-c", 4)
         address = address_of_next(work, results)
-        header = packing.pack_parameters(
-            wire.RunParameters(7, storage_urls=[options[1]], size_classes=["tiny"])
-        )
+        header = wire.pack_parameters(wire.RunParameters(7, storage_urls=[options[1]], size_classes=["tiny"]))
         most = 4 + MAX_PREFETCHED
         jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, most + 3)]
         try:
-            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(1, jobs))])
+            work.send_multipart([address, header + wire.pack_message(wire.JobBatch(1, jobs))])
             while not isinstance(message := next_message(results), wire.Handback):
                 pass
             assert (message.job_ids, message.capacity) == ([most + 1, most + 2], 4)
             assert asked.wait(60)
             # A ping is answered at once, with what is held.
-            work.send_multipart([address, packing.pack_notice(wire.Ping(77, 1.5))])
+            work.send_multipart([address, wire.pack_notice(wire.Ping(77, 1.5))])
             while (message := next_message(results)).master != 77:
                 pass
             assert (message.ping, message.held, message.capacity) == (1.5, [1], 4)
@@ -430,9 +428,7 @@ Worker(WorkerOptions(5, 4), sockets, make_engine, (1, fail)).run()
             parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
             for number in (1, 2):
                 batch = wire.JobBatch(number, [(number, REMOVE.code, 0, 0, 1, 0)])
-                work.send_multipart(
-                    [address, packing.pack_parameters(parameters) + packing.pack_message(batch)]
-                )
+                work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack_message(batch)])
                 wait_until(failing.exists, "the failure")
             _, said = worker.communicate(timeout=60)
         finally:
@@ -459,8 +455,8 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
                 1, generation, token, [options[1]], size_classes=["tiny"], container_base="base"
             )
             job = (1 + generation, REMOVE.code, 0, 0, 1, 0)
-            header = packing.pack_parameters(parameters)
-            work.send_multipart([address, header + packing.pack_message(wire.JobBatch(job[0], [job]))])
+            header = wire.pack_parameters(parameters)
+            work.send_multipart([address, header + wire.pack_message(wire.JobBatch(job[0], [job]))])
             wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
         # The master, which has a new token by now, sends job 1 again and does not ask for another token.
         assert results_of(results, 1) == {2: 1}
@@ -526,7 +522,7 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
         # Nobody answers: the first interrupt waits for what is in flight, for so long that the second comes
         # meanwhile on a busy machine too; the second does not.
         (tmp_path / "sitecustomize.py").write_text(
-            "from ssbench.run import phases\nphases._STOPPED_DRAIN = 60.0\n"
+            "from ssbench.run import phases\nphases._STOPPED_DRAIN_SECONDS = 60.0\n"
         )
         scenario = write_scenario(tmp_path, initial_files={"tiny": 1})
         run = fleet.run(

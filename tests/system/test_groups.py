@@ -19,7 +19,7 @@ from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.local_swift import LocalSwift
 from ssbench.results.block import join_blocks
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
 

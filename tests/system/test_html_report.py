@@ -11,7 +11,7 @@ from full_run import write_full_run
 from ssbench.cli.master import main
 from ssbench.document.elements import Document, Table, View, make_columns
 from ssbench.document.renderers import html
-from ssbench.results.description import LoadSample
+from ssbench.results.run_description import LoadSample
 
 #: What stands out of the screen to the right, and texts whose colour is like the ground's.
 LOOK = """

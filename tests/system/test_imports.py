@@ -24,7 +24,12 @@ sys.stderr.write("loaded: " + " ".join(sorted(set(sys.modules))))
 
 #: What a run does without where it needs neither Swift nor a report, and the help of a command besides.
 FOR_SWIFT = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3", "rich", "gevent", "eventlet"}
-REPORTS = {"ssbench.statistics", "ssbench.reports", "ssbench.comparison", "ssbench.run.series"}
+REPORTS = {
+    "ssbench.statistics",
+    "ssbench.reports.writing",
+    "ssbench.comparison.compare",
+    "ssbench.run.series",
+}
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
 
 #: The options of a run, which messages hold, and the JSON of settings are structs of msgspec: some 10 ms.
@@ -64,13 +69,21 @@ def test_the_help_of_the_program_loads_little_besides_its_parser() -> None:
     loaded = loaded_by("ssbench.cli.master", ["--help"])
     own = {name for name in loaded if name.startswith("ssbench.")}
     # With what ends it where Ctrl-C comes meanwhile, and what makes its texts printable.
-    needed = ("cli", "cli.ending", "cli.master", "cli.parser", "errors", "suggestions")
-    assert own == {f"ssbench.{name}" for name in (*needed, "colour", "interruption", "printable")}
+    needed = ("cli", "cli.master", "cli.own_program", "cli.parser")
+    base = ("base", "base.errors", "base.interruption", "base.printable", "base.version")
+    assert own == {f"ssbench.{name}" for name in (*needed, *base)}
     assert loaded & {"dataclasses", "logging"} == set()
 
 
 def test_a_report_does_without_what_it_does_not_show() -> None:
     path = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
     loaded = loaded_by("ssbench.cli.master", ["report-scenario", str(path)])
-    few = {"archive", "cli.sides", "cluster.judgments", "comparison", "run.options", "swift"}
-    assert loaded & {f"ssbench.{name}" for name in few} == set()
+    few = {
+        "cli.sides",
+        "cluster.judgments",
+        "comparison.archive",
+        "comparison.compare",
+        "run.options",
+        "store",
+    }
+    assert loaded & {f"ssbench.{name}" for name in (*few, "store")} == set()

@@ -105,7 +105,7 @@ def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path,
     ("program", "module"),
     [
         ("master report-scenario", "ssbench.cli.report_scenario"),
-        ("master report-scenario", "ssbench.cli.logs"),
+        ("master report-scenario", "ssbench.cli.output_file"),
         ("master report-scenario", "numpy"),
         ("worker", "gevent"),
     ],

@@ -12,7 +12,7 @@ from runs import outcome, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.results.block import UNFINISHED_CAUSE
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 
 #: Seconds of a message to a worker; a turn takes two of them.
 WAY = 0.2

@@ -18,7 +18,7 @@ from relay import DOWN, Relay
 from runs import ENDED, INITIAL, TOKEN, outcome, store, wait_for_results_of, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 
 
 def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fleet, tmp_path: Path) -> None:
@@ -119,15 +119,15 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
             end.linger = 0
             end.connect(f"tcp://127.0.0.1:{port}")
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, 1.0, 8, [], 0.0, [0] * 8, "here", 99, "1")
-        results.send(packing.pack_message(hello))
+        results.send(wire.pack_message(hello))
         refusal = None
         while refusal is None:
             assert work.poll(60_000)
             message = work.recv()
             assert TOKEN.encode() not in message
-            match packing.unpack_notice(message):
+            match wire.unpack_notice(message):
                 case wire.Ping(master, sent):
-                    results.send(packing.pack_message(structs.replace(hello, master=master, ping=sent)))
+                    results.send(wire.pack_message(structs.replace(hello, master=master, ping=sent)))
                 case wire.Refusal() as refusal:
                     assert "has the id of the worker on" in refusal.reason
                 case other:
@@ -135,7 +135,7 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
         while work.poll(0):
-            assert isinstance(packing.unpack_notice(work.recv()), wire.Refusal)
+            assert isinstance(wire.unpack_notice(work.recv()), wire.Refusal)
     assert "WARNING:Worker 1 on here (pid 99) is refused: it has the id of the worker on" in run.err
     assert {worker.host for worker in outcome(fleet.stats).summary.workers} == {socket.gethostname()}
 

@@ -14,7 +14,7 @@ from processes import Fleet
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import Layout, LocalSwift
-from ssbench.local_swift.processes import ServerProcess
+from ssbench.local_swift.cluster import ServerProcess
 
 DELAY = 0.3  # less than the 0.5 s for which a proxy waits beyond the quorum
 LAYOUT = Layout(replicas=3, devices=4, object_servers=3, proxies=2, access_logs=True)

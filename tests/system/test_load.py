@@ -1,6 +1,6 @@
 """Short real runs in an open loop and in stages.
 
-Bounds are those that a loaded machine cannot break; tests/unit/reports/test_load_planted.py has the
+Bounds are those that a loaded machine cannot break; tests/unit/reports/test_run_facts_load_planted.py has the
 exact ones.
 """
 
@@ -22,9 +22,9 @@ from runs import Store, store, write_scenario
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.results.block import ResultBlock, join_blocks
-from ssbench.results.description import RunSummary
-from ssbench.results.formats import open_results
-from ssbench.results.schema import ResultMark
+from ssbench.results.reading import open_results
+from ssbench.results.result_fields import ResultMark
+from ssbench.results.run_description import RunSummary
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 

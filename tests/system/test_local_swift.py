@@ -21,7 +21,7 @@ import requests
 import swiftclient
 
 from ssbench.base.errors import ClusterError, UsageError
-from ssbench.local_swift import Layout, LocalSwift, cluster, processes
+from ssbench.local_swift import Layout, LocalSwift, cluster
 from ssbench.local_swift import command as local_swift_command
 
 
@@ -269,7 +269,7 @@ def test_a_server_that_does_not_start_is_reported_with_its_log():
 
 
 def test_a_server_that_takes_too_long_is_ended(monkeypatch):
-    monkeypatch.setattr(processes.ServerProcess.wait_ready, "__defaults__", (0.0,))
+    monkeypatch.setattr(cluster.ServerProcess.wait_ready, "__defaults__", (0.0,))
     with pytest.raises(ClusterError, match="not ready in 0 s"), LocalSwift():
         pass
 

@@ -18,14 +18,13 @@ from processes import Fleet
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.run.options import RunOptions
-from ssbench.run.requirements import refuse_missing_features
+from ssbench.run.setup import refuse_missing_features
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.bodies import Metadata
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation import OperationSettings
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.scenario.structured_values import Metadata
 from ssbench.store.contract import Capabilities
 from ssbench.store.stores import STORE
 from ssbench.store.swift.credentials import Session

@@ -14,7 +14,7 @@ from processes import Fleet
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.scenario.object_names import format_object_name
+from ssbench.scenario.names import format_object_name
 
 # A machine with other work may take long for several programs one after the other.
 pytestmark = pytest.mark.timeout(300)

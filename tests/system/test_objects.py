@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.store import timing
+from ssbench.store import failures as store_causes
 from ssbench.store.contract import RequestOutcome
-from ssbench.store.http import payload, pool, sender
+from ssbench.store.http import bodies as bodies_module
+from ssbench.store.http import connection as http_connection
+from ssbench.store.http import pool
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.swift import objects
 from ssbench.store.swift.objects import ClientSettings, SwiftClient
@@ -60,7 +62,7 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     That is MSG_TRUNC, and sendfile from a memory file.
     """
     if request.param != "near":
-        monkeypatch.setattr(sender, "is_same_host", lambda *_: False)
+        monkeypatch.setattr(http_connection, "is_same_host", lambda *_: False)
     if request.param == "copying":
         monkeypatch.setattr(objects, "discarding_flags", lambda: 0)
         monkeypatch.delattr("os.memfd_create")
@@ -104,7 +106,7 @@ def test_bodies_do_not_compress_and_differ(client: SwiftClient, fault_server: Fa
 def test_a_body_longer_than_the_block_repeats_it_out_of_step(
     client: SwiftClient, fault_server: FaultServer
 ) -> None:
-    size = 3 * payload.BLOCK_BYTES
+    size = 3 * bodies_module.BLOCK_BYTES
     put(client, fault_server, size)
     body = fault_server.requests[0].body
     chunks = {body[at : at + 65536] for at in range(0, size, 65536)}
@@ -226,7 +228,7 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     assert len(spans) == 2
     assert sum(spans) <= outcome.connecting < outcome.first_byte
     assert (
-        outcome.pausing >= 0.9 * timing.FIRST_PAUSE_SECONDS / 2
+        outcome.pausing >= 0.9 * store_causes.FIRST_PAUSE_SECONDS / 2
     )  # the clock of timers stands still between turns
     assert outcome.last_attempt >= 0.05
     assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte

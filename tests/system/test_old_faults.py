@@ -26,8 +26,8 @@ from processes import CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, results_so_far, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
-from ssbench.results.formats import open_results
+from ssbench.fleet import wire
+from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.statistics.summary import summarize
 from ssbench.store.swift.objects import ClientSettings, SwiftClient
@@ -164,8 +164,8 @@ def test_the_first_byte_is_the_first_one_of_the_head(fault_server: FaultServer) 
 #: Prints by how many bytes the peak of memory grew with one large object, up and down.
 LARGE = """
 import resource, sys
-from ssbench.store.swift.objects import Client, ClientSettings
-client = Client(ClientSettings())
+from ssbench.store.swift.objects import SwiftClient, ClientSettings
+client = SwiftClient(ClientSettings())
 url = sys.argv[1]
 assert client.request(url, "GET", "c", "small").cause is None
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -279,16 +279,16 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
         run = fleet.run(write_scenario(tmp_path), *options)
         clock = time.monotonic()
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, clock, 8, [], 0.0, [0] * 8, "here", 1, "1")
-        results.send(packing.pack_message(hello))
+        results.send(wire.pack_message(hello))
         while True:
             assert work.poll(60_000)
             message = work.recv()
-            ping = packing.unpack_notice(message)
+            ping = wire.unpack_notice(message)
             if ping is None:
                 break
             assert TOKEN.encode() not in message
             answer = structs.replace(hello, master=ping.master, ping=ping.sent)
-            results.send(packing.pack_message(answer))
+            results.send(wire.pack_message(answer))
         run.process.kill()
     assert TOKEN.encode() in message
     assert KEY.encode() not in message
@@ -308,12 +308,12 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         work.router_mandatory = True
         instances = set()
         while results.poll(60_000 if not instances else 0):
-            instances.add(packing.unpack_from_worker(results.recv()).instance)
+            instances.add(wire.unpack_from_worker(results.recv()).instance)
         assert len(instances) == 1  # the open one, which does what it is told
 
         def told_to_exit() -> bool:
             with suppress(zmq.ZMQError):  # its work socket is not connected yet
-                work.send_multipart([wire.work_address(*instances), packing.pack_notice(wire.Exit())])
+                work.send_multipart([wire.work_address(*instances), wire.pack_notice(wire.Exit())])
                 return True
             return False
 

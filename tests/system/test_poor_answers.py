@@ -11,10 +11,10 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import TOKEN, Store, write_scenario
 
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import Outcome, verdict_of
 from ssbench.statistics.summary import summarize
-from ssbench.statistics.verdict import Outcome, verdict_of
 
 
 def run(fleet: Fleet, folder: Path, rule: Store, **changes: Any) -> tuple[RunStatistics, str]:

@@ -12,15 +12,13 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from runs import TOKEN, After, Store, outcome, worker_pids, write_scenario
 
-from ssbench.cli import during_run
-from ssbench.cli.during_run import StatisticsDuringRun
+from ssbench.cli import stat_file
+from ssbench.cli.stat_file import StatisticsDuringRun
 from ssbench.reports import products
-from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
-from ssbench.reports.writing import make_run_report_parts
-from ssbench.results.block import LOST_CAUSE
-from ssbench.results.formats import open_results
-from ssbench.results.sink import Sink
+from ssbench.reports.writing import ReportOptions, make_run_report_parts
+from ssbench.results.block import LOST_CAUSE, Sink
+from ssbench.results.reading import open_results
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.options import RunSide
 from ssbench.scenario.reading import read_scenario
@@ -52,9 +50,9 @@ KINDS: Mapping[str, tuple[dict[str, object], dict[str, object]]] = {
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be time for counting on a machine that is loaded; reading the file again is a failure."""
-    monkeypatch.setattr(during_run, "_BUSY_SHARE", 1e9)
-    monkeypatch.setattr(during_run, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(during_run, "summarize", lambda *_, **__: pytest.fail("the file was read whole"))
+    monkeypatch.setattr(stat_file, "_BUSY_SHARE", 1e9)
+    monkeypatch.setattr(stat_file, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(stat_file, "summarize", lambda *_, **__: pytest.fail("the file was read whole"))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import yaml
 
 from ssbench.cli import master
 from ssbench.local_swift import LocalSwift
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 
 #: Where a child process finds this module and the helpers.
@@ -33,9 +33,9 @@ from dataclasses import replace
 from isal import isal_zlib
 from result_rows import CLUSTER, many
 from test_stat_file_writing import RUN, SUMMARY
-from ssbench.results import records
+from ssbench.results import encoding
 from ssbench.results.writer import RunResultsWriter
-from ssbench.results.columns import MAX_ROWS
+from ssbench.results.encoding import MAX_BLOCK_ROWS as MAX_ROWS
 
 def wait(writer):
     while writer._waiting:
@@ -69,7 +69,7 @@ NO_ROOM_FOR_CLUSTER = """
 writer = RunResultsWriter(path, RUN)
 writer.add(many(range(1)))
 wait(writer)
-room = len(isal_zlib.compress(records.cluster_record(CLUSTER), 1, 31)) + 5
+room = len(isal_zlib.compress(encoding.encode_cluster(CLUSTER), 1, 31)) + 5
 most = path.stat().st_size + (1000 if NONE else room)
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 writer.end(replace(SUMMARY, cluster=CLUSTER))

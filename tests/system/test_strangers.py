@@ -17,8 +17,8 @@ from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
 from zmtp_peer import FLOOD, FalseMaster, flood_and_reset, reset, shake_hands
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
-from ssbench.results.formats import open_results
+from ssbench.fleet import wire
+from ssbench.results.reading import open_results
 
 #: Seconds that the store takes for an answer.
 DELAY = 0.02
@@ -28,9 +28,9 @@ THIEF = """
 import sys
 from ssbench.cli.worker import main
 from ssbench.fleet import wire
-from ssbench.worker.outbox import Outbox
+from ssbench.worker.group_service import ResultOutbox
 from ssbench.worker.worker import Worker
-send, take = Outbox.send, Worker._take_batch
+send, take = ResultOutbox.send, Worker._take_batch
 own = set()
 
 def remember(self, batch, *more):
@@ -38,16 +38,16 @@ def remember(self, batch, *more):
     take(self, batch, *more)
 
 def steal(self, message):
-    if isinstance(message, wire.Results):
+    if isinstance(message, wire.JobResults):
         first = min(result.job_id for result in message.results)
         others = [job for job in range(max(1, first - 40), first) if job not in own]
-        stolen = [wire.Result(job, 0.0, 0.0, message.clock) for job in others]
+        stolen = [wire.JobResult(job, 0.0, 0.0, message.clock) for job in others]
         who = (message.run_id, message.worker_id, message.instance)
-        send(self, wire.Results(*who, message.clock, message.generation, stolen))
+        send(self, wire.JobResults(*who, message.clock, message.generation, stolen))
         send(self, wire.Handback(*who, 4, others))
     return send(self, message)
 
-Outbox.send, Worker._take_batch = steal, remember
+ResultOutbox.send, Worker._take_batch = steal, remember
 sys.exit(main())
 """
 
@@ -56,8 +56,8 @@ LIAR = """
 import itertools, sys
 from msgspec.structs import replace
 from ssbench.cli.worker import main
-from ssbench.worker.outbox import Outbox
-honest = Outbox.ended
+from ssbench.worker.group_service import ResultOutbox
+honest = ResultOutbox.ended
 lies = itertools.cycle([
     {"last_byte": 1e6}, {"first_byte": 2.0, "last_byte": 1.0}, {"size": 2**40}, {"retries": 2**32 - 1},
     {"completed": 1e9}, {"retried": {"HTTP 503": 2**32 - 1}}, {"last_byte": None, "first_byte": None},
@@ -68,7 +68,7 @@ def lie(self, batch_id, results, refused=None):
     told = [replace(result, **next(lies)) if next(numbers) % 3 else result for result in results]
     honest(self, batch_id, told, refused)
 
-Outbox.ended = lie
+ResultOutbox.ended = lie
 sys.exit(main())
 """
 
@@ -237,7 +237,7 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         # One list of results as long as it may be, over and over: some 250 MB.
         results = [wire.JobResult(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
         while (
-            len(largest := packing.pack_message(wire.JobResults(1, 2, 3, 1.0, 0, results)))
+            len(largest := wire.pack_message(wire.JobResults(1, 2, 3, 1.0, 0, results)))
             > wire.MAX_WORKER_MESSAGE_BYTES
         ):
             del results[-500:]

@@ -22,7 +22,7 @@ from processes import Fleet
 from runs import store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
 
 SIZE = 20_000

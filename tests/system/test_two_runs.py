@@ -21,16 +21,16 @@ from runs import outcome, write_scenario
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 from ssbench.results.export import write_csv
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
+from ssbench.run.group_run import container_set_of
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
-from ssbench.run.places import container_set_of
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
 from ssbench.scenario.reading import read_scenario
-from ssbench.store.swift import marks
+from ssbench.store.swift import run_marks
 from ssbench.store.swift.credentials import Credentials
-from ssbench.store.swift.marks import RunMark, RunMarks, describe_this_process
+from ssbench.store.swift.run_marks import RunMark, RunMarks, describe_this_process
 
 
 def options_for(swift: LocalSwift) -> list[str]:
@@ -212,7 +212,7 @@ def test_the_mark_of_a_run_that_was_killed_counts_for_nothing(beside: Store, mon
         RunMark(run="a1", host="h", process=f"{here}/{int(start) - 1}")
     )  # its number was given out again
     store.put(RunMark(run="a2", host="h", process=f"{here.rpartition('/')[0]}/4194305/1"))
-    monkeypatch.setattr(marks, "MARK_LIFETIME", 1)
+    monkeypatch.setattr(run_marks, "MARK_LIFETIME", 1)
     store.put(RunMark(run="a3", host="elsewhere"))
     expired = threading.Event()
     for _ in range(100):

@@ -39,18 +39,16 @@ FLOORS = {
 
 #: Packages that only some runs need. The others find them by name: in the modules that are named here.
 LEAVES = {"cluster", "local_swift", "monitoring"}
-FINDERS = {"cli.leaves", "cli.master", "reports.beside", "reports.products", "reports.schemas", "run.bench"}
+FINDERS = {"cli.option_table", "cli.master", "reports.cluster_parts", "reports.products", "run.bench"}
 
 #: Modules that know which store it is. What else asks :mod:`ssbench.store.stores` for it.
 KNOW_SWIFT = {
     "cli.auth_options",
-    "cli.auth_version",
     "cli.cleanup_containers",
     "run.ownership",
     "run.tokens",
-    "worker.apart",
-    "worker.builders",
-    "worker.requests",
+    "worker.operation_requests",
+    "worker.worker_run",
 }
 
 #: Tests of the whole house, and those of the helpers of tests.

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile, pairwise, product
 
-from ssbench.base.colour import TonedText, paint_text
-from ssbench.base.printable import make_printable
+from ssbench.base.printable import TonedText, make_printable, paint_text
 from ssbench.document.columns import (
     NO_BREAK_SPACE,
     cut_text,

@@ -12,10 +12,16 @@ from typing import Any
 
 import msgpack
 
-from ssbench.results.description import RunDescription
-from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, make_old_run
-from ssbench.results.legacy.usual_results import DecodedDocuments, decode_documents, find_document_ends
+from ssbench.results.legacy.old_results import (
+    DecodedDocuments,
+    OldResultColumns,
+    OldRunResults,
+    decode_documents,
+    find_document_ends,
+    make_old_run,
+)
 from ssbench.results.reading import DamageError, Format
+from ssbench.results.run_description import RunDescription
 from ssbench.results.stream import StatFileStream
 
 #: No map in such a file is longer than this, so what goes on for longer is damage, or a bomb.

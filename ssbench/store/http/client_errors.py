@@ -20,7 +20,7 @@ import requests
 import swiftclient
 import urllib3.exceptions
 
-from ssbench.store import causes
+from ssbench.store import failures
 
 #: The exceptions of python-swiftclient and keystoneauth for failed requests.
 CLIENT_ERRORS = (
@@ -45,7 +45,7 @@ def status_of_error(error: BaseException) -> int | None:
 
 
 def describe_client_error(error: BaseException) -> str:
-    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.causes`."""
+    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.failures`."""
     code = status_of_error(error)
     if code is not None:
         known = code in http.HTTPStatus.__members__.values()
@@ -58,29 +58,29 @@ def describe_client_error(error: BaseException) -> str:
     # An error of the kernel; exceptions of requests are OSErrors too, but have no number.
     for inner in chain:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
-            return f"{causes.CONNECT_FAILED}: {inner.strerror}"
+            return f"{failures.CONNECT_FAILED}: {inner.strerror}"
     return type(chain[-1]).__name__
 
 
 #: The first match counts: an exception wraps others, which are more or less specific.
 _CAUSES_OF_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
-    (ssl.SSLCertVerificationError, causes.TLS_CERTIFICATE),
-    (ssl.SSLError, causes.TLS_ERROR),
-    (socket.gaierror, causes.NAME_RESOLUTION),
-    (ConnectionRefusedError, causes.CONNECT_REFUSED),
-    (http.client.RemoteDisconnected, causes.CLOSED),
-    (ConnectionResetError, causes.RESET),
-    (BrokenPipeError, causes.RESET),
-    (http.client.HTTPException, causes.BAD_RESPONSE),
-    (keystoneauth1.exceptions.InvalidResponse, causes.BAD_RESPONSE),
-    (json.JSONDecodeError, causes.BAD_RESPONSE),
-    (UnicodeDecodeError, causes.BAD_RESPONSE),
-    (RecursionError, causes.BAD_RESPONSE),
-    (requests.exceptions.InvalidJSONError, causes.BAD_RESPONSE),
-    (requests.ReadTimeout, causes.READ_TIMEOUT),
-    (urllib3.exceptions.ReadTimeoutError, causes.READ_TIMEOUT),
-    (requests.ConnectTimeout, causes.CONNECT_TIMEOUT),
-    (keystoneauth1.exceptions.ConnectTimeout, causes.CONNECT_TIMEOUT),
+    (ssl.SSLCertVerificationError, failures.TLS_CERTIFICATE),
+    (ssl.SSLError, failures.TLS_ERROR),
+    (socket.gaierror, failures.NAME_RESOLUTION),
+    (ConnectionRefusedError, failures.CONNECT_REFUSED),
+    (http.client.RemoteDisconnected, failures.CLOSED),
+    (ConnectionResetError, failures.RESET),
+    (BrokenPipeError, failures.RESET),
+    (http.client.HTTPException, failures.BAD_RESPONSE),
+    (keystoneauth1.exceptions.InvalidResponse, failures.BAD_RESPONSE),
+    (json.JSONDecodeError, failures.BAD_RESPONSE),
+    (UnicodeDecodeError, failures.BAD_RESPONSE),
+    (RecursionError, failures.BAD_RESPONSE),
+    (requests.exceptions.InvalidJSONError, failures.BAD_RESPONSE),
+    (requests.ReadTimeout, failures.READ_TIMEOUT),
+    (urllib3.exceptions.ReadTimeoutError, failures.READ_TIMEOUT),
+    (requests.ConnectTimeout, failures.CONNECT_TIMEOUT),
+    (keystoneauth1.exceptions.ConnectTimeout, failures.CONNECT_TIMEOUT),
 )
 
 

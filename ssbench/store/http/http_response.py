@@ -14,9 +14,8 @@ import re
 import h11
 from msgspec import Struct
 
-from ssbench.store.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
-from ssbench.store.http.etags import ReceivedDigest
-from ssbench.store.http.verify import BodyComparison, PartComparison
+from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.store.http.bodies import BodyComparison, PartComparison, ReceivedDigest
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536

@@ -12,8 +12,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import shake_256
 
-from ssbench.scenario.operation import Header, OperationSettings
-from ssbench.scenario.operation_table import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
 from ssbench.store.http.http_response import OWNER_FIELD
 
 #: Number of items, and bytes of the value of each.

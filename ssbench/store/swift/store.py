@@ -55,7 +55,7 @@ class SwiftStore:
         return Capabilities()
 
     def clock(self, session: Session) -> ClockBounds | None:
-        from ssbench.store.swift.clock import measure_clock_difference
+        from ssbench.store.swift.containers import measure_clock_difference
 
         verify = False if session.insecure else (session.ca_file or True)
         return measure_clock_difference(find_info_urls(session.storage_url)[0], verify)
@@ -109,7 +109,7 @@ class SwiftStore:
         renew: Callable[[], Session] | None,
         expect: Callable[[int], None],
     ) -> Iterable[tuple[str, int]]:
-        from ssbench.store.swift.listing import ContainerListing
+        from ssbench.store.swift.containers import ContainerListing
 
         return ContainerListing(session, container, timeouts, renew).objects(expect)
 

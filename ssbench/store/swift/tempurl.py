@@ -23,8 +23,7 @@ import swiftclient
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.containers import call_persistently, open_swift_connection
-from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.renewal import SessionInUse
+from ssbench.store.swift.credentials import Session, SessionInUse
 
 _log = logging.getLogger(__name__)
 
@@ -138,7 +137,10 @@ class TemporaryKey:
                 refusals += 1
                 if status_of_error(error) == _REFUSED_STATUS and self._in_use.renew(session, refusals):
                     continue
-                text = f"{session.storage_url}: the account's key for temporary URLs: {describe_client_error(error)}"
+                text = (
+                    f"{session.storage_url}: the account's key for temporary URLs:"
+                    f" {describe_client_error(error)}"
+                )
                 raise ClusterError(text) from None
 
 

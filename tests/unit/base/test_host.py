@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ssbench.base import host
-from ssbench.results.description import HostFacts
-from ssbench.statistics.generator import describe_shared_host
+from ssbench.results.run_description import HostFacts
+from ssbench.statistics.load_generator import describe_shared_host
 
 
 def proc(folder: Path, **files: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base import interruption
-from ssbench.base.at_once import call_concurrently
+from ssbench.base.interruption import call_concurrently
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -111,9 +111,9 @@ INT = "os.kill(os.getpid(), signal.SIGINT)\n"
 def test_a_program_ends_on_the_spot_without_leaving_anything(tmp_path: Path) -> None:
     left = tmp_path / "left"
     program = (
-        "interruption.begin('name')\n"
+        "interruption.handle_interrupts('name')\n"
         "try:\n"
-        f"    with interruption.undone(lambda: os.unlink({str(left)!r})):\n"
+        f"    with interruption.undo_on_interrupt(lambda: os.unlink({str(left)!r})):\n"
         f"        open({str(left)!r}, 'w').close()\n"
         f"        {INT}"
         "finally:\n"
@@ -125,11 +125,11 @@ def test_a_program_ends_on_the_spot_without_leaving_anything(tmp_path: Path) -> 
 
 def test_a_program_that_does_not_heed_a_signal_ends_on_the_spot(tmp_path: Path) -> None:
     program = (
-        "interruption.begin('name')\n"
-        "interruption.FIRST_GRACE = 0.01\n"
+        "interruption.handle_interrupts('name')\n"
+        "interruption.FIRST_GRACE_SECONDS = 0.01\n"
         "lock = threading.Lock()\n"
         "lock.acquire()\n"
-        "with interruption.held():\n"
+        "with interruption.hold_signals():\n"
         f"    {INT}"
         "    lock.acquire()\n"
     )
@@ -137,5 +137,5 @@ def test_a_program_that_does_not_heed_a_signal_ends_on_the_spot(tmp_path: Path) 
 
 
 def test_a_program_that_is_to_ignore_ctrl_c_does(tmp_path: Path) -> None:
-    program = "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterruption.begin('name')\n" + INT
+    program = "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterruption.handle_interrupts('name')\n" + INT
     assert ended(tmp_path, program) == (0, "", "")

@@ -22,9 +22,9 @@ from ssbench.base.option import (
 )
 from ssbench.cli import master, option_table
 from ssbench.fleet.wire import RunParameters
+from ssbench.run.group_run import make_run_parameters
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.options import recorded_options as recorded_of_run
-from ssbench.run.parameters import make_run_parameters
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.objects import ClientSettings

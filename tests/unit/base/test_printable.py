@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ssbench.base.printable import escape_csv_cell, escape_in_json, make_printable, make_printable_lines
 from ssbench.cli.master import main
 from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results.run_description import RunDescription, RunSummary, WorkerFacts
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import terminal
 from ssbench.scenario.model import Scenario, SizeClass
@@ -140,11 +140,11 @@ def test_messages_are_cleaned_where_they_are_written(capsys: pytest.CaptureFixtu
 
 
 def test_a_log_line_is_cleaned(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
-    from ssbench.cli import logs  # noqa: PLC0415 - set up for this test only
+    from ssbench.cli import output_file  # noqa: PLC0415 - set up for this test only
 
     before = logging.root.handlers[:], logging.root.level
     try:
-        logs.set_up_logging()
+        output_file.set_up_logging()
         logging.getLogger("x").warning("%s", HOSTILE)
     finally:
         logging.root.handlers[:], _ = before

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, copy_plain, read_small_file
 from ssbench.cli import auth_options, credentials_file, master, sides
-from ssbench.run import existing
+from ssbench.run import setup
 from ssbench.scenario import sizes
 from ssbench.store.swift.credentials import Session
 
@@ -80,7 +80,7 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
     with pytest.raises(UsageError, match="not a plain file"):
         sides.make_side_credentials(arguments, {})
     with pytest.raises(UsageError, match="not a plain file"):
-        list(existing._read_names(endless))
+        list(setup._read_names(endless))
     with pytest.raises(ValueError, match="not a plain file"):
         sizes.read_size({"file": str(endless)}, Path())
     with pytest.raises(UsageError, match="not a plain file"):
@@ -92,10 +92,10 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
 def test_a_line_without_an_end(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_bytes(b"c/o\n")
-    assert list(existing._read_names(path)) == [("c", "o")]
+    assert list(setup._read_names(path)) == [("c", "o")]
     os.truncate(path, 1 << 40)  # it takes no room on the disk
     with pytest.raises(UsageError, match="on each line: a line of more than"):
-        list(existing._read_names(path))
+        list(setup._read_names(path))
 
 
 def test_small_files(tmp_path: Path) -> None:

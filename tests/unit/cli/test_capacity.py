@@ -16,12 +16,11 @@ import pytest
 from result_rows import many
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
-from ssbench.cli import capacity, capacity_runs, master
-from ssbench.cli.capacity_runs import StepSetting
+from ssbench.cli import capacity, master
+from ssbench.cli.capacity import StepSetting
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.sink import Sink
+from ssbench.results.block import Failure, Sink
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import BenchOptions, RunOptions, RunOutcome
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
@@ -76,7 +75,7 @@ class Store:
             results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
         writer.add(results)
         writer.end(RunSummary(1e9 + seconds))
-        logging.getLogger("ssbench.run.run").info("run of %d", users)
+        logging.getLogger("ssbench.run.benchmark_run").info("run of %d", users)
         outcome = RunOutcome(run_id=1, seed=7, path=path, count=count)
         return self.instead.get(len(self.scenarios), lambda same: same)(outcome)
 
@@ -281,8 +280,8 @@ def test_what_does_not_go_together(
 def test_messages_of_phases_come_back_after_a_step() -> None:
     log = logging.getLogger("ssbench.run")
     before = log.level
-    with capacity_runs._silence_steps(after_first=True):
+    with capacity._silence_steps(after_first=True):
         assert log.level == logging.WARNING
     assert log.level == before
-    with capacity_runs._silence_steps(after_first=False):
+    with capacity._silence_steps(after_first=False):
         assert log.level == before

@@ -16,15 +16,15 @@ from stand_in_account import StandInAccount
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import cleanup_containers, master
 from ssbench.run import terminal
-from ssbench.store.swift import cleanup, containers
-from ssbench.store.swift.marks import RunMark
+from ssbench.store.swift import account_cleaner, containers
+from ssbench.store.swift.run_marks import RunMark
 
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(cleanup, "_DELETION_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(cleanup, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(account_cleaner, "_DELETION_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(account_cleaner, "_TICK_SECONDS", 0.01)
     monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
     for name in [*map(str, cleanup_containers.os.environ)]:
         if name.startswith(("ST_", "OS_", "SWIFT_")):
@@ -111,7 +111,9 @@ def test_containers_of_a_run_that_is_under_way_stay(
 ) -> None:
     mark = RunMark(run="1f", host="h", pid=1)
     used = ["ssbench_000000", "ssbench_000001_gold"]
-    monkeypatch.setattr("ssbench.store.swift.marks.containers_in_use", lambda *_: dict.fromkeys(used, mark))
+    monkeypatch.setattr(
+        "ssbench.store.swift.run_marks.containers_in_use", lambda *_: dict.fromkeys(used, mark)
+    )
     code = clean(*at(server), *given)
     assert len(account.containers) == left
     if given:

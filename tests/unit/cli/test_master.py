@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ssbench.base import suggestions
+from ssbench.base import errors
 from ssbench.cli import auth_options, master, worker
 
 
@@ -101,12 +101,12 @@ def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, said, c
 
 def test_suggestions():
     known = ["very_small", "small", "4kB_read", "4kB_write"]
-    assert suggestions.find_similar("smal", known)[0] == "small"
-    assert suggestions.find_similar("4KB_READ", known)[0] == "4kB_read"
-    assert suggestions.find_similar("4k", known) == ["4kB_read", "4kB_write"]
-    assert suggestions.find_similar("huge", known) == []
-    assert suggestions.did_you_mean("smal", known).startswith("; did you mean small")
-    assert suggestions.did_you_mean("huge", known) == ""
+    assert errors.find_similar("smal", known)[0] == "small"
+    assert errors.find_similar("4KB_READ", known)[0] == "4kB_read"
+    assert errors.find_similar("4k", known) == ["4kB_read", "4kB_write"]
+    assert errors.find_similar("huge", known) == []
+    assert errors.did_you_mean("smal", known).startswith("; did you mean small")
+    assert errors.did_you_mean("huge", known) == ""
 
 
 def test_urls_of_a_variable_that_the_shell_did_not_split(capsys):

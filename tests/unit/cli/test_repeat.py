@@ -12,8 +12,8 @@ import pytest
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import repeat
-from ssbench.comparison.figures import FigureSample, RunFigures
-from ssbench.comparison.group import find_outlier_runs
+from ssbench.comparison.repeated_runs import find_outlier_runs
+from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run import RunOutcome
@@ -120,7 +120,7 @@ def test_of_several_exit_codes_the_worst_counts(monkeypatch):
     """An undecided run is a warning for CI; one after it that is not good enough has to be red."""
     once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     codes = iter([ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED])
-    monkeypatch.setattr(repeat.thresholds, "final", lambda _verdict, _outcome: next(codes))
+    monkeypatch.setattr(repeat.run_report, "choose_final_code", lambda _verdict, _outcome: next(codes))
     assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.THRESHOLD
 
 

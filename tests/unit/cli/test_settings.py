@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import archives, capacity, master, settings, worker, zmq_options
+from ssbench.cli import archives, capacity, master, options, settings, worker
 from ssbench.cli import run_scenario as command
 from ssbench.cli.parser import Parser
 
@@ -110,10 +110,10 @@ def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> No
     write_own('zmq-key = "fleet.key"')
     found = run_scenario("--workers", "2")
     assert found.zmq_key == Path("fleet.key")
-    assert not zmq_options.has_zmq_options(found)
-    assert zmq_options.has_zmq_options(run_scenario("--zmq-key", "x"))
+    assert not options.has_zmq_options(found)
+    assert options.has_zmq_options(run_scenario("--zmq-key", "x"))
     monkeypatch.setenv("SSBENCH_ZMQ_KEY", "other.key")
-    assert zmq_options.choose_key_file(run_scenario()) == Path("other.key")
+    assert options.choose_key_file(run_scenario()) == Path("other.key")
 
 
 def test_pyproject_has_a_table_for_it() -> None:

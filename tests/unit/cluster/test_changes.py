@@ -22,9 +22,9 @@ from ssbench.cluster.changes import (
     Changes,
     _measure_difference,
     compare_joined_runs,
+    describe_changes,
 )
-from ssbench.cluster.changes_report import describe_changes
-from ssbench.cluster.joined import Device
+from ssbench.cluster.joined_run import Device
 
 FILES = ("before", "after")
 

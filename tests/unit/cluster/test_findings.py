@@ -7,7 +7,7 @@ from genuine_runs import genuine
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined import OBJECT
+from ssbench.cluster.joined_run import OBJECT
 
 
 def test_a_process_is_named_where_all_its_devices_are_slow() -> None:

@@ -10,14 +10,22 @@ import numpy as np
 import pytest
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import attribution_report, texts
-from ssbench.cluster.addresses import NodeAddresses, parse_node_addresses
+from ssbench.cluster import attribution_report, finding_sentences
+from ssbench.cluster.attribution_records import AttributionFacts
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined import Device
-from ssbench.cluster.records import AttributionFacts
+from ssbench.cluster.joined_run import Device
+from ssbench.cluster.node_addresses import NodeAddresses, parse_node_addresses
 from ssbench.document.elements import Document, View
 from ssbench.document.renderers import html
-from ssbench.results.observation import Disk, Metric, MetricInterval, Observation, Server, State, Statsd
+from ssbench.results.cluster_observation import (
+    Disk,
+    Metric,
+    MetricInterval,
+    Observation,
+    Server,
+    State,
+    Statsd,
+)
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 ERRORS = Counter(
@@ -30,7 +38,7 @@ ERRORS = Counter(
 
 def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
     found = make_attribution(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
-    first, *others = texts.describe_attribution(found)
+    first, *others = finding_sentences.describe_attribution(found)
     assert first == (
         "d1 on n1: timeout 3 times, error limited once by the proxies' logs. Next: the log of its server,"
         " ss -lt for a queue of connections, iostat -x on its node"
@@ -50,7 +58,7 @@ def test_errors_of_all_devices_of_a_server_are_one_finding() -> None:
             ("connection", "object", "10.0.0.9:6200", "x1"): 1,
         }
     )
-    first, second = texts.describe_attribution(make_attribution(replace(joined, errors=errors)))
+    first, second = finding_sentences.describe_attribution(make_attribution(replace(joined, errors=errors)))
     assert first.startswith(
         "container server on n1 (c1, c8 and c9): no connection 9 times, error limited once by "
     )
@@ -69,13 +77,13 @@ def test_a_time_in_which_nothing_ended_is_no_all_clear() -> None:
     ended[200:] += 6.0
     latency[200:202] += 6.0
     stopped = replace(joined, operations=replace(operations, ended=ended, latency=latency))
-    (first, *_) = texts.describe_attribution(make_attribution(stopped))
+    (first, *_) = finding_sentences.describe_attribution(make_attribution(stopped))
     assert re.match(r"No operation ended for 6 s, from (3\.9|4) s to (9\.9|10) s of 14 s, though", first)
     page = html.render(
         Document("", [attribution_report.make_attribution_section(make_attribution(stopped))]), View()
     )
     assert "<strong>No operation ended for a time</strong>" in page
-    assert texts.describe_attribution(make_attribution(joined))[0].startswith(
+    assert finding_sentences.describe_attribution(make_attribution(joined))[0].startswith(
         "No server is slower than its peers"
     )
 
@@ -86,7 +94,7 @@ def test_when_errors_and_handoffs_were() -> None:
     handoffs = np.zeros(400, np.int64)
     handoffs[[100, 102, 150]] = 1
     joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
-    first, second = texts.describe_attribution(make_attribution(joined))
+    first, second = finding_sentences.describe_attribution(make_attribution(joined))
     assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
     assert second.startswith(
         "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
@@ -102,7 +110,7 @@ def test_a_device_that_answers_507_is_named_once() -> None:
         replace(joined, lines=replace(joined.lines, status=status), errors=ERRORS),
         AttributionFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
     )
-    first = texts.describe_attribution(found)[0]
+    first = finding_sentences.describe_attribution(found)[0]
     assert re.match(
         r"d1 on n1 answered 507 to 7 requests \(\d\.\d\d % of all\), from [\d.]+ s to [\d.]+ s of 8 s: not"
         " mounted, full or broken; handoffs took",
@@ -125,7 +133,7 @@ def test_what_recon_saw_stands_beside_a_suspect() -> None:
     assert found.findings[0].beside == ["load 21", "d1 95.0 % full", "12 async pendings"]
     assert (
         "Recon saw on its node: load 21, d1 95.0 % full, 12 async pendings. Next: "
-        in texts.describe_attribution(found)[0]
+        in finding_sentences.describe_attribution(found)[0]
     )
 
 
@@ -149,7 +157,7 @@ def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
     assert found.findings[0].statsd == "its PUTs take 5.00 ms/kB (other devices 0.200, median)"
     assert (
         " By statsd its PUTs take 5.00 ms/kB (other devices 0.200, median). Next: "
-        in texts.describe_attribution(found)[0]
+        in finding_sentences.describe_attribution(found)[0]
     )
     # Names of nodes with their domain, or with what statsd allows in a name.
     named = replace(
@@ -204,7 +212,9 @@ def test_servers_without_a_log_are_named() -> None:
 def test_an_overloaded_generator_is_said_first() -> None:
     words = "The load generator was the limit: worker 0 on vm was 12.80 ms late"
     facts = AttributionFacts(overload=(words,))
-    first, second = texts.describe_attribution(make_attribution(simulate(1, Cause(), SMALL), facts))
+    first, second = finding_sentences.describe_attribution(
+        make_attribution(simulate(1, Cause(), SMALL), facts)
+    )
     assert first.startswith(words)
     assert first.endswith("all below is doubtful.")
     assert second == "Inconclusive: no outlier was found, but the load generator was overloaded."

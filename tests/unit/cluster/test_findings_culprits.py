@@ -9,18 +9,18 @@ import pytest
 from genuine_runs import genuine
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import attribution_report, kinds, ranks, texts
+from ssbench.cluster import attribution_report, finding_sentences, operation_times, rank_tests
+from ssbench.cluster.attribution_records import Attribution, AttributionFacts
+from ssbench.cluster.attribution_report import AttributedRun
+from ssbench.cluster.finding_sentences import describe_finding
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined import OBJECT, OTHER, UPDATE, Device, FileCount, JoinedLines, JoinedRun
-from ssbench.cluster.json_record import AttributedRun
-from ssbench.cluster.ranks import IntegerArray
-from ssbench.cluster.records import Attribution, AttributionFacts
-from ssbench.cluster.sentences import describe_finding
+from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, Device, FileCount, JoinedLines, JoinedRun
+from ssbench.cluster.rank_tests import IntegerArray
 from ssbench.document.elements import Document, View
 from ssbench.document.renderers import html
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.scenario.operation_table import DELETE, LIST
+from ssbench.scenario.operations import DELETE, LIST
 
 
 def suspects(found: Attribution) -> list[str]:
@@ -60,7 +60,7 @@ def test_genuine_runs(run: str, names: list[str]) -> None:
 
 
 def test_words_of_genuine_runs() -> None:
-    base, containers, few = texts.describe_attribution(make_attribution(genuine("base")))
+    base, containers, few = finding_sentences.describe_attribution(make_attribution(genuine("base")))
     assert re.fullmatch(
         r"No server is slower than its peers, of those that can be compared, by more than [\d.]+ ms \(reads"
         r" and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): so much is found in 9 of 10"
@@ -71,15 +71,15 @@ def test_words_of_genuine_runs() -> None:
     )
     assert containers.startswith("No line of a container server tells of an object: ")
     assert few.startswith("A device takes part in 7")
-    (open3,) = texts.describe_attribution(make_attribution(genuine("open3")))
+    (open3,) = finding_sentences.describe_attribution(make_attribution(genuine("open3")))
     assert open3.startswith(
         "d3 on o3 is slow: its reads take 30.5 ms longer by its own log, in 52.3 % of all requests."
         " Throughout the run (10.5 s); +169.6 % of a request; 95%: "
     )
     assert "; p < 0.001. Clients: reads +30.2 ms, writes +28.4 ms. Next: " in open3
-    (filter3,) = texts.describe_attribution(make_attribution(genuine("filter3")))
+    (filter3,) = finding_sentences.describe_attribution(make_attribution(genuine("filter3")))
     assert "Its own log does not show it" in filter3
-    block = texts.describe_attribution(make_attribution(genuine("block1")))
+    block = finding_sentences.describe_attribution(make_attribution(genuine("block1")))
     together = "d1 on o1 and d4 on o1 are all the devices of process object server 1 on o1. Next: load, CPU"
     assert block[2].startswith(together)
 
@@ -155,7 +155,7 @@ def test_what_would_have_been_found_is_found(shape: Shape) -> None:
 
 def test_too_few_requests_are_no_all_clear() -> None:
     found = make_attribution(simulate(1, Cause(), replace(SMALL, requests=50)))
-    assert texts.describe_attribution(found)[0].startswith(
+    assert finding_sentences.describe_attribution(found)[0].startswith(
         "Inconclusive: no outlier was found, but these are too few"
     )
 
@@ -166,7 +166,7 @@ def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
     (one,) = found.findings
     assert one.kind == "one of"
     assert {each.split()[0] for each in (one.name, *one.same)} == {"d1", "d2", "d11"}
-    (sentence,) = texts.describe_attribution(found)
+    (sentence,) = finding_sentences.describe_attribution(found)
     assert sentence.startswith("One of d11 on n3, d1 on n1 and d2 on n2 is slow: writes with it take ")
 
 
@@ -203,7 +203,8 @@ def test_when_a_device_was_slow() -> None:
     assert course.begins == pytest.approx(2.0, abs=0.3)
     assert course.ends == pytest.approx(4.0, abs=0.3)
     assert (
-        f". From {course.begins:.1f} s to {course.ends:.1f} s of 8 s;" in texts.describe_attribution(found)[0]
+        f". From {course.begins:.1f} s to {course.ends:.1f} s of 8 s;"
+        in finding_sentences.describe_attribution(found)[0]
     )
     known = [each.longer for each in course.slices if each.longer is not None]
     assert max(known) == pytest.approx(0.06, rel=0.2)
@@ -227,14 +228,14 @@ def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
 
 def test_words_of_a_device_that_is_slow_at_commit() -> None:
     cause = Cause(devices=(2,), where="commit")
-    (sentence,) = texts.describe_attribution(
+    (sentence,) = finding_sentences.describe_attribution(
         make_attribution(simulate(1, cause, replace(SMALL, deletes=0.0)))
     )
     assert sentence.startswith("d2 on n2 is slow: writes with it take ")
     assert " ms beside the others of the same write. Next: iostat" in sentence
     # So little is not seen in the client's time.
     cause = Cause(devices=(2,), where="commit", seconds=0.006)
-    (sentence,) = texts.describe_attribution(
+    (sentence,) = finding_sentences.describe_attribution(
         make_attribution(simulate(1, cause, replace(SMALL, deletes=0.0)))
     )
     assert re.match(
@@ -264,7 +265,7 @@ def test_a_read_always_waits_for_its_server() -> None:
     # A device's own log shows 12 ms; what its clients see of it is lost in their noise.
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
-    slower = (lines.device == 1) & kinds.READS[joined.operations.code[lines.operation]]
+    slower = (lines.device == 1) & operation_times.READS[joined.operations.code[lines.operation]]
     found = make_attribution(replace(joined, lines=replace(lines, seconds=lines.seconds + 0.012 * slower)))
     assert suspects(found) == ["d1 on n1"]
 
@@ -275,7 +276,7 @@ def test_what_proxies_do_not_wait_for_is_shown() -> None:
     slower = (lines.of == UPDATE) & (lines.device == 5)
     found = make_attribution(replace(joined, lines=replace(lines, seconds=lines.seconds + 1.5 * slower)))
     assert [(each.kind, each.name) for each in found.findings] == [("unfelt", "container server's c1 on n1")]
-    assert texts.ALL_CLEAR not in texts.describe_attribution(found)[0]
+    assert finding_sentences.ALL_CLEAR not in finding_sentences.describe_attribution(found)[0]
 
 
 @pytest.mark.parametrize(("seconds", "waited"), [(0.7, 0.5), (1.5, 0.5)])
@@ -312,7 +313,7 @@ def test_a_container_server_that_does_not_answer_is_named() -> None:
         r"100\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 200 ",
         said,
     )
-    assert texts.ALL_CLEAR not in texts.describe_attribution(found)[0]
+    assert finding_sentences.ALL_CLEAR not in finding_sentences.describe_attribution(found)[0]
     # It need not be told of most writes for those that it is told of to wait.
     (few,) = (each for each in stopped("c1", 200, 20).findings if each.kind == "update")
     assert re.match(
@@ -346,7 +347,7 @@ def test_a_container_server_without_an_answer_is_one_finding_and_the_first() -> 
     first, *rest = make_attribution(joined, AttributionFacts({"10.0.0.2": "n0"})).findings
     assert (first.kind, first.name, first.requests) == ("update", "container server's c0 on n0", len(waits))
     assert first.waited == pytest.approx(0.5, abs=0.05)
-    assert first.share == pytest.approx(len(waits) / (~kinds.READS[joined.operations.code]).sum())
+    assert first.share == pytest.approx(len(waits) / (~operation_times.READS[joined.operations.code]).sum())
     assert [each.name for each in rest if each.kind != "inconclusive"] == []
 
 
@@ -447,12 +448,14 @@ def test_an_all_clear_says_who_is_nearest_to_being_slow_and_what_a_proxy_would_n
 
 def test_what_a_servers_own_clock_shows_comes_before_doubts_about_the_generator() -> None:
     facts = AttributionFacts(overload=("The load generator was the limit of the tail: it was late",))
-    own, doubt = texts.describe_attribution(make_attribution(simulate(1, Cause(devices=(1,)), SMALL), facts))
+    own, doubt = finding_sentences.describe_attribution(
+        make_attribution(simulate(1, Cause(devices=(1,)), SMALL), facts)
+    )
     assert own.startswith("d1 on n1 is slow: its reads") or own.startswith("d1 on n1 is slow: its requests")
     assert doubt.startswith(
         "The servers' own clocks show this, so that it holds in spite of what follows. The lo"
     )
-    doubt, total = texts.describe_attribution(
+    doubt, total = finding_sentences.describe_attribution(
         make_attribution(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts)
     )
     assert doubt.startswith("The load generator was the limit")
@@ -466,13 +469,15 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     columns = {name: getattr(lines, name)[there] for name in JoinedLines.__slots__}
     found = make_attribution(replace(joined, lines=JoinedLines(**columns)))
     assert named(found) == []
-    answer = texts.describe_attribution(found)
+    answer = finding_sentences.describe_attribution(found)
     assert answer[0].startswith("A server without a log is slow: the ")
     assert "lack a line of an object server" in answer[-1]
     # Where it was not slow, that is no all-clear either.
     joined = simulate(1, Cause(), SMALL)
     columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
-    first = texts.describe_attribution(make_attribution(replace(joined, lines=JoinedLines(**columns))))[0]
+    first = finding_sentences.describe_attribution(
+        make_attribution(replace(joined, lines=JoinedLines(**columns)))
+    )[0]
     assert first == "Inconclusive: no outlier was found, but logs are missing."
 
 
@@ -482,7 +487,7 @@ def test_words_of_requests_without_the_line_of_a_server() -> None:
     found = make_attribution(
         replace(joined, lines=JoinedLines(**columns)), AttributionFacts(unlogged=("10.0.0.2:6200",))
     )
-    first, *_, last = texts.describe_attribution(found)
+    first, *_, last = finding_sentences.describe_attribution(found)
     assert re.search(
         r" longer( \(mean: not all of them\))?\. From [34](\.\d)? s to [78](\.\d)? s of 8 s; .*;"
         r" p < 0\.001\. Next: ",
@@ -496,7 +501,7 @@ def test_words_of_requests_without_the_line_of_a_server() -> None:
 def test_a_late_replica_is_told() -> None:
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
-    writes = ~kinds.READS[joined.operations.code[lines.operation]]
+    writes = ~operation_times.READS[joined.operations.code[lines.operation]]
     is_late = (lines.device == 3) & writes & (joined.operations.code[lines.operation] != DELETE.code)
     seconds = np.where(is_late, joined.proxy_seconds[lines.operation] + 0.5, lines.seconds)
     found = make_attribution(replace(joined, lines=replace(lines, seconds=seconds)))
@@ -514,7 +519,7 @@ def test_a_late_replica_is_told() -> None:
 def test_replicas_that_proxies_gave_up_are_told_where_they_are_more_than_a_few() -> None:
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
-    writes = ~kinds.READS[joined.operations.code[lines.operation]] & (lines.of == OBJECT)
+    writes = ~operation_times.READS[joined.operations.code[lines.operation]] & (lines.of == OBJECT)
     for number, said in ((4, []), (6, ["499"] * 3)):
         status = lines.status.copy()
         for device in range(3):  # no one of them more often than others
@@ -524,8 +529,8 @@ def test_replicas_that_proxies_gave_up_are_told_where_they_are_more_than_a_few()
     assert re.match(
         r"d\d on n\d: proxies gave up its replicas of 6 writes \(\d\.\d\d % of all\), from [\d.]+ s to"
         r" [\d.]+ s of 8 s, which its log has as 499\. Next: ",
-        texts.describe_attribution(found)[0],
-    ), texts.describe_attribution(found)
+        finding_sentences.describe_attribution(found)[0],
+    ), finding_sentences.describe_attribution(found)
 
 
 def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
@@ -562,15 +567,17 @@ def test_listings_need_no_object_server() -> None:
     changed = JoinedLines(**{name: column[kept] for name, column in columns.items()})
     found = make_attribution(replace(joined, operations=replace(joined.operations, code=code), lines=changed))
     assert found.coverage.complete == found.coverage.operations
-    assert texts.describe_attribution(found)[0].startswith(f"{texts.ALL_CLEAR} by more than ")
+    assert finding_sentences.describe_attribution(found)[0].startswith(
+        f"{finding_sentences.ALL_CLEAR} by more than "
+    )
 
 
 def test_what_is_in_every_request_is_not_testable() -> None:
     shape = replace(SMALL, containers=1, proxies=1)
     found = make_attribution(simulate(1, Cause(container=0, seconds=0.05), shape))
     assert all_suspects(found) == set()
-    first, *others = texts.describe_attribution(found)
-    assert first.startswith(f"{texts.ALL_CLEAR}, of those that can be compared, ")
+    first, *others = finding_sentences.describe_attribution(found)
+    assert first.startswith(f"{finding_sentences.ALL_CLEAR}, of those that can be compared, ")
     assert [each.split(": it served")[0] for each in others] == [
         "Not testable: container server's c0 on n0",
         "Not testable: p0",
@@ -584,9 +591,9 @@ def test_the_deviate_is_that_of_the_wilcoxon_test() -> None:
     random = np.random.default_rng(1)
     seconds = random.random(50)
     taken = np.arange(50) < 20
-    units = ranks.Units(seconds, np.zeros(50, np.int64), np.zeros(1, np.int64))
-    found = ranks.measure_deviates(
-        units, ranks.make_pairs(np.flatnonzero(taken), np.zeros(20, np.int64), 1), 1
+    units = rank_tests.Units(seconds, np.zeros(50, np.int64), np.zeros(1, np.int64))
+    found = rank_tests.measure_deviates(
+        units, rank_tests.make_pairs(np.flatnonzero(taken), np.zeros(20, np.int64), 1), 1
     )
     wins = (seconds[taken][:, None] > seconds[~taken]).sum()
     assert found.z[0, 0] == pytest.approx((wins - 300) / np.sqrt(20 * 30 * 51 / 12))
@@ -598,11 +605,11 @@ def test_no_false_alarms_by_the_test_itself() -> None:
     z = []
     for _ in range(300):
         stratum = np.sort(random.integers(0, 12, 400))
-        units = ranks.Units(
+        units = rank_tests.Units(
             np.round(random.lognormal(size=400) + stratum, 1), stratum, np.zeros(12, np.int64)
         )
-        who = ranks.make_pairs(random.choice(400, 60, replace=False), np.zeros(60, np.int64), 1)
-        z.append(ranks.measure_deviates(units, who, 1).z[0, 0])
+        who = rank_tests.make_pairs(random.choice(400, 60, replace=False), np.zeros(60, np.int64), 1)
+        z.append(rank_tests.measure_deviates(units, who, 1).z[0, 0])
     assert abs(np.mean(z)) < 0.2
     assert 0.88 < np.std(z) < 1.12
 
@@ -615,18 +622,18 @@ def test_what_comes_and_goes_is_no_difference() -> None:
     for _ in range(200):
         taken = random.random(count) < 0.5
         seconds = random.lognormal(size=count) * np.exp(taken * random.normal(size=20)[slices])
-        who = ranks.make_pairs(np.flatnonzero(taken), np.zeros(taken.sum(), np.int64), 1)
-        units = ranks.Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
-        plain.append(ranks.measure_deviates(units, who, 1).z[0, 0])
-        units = ranks.Units(units.seconds, units.stratum, units.group, slices)
-        allowed.append(ranks.measure_deviates(units, who, 1).z[0, 0])
+        who = rank_tests.make_pairs(np.flatnonzero(taken), np.zeros(taken.sum(), np.int64), 1)
+        units = rank_tests.Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
+        plain.append(rank_tests.measure_deviates(units, who, 1).z[0, 0])
+        units = rank_tests.Units(units.seconds, units.stratum, units.group, slices)
+        allowed.append(rank_tests.measure_deviates(units, who, 1).z[0, 0])
     # 2.33 is exceeded by 1 in 100.
     assert np.mean(np.array(plain) > 2.33) > 0.05
     assert np.mean(np.array(allowed) > 2.33) < 0.03
 
 
 def test_holm() -> None:
-    adjusted = ranks.adjust_by_holm(np.array([0.01, np.nan, 0.04, 0.03]))
+    adjusted = rank_tests.adjust_by_holm(np.array([0.01, np.nan, 0.04, 0.03]))
     assert adjusted == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
 
 

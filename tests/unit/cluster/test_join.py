@@ -10,13 +10,13 @@ from counted import Memory, row
 from genuine_logs import DATA
 from result_rows import block, many
 
-from ssbench.cluster.files import LogFile
+from ssbench.cluster.finding_sentences import list_coverage_notes
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
-from ssbench.cluster.slowest import MAX_SLOWEST_OPERATIONS
-from ssbench.cluster.texts import list_coverage_notes
+from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS
+from ssbench.cluster.log_files import LogFile
 from ssbench.results.block import ResultBlock, TextColumn
-from ssbench.results.schema import ResultMark
+from ssbench.results.result_fields import ResultMark
 
 ID = "tx{:021x}-006b021d00"
 

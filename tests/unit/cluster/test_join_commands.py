@@ -14,7 +14,7 @@ from json_records import valid
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.master import main
-from ssbench.cluster import files
+from ssbench.cluster import log_files
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_the_json_alone_goes_to_standard_output(stat_file: Path, capfd: pytest.C
 def test_files_of_a_rotation_are_of_one_node(tmp_path: Path) -> None:
     for name in ("object.log", "object.log.1", "object.log-20261121.gz", "proxy-1.log"):
         (tmp_path / name).touch()
-    assert sorted(file.node for file in files.find_log_files([str(tmp_path)])) == [
+    assert sorted(file.node for file in log_files.find_log_files([str(tmp_path)])) == [
         "object",
         "object",
         "object",
@@ -258,4 +258,4 @@ def test_files_of_a_rotation_are_of_one_node(tmp_path: Path) -> None:
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no files"):
-        files.find_log_files([str(tmp_path)])
+        log_files.find_log_files([str(tmp_path)])

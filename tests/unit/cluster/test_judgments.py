@@ -22,7 +22,6 @@ from section_lines import section_lines
 
 from ssbench.base.errors import UsageError
 from ssbench.cluster import recon, report, ring, statsd
-from ssbench.cluster import sampler as sampler_module
 from ssbench.cluster.judgments import (
     ClusterJudgment,
     JudgmentKind,
@@ -31,8 +30,8 @@ from ssbench.cluster.judgments import (
     judge_cluster,
 )
 from ssbench.cluster.observer import parse_recon_url
-from ssbench.cluster.sampler import Sampler
-from ssbench.results.observation import (
+from ssbench.cluster.recon import Sampler
+from ssbench.results.cluster_observation import (
     Disk,
     Metric,
     MetricInterval,
@@ -352,7 +351,7 @@ def test_a_server_that_says_nothing_holds_nobody_up(monkeypatch: pytest.MonkeyPa
     with socket.create_server(("127.0.0.1", 0)) as silent, closed_port() as refusing:
         urls = [f"http://127.0.0.1:{silent.getsockname()[1]}", f"http://127.0.0.1:{refusing}"]
         # It would have a minute for its answer.
-        monkeypatch.setattr(sampler_module, "_READ_SECONDS", 60.0)
+        monkeypatch.setattr(recon, "_READ_SECONDS", 60.0)
         sampler = Sampler(urls, 60.0, time.monotonic())
         wait_for = sampler._changed.wait_for
 

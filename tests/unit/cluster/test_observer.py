@@ -11,11 +11,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from ssbench.base import children
+from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.cluster import observer as module
 from ssbench.cluster.observer import Observer
-from ssbench.results.observation import Observation, Proxy
+from ssbench.results.cluster_observation import Observation, Proxy
 
 Program = Callable[[str], None]
 
@@ -28,7 +28,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
 
     def be(text: str) -> None:
         command = [sys.executable, "-S", "-c", f"import sys, time, os\nline = sys.stdin.readline()\n{text}"]
-        monkeypatch.setattr(children, "make_python_command", lambda _module: command)
+        monkeypatch.setattr(own_processes, "make_python_command", lambda _module: command)
 
     return be
 
@@ -86,7 +86,7 @@ def test_a_process_that_says_nothing_is_not_waited_for(
 
 
 def test_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "make_python_command", lambda _module: ["/no/such/program"])
+    monkeypatch.setattr(own_processes, "make_python_command", lambda _module: ["/no/such/program"])
     with Observer() as made:
         made.begin()
         assert made.end().failure == "no process for it: No such file or directory"

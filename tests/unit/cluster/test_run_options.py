@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
+from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions, recorded_options
-from ssbench.run.outcome import RunOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift.credentials import Credentials
 

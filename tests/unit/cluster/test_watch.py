@@ -18,10 +18,10 @@ import pytest
 from fault_server import FaultServer, Reply
 from runs import wait_until
 
-from ssbench.base import children
+from ssbench.base import own_processes
 from ssbench.cluster import _watch
 from ssbench.cluster._watch import Task, Watch, count_dropped_datagrams
-from ssbench.results.observation import Observation
+from ssbench.results.cluster_observation import Observation
 
 INFO = Reply(200, body=json.dumps({"swift": {"version": "2.35.0"}, "slo": {}}).encode())
 
@@ -110,7 +110,7 @@ def test_the_program_answers_two_lines_and_ends_with_its_input(tmp_path: Path) -
         asked = msgspec.json.encode(Task(proxies=(url,))) + b"\n"
         for told, answers in ((asked, 1), (asked + b"end\n", 2)):
             done = subprocess.run(
-                children.make_python_command("ssbench.cluster._watch"),
+                own_processes.make_python_command("ssbench.cluster._watch"),
                 input=told,
                 capture_output=True,
                 timeout=100,

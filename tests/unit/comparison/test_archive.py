@@ -21,16 +21,15 @@ from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
 from ssbench.cli.master import main
 from ssbench.cli.options import parse_label
-from ssbench.comparison.archive import INDEX_FILE, Archive
-from ssbench.comparison.entry import ArchiveEntry, make_entry
-from ssbench.comparison.references import is_reference
-from ssbench.comparison.trend import find_level_changes
+from ssbench.comparison.archive import INDEX_FILE, Archive, ArchiveEntry, make_entry
+from ssbench.comparison.run_references import is_reference
+from ssbench.comparison.runs_list import find_level_changes
 from ssbench.document.columns import measure_width
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.model import Stage
-from ssbench.statistics.verdict import Outcome
+from ssbench.statistics.run_verdict import Outcome
 
 
 class Folder:
@@ -208,7 +207,8 @@ def test_a_database_of_something_else_is_left_alone(folder, makes):
     folder.write("a.stat.gz", 1)
     assert len(folder.archive.entries()) == 1
     assert folder.archive.unreadable == [
-        f"{folder.path / INDEX_FILE}: is the database of something else, and left alone; what was read is not kept"
+        f"{folder.path / INDEX_FILE}: is the database of something else, and left alone;"
+        f" what was read is not kept"
     ]
     assert tables(folder.path / INDEX_FILE) == before
 
@@ -337,9 +337,9 @@ def found(statistics):
 
 
 def test_an_entry(monkeypatch):
-    monkeypatch.setattr("ssbench.comparison.entry.facts_of", lambda statistics: {"seed": "7"})
-    monkeypatch.setattr("ssbench.comparison.entry._figures", lambda statistics: {})
-    monkeypatch.setattr("ssbench.comparison.entry.verdict_of", found)
+    monkeypatch.setattr("ssbench.comparison.archive.collect_run_facts", lambda statistics: {"seed": "7"})
+    monkeypatch.setattr("ssbench.comparison.archive._figures", lambda statistics: {})
+    monkeypatch.setattr("ssbench.comparison.archive.verdict_of", found)
     entry = make_entry(STATISTICS, "f", 1, 2)
     assert entry == ArchiveEntry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "good", '{"seed": "7"}')
     for outcome in Outcome:
@@ -560,7 +560,7 @@ def test_a_trend_tells_what_changed_where():
 
 
 def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr("ssbench.comparison.trend.MAX_TREND_RUNS", 30)
+    monkeypatch.setattr("ssbench.comparison.runs_list.MAX_TREND_RUNS", 30)
     found = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12))
     lines = [line.strip() for line in found.splitlines()]
     assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0 % lower from here on"]

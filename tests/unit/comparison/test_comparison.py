@@ -17,19 +17,27 @@ import numpy as np
 import pytest
 
 from ssbench.cli.master import main
-from ssbench.comparison.change import FigureChange, compare_figure, mann_whitney_probability
+from ssbench.comparison.change import (
+    FigureChange,
+    apply_holm,
+    compare_figure,
+    find_run_order,
+    mann_whitney_probability,
+)
 from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.conditions import check_change_condition, judge_change_condition
-from ssbench.comparison.family import apply_holm
-from ssbench.comparison.figures import COMPARABLE_FIGURES, FigureSample, RunFigures
-from ssbench.comparison.order import find_run_order
-from ssbench.comparison.verdict import Word, judge_comparison
+from ssbench.comparison.comparison_verdict import (
+    Word,
+    check_change_condition,
+    judge_change_condition,
+    judge_comparison,
+)
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureSample, RunFigures
 from ssbench.document.elements import Tone
 from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.conditions import parse_condition
-from ssbench.statistics.verdict import Outcome
+from ssbench.statistics.run_verdict import Outcome
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 

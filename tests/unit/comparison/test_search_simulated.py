@@ -24,16 +24,23 @@ from planted_load import play
 from result_rows import many
 
 from ssbench.base.errors import UsageError
-from ssbench.comparison import conclusion
-from ssbench.comparison.capacity_report import _percentiles, list_step_heads
-from ssbench.comparison.conclusion import Capacity, conclude_sweep
-from ssbench.comparison.limit import FAILS_EVIDENCE, HOLDS_EVIDENCE, TrialEvidence
-from ssbench.comparison.objective import judge_objective, resolve_objective, wilson_interval
-from ssbench.comparison.search import MAX_TRIALS, LimitSearch, SearchAnswer
-from ssbench.comparison.steps import SweepStep, make_step, make_step_scenario, measure_gain
+from ssbench.comparison import capacity_report
+from ssbench.comparison.capacity_report import Capacity, _percentiles, conclude_sweep, list_step_heads
+from ssbench.comparison.search import (
+    FAILS_EVIDENCE,
+    HOLDS_EVIDENCE,
+    MAX_TRIALS,
+    LimitSearch,
+    SearchAnswer,
+    TrialEvidence,
+    judge_objective,
+    resolve_objective,
+    wilson_interval,
+)
 from ssbench.comparison.sweep import (
     MIN_GAIN,
     Knee,
+    SweepStep,
     describe_knee,
     describe_limits,
     describe_missing_gain,
@@ -42,21 +49,23 @@ from ssbench.comparison.sweep import (
     explain_stop,
     find_first_best,
     find_knee,
+    make_step,
+    make_step_scenario,
+    measure_gain,
 )
-from ssbench.comparison.variables import Sweep, Variable, parse_sweep
+from ssbench.comparison.sweep_variables import Sweep, Variable, parse_sweep
 from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.document.units import format_milliseconds
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.conditions import parse_conditions
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.operation import OperationSettings
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.collect import Collector
+from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.run_statistics import RunStatistics
@@ -552,7 +561,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    made = valid(conclusion.make_capacity_report(found), "capacity")
+    made = valid(capacity_report.make_capacity_report(found), "capacity")
     record = made["steps"][0]
     assert (record["value"], record["users"], record["p99"], record["supported"]) == (6, 8, None, 50)
     assert record["p50"] == pytest.approx(0.0123, rel=0.01)

@@ -18,38 +18,40 @@ from simulated_runs import SCENARIO, Store, reads
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import auth_options, sides
-from ssbench.comparison.conditions import judge_change_condition
-from ssbench.comparison.entry import make_earlier_run, make_entry
-from ssbench.comparison.floor import NoiseFloors
+from ssbench.comparison.archive import make_earlier_run, make_entry
+from ssbench.comparison.comparison_verdict import Word, judge_change_condition, judge_comparison
+from ssbench.comparison.noise_floor import NoiseFloors
 from ssbench.comparison.sides import _difference, compare_sides, measure_side_differences
-from ssbench.comparison.verdict import Word, judge_comparison
 from ssbench.document.gates import GateResult
 from ssbench.reports import products, run_tables
 from ssbench.reports import writing as reports
 from ssbench.reports.key_figures import format_object_path
-from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
-from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.reports.writing import ReportOptions
+from ssbench.results.block import ResultBlock, RowCollector
 from ssbench.results.export import write_csv
-from ssbench.results.formats import open_results
-from ssbench.results.rows import RowCollector
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
+from ssbench.run.group_run import (
+    ContainerSet,
+    halve_scenario,
+    make_group_runs,
+    make_run_parameters,
+    make_users_even,
+    merge_container_sets,
+    refuse_sides,
+)
 from ssbench.run.options import BenchOptions, RunOptions, RunSide, recorded_options
-from ssbench.run.parameters import make_run_parameters
-from ssbench.run.part import make_group_runs
-from ssbench.run.places import ContainerSet, merge_container_sets
-from ssbench.run.sides import halve_scenario, make_users_even, refuse_sides
-from ssbench.run.summary import make_run_description
+from ssbench.run.run_records import make_run_description
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.conditions import parse_condition
-from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
-from ssbench.scenario.owner import make_owner
+from ssbench.scenario.draws import Arrivals
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup, make_owner
+from ssbench.statistics.collector import ObjectCounts
 from ssbench.statistics.latencies import SlowResult, select_latencies
-from ssbench.statistics.objects import ObjectCounts
+from ssbench.statistics.run_verdict import Outcome
 from ssbench.statistics.summary import make_collector, make_statistics
-from ssbench.statistics.verdict import Outcome
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.credentials import Credentials, Session
 

@@ -14,8 +14,8 @@ from ssbench.document import figures, units
 from ssbench.document.figures import COMPARED_FIGURES, FIGURES, LIKELY_KEYS, count_needed_results
 from ssbench.document.units import Unit
 from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription
-from ssbench.statistics.collect import Collector
+from ssbench.results.run_description import RunDescription
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 

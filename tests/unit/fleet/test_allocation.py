@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ssbench.fleet.ahead import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs
 from ssbench.fleet.allocation import Allocation
+from ssbench.fleet.prefetch import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs
 from ssbench.fleet.wire import GATHERING_SECONDS, SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 

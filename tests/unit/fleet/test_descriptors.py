@@ -45,7 +45,8 @@ def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
     assert done.returncode == ExitCode.USAGE
     assert done.stderr.count("\n") == 1
     assert done.stderr.endswith(
-        f"ERROR:this process may have no more than {limit} files and connections open, and needs {MIN_DESCRIPTORS} at"
+        f"ERROR:this process may have no more than {limit} files and connections open, and"
+        f" needs {MIN_DESCRIPTORS} at"
         " least: raise the limit (ulimit -n)\n"
     )
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
-from ssbench.fleet import events, packing, wire
-from ssbench.fleet.crew import ReceivedResults
-from ssbench.fleet.fleet import Fleet
-from ssbench.fleet.history import History, was_tried
+from ssbench.fleet import events, wire
+from ssbench.fleet.fleet import Fleet, ReceivedResults
 from ssbench.fleet.wire import LAG_BUCKETS, JobResult, Refusal, RunParameters
-from ssbench.fleet.worker_state import Task, WorkerState
+from ssbench.fleet.worker_state import History, Task, WorkerState, was_tried
 from ssbench.results.block import INVALID_CAUSE
 
 CREATE = 0
@@ -187,7 +185,7 @@ def old_heartbeat(worker: SimulatedWorker) -> bytes:
     message = wire.Heartbeat(
         wire.PROTOCOL, worker.instance, worker.instance, 0, 0.0, 1, [], 0.0, [0] * LAG_BUCKETS, "h", 1, "1"
     )
-    return packing.pack_message(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
+    return wire.pack_message(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
 
 
 def test_parameters_are_sent_once_and_again_where_a_worker_may_not_have_them(network: Network) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ssbench.fleet.history import History
 from ssbench.fleet.phase import Phase, give_back_tasks
-from ssbench.fleet.worker_state import Task
+from ssbench.fleet.worker_state import History, Task
 
 
 class Taken:

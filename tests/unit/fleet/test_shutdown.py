@@ -8,7 +8,7 @@ import pytest
 import zmq
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 from ssbench.fleet.shutdown import Shutdown
 from ssbench.fleet.sockets import MasterSockets
 
@@ -38,7 +38,7 @@ class Sockets:
             raise zmq.Again
         self.moments.pop(0)
         self.number += 1
-        return packing.pack_message(wire.Goodbye(self.number, self.number, "it was told to"))
+        return wire.pack_message(wire.Goodbye(self.number, self.number, "it was told to"))
 
     def look_after_descriptors(self) -> None:
         return None

@@ -12,7 +12,7 @@ import stand_in_workers
 import zmq
 from stand_in_workers import StandInWorkers
 
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 
 PATIENCE = 60.0
 
@@ -56,7 +56,7 @@ def test_one_that_is_told_to_exit_before_its_connection_was_seen_is_forgotten(
                     assert time.monotonic() < deadline
                     try:
                         address = wire.work_address((number << 32) + 1)
-                        work.send_multipart([address, packing.pack_notice(wire.Exit())])
+                        work.send_multipart([address, wire.pack_notice(wire.Exit())])
                     except zmq.ZMQError:
                         pass  # it is not connected yet, or no longer
                     work.poll(20)

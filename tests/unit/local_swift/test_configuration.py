@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.local_swift.configuration import SwiftConfiguration, make_tempauth_options
-from ssbench.local_swift.layout import LISTINGS_SERVER, Layout, Policy
+from ssbench.local_swift.configuration import (
+    LISTINGS_SERVER,
+    Layout,
+    Policy,
+    SwiftConfiguration,
+    make_tempauth_options,
+)
 
 
 def make(directory: Path, layout: Layout, *policies: str, **options: Any) -> SwiftConfiguration:

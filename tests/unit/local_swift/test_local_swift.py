@@ -14,7 +14,7 @@ from runs import wait_until
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster
-from ssbench.local_swift.processes import PortTakenError
+from ssbench.local_swift.cluster import PortTakenError
 
 
 class Server:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ssbench.base import children
+from ssbench.base import own_processes
 from ssbench.cluster import ring
 
 _BEFORE = """
@@ -22,7 +22,7 @@ def inside(program: str, folder: Path) -> tuple[Any, str]:
     """Run a program; return what it printed as JSON, and its standard error."""
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", _BEFORE + program, str(folder)],
-        env={**children.make_child_environment(), "EVENTLET_NO_GREENDNS": "yes"},
+        env={**own_processes.make_child_environment(), "EVENTLET_NO_GREENDNS": "yes"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -35,12 +35,12 @@ def inside(program: str, folder: Path) -> tuple[Any, str]:
 _DELAYS = """
 import eventlet
 from ssbench.local_swift import _faults
-from ssbench.local_swift.layout import Slow, write_slow
+from ssbench.local_swift.configuration import SlowTarget, write_slow_targets
 
 path = here / "slow.json"
 waits = []
 eventlet.sleep = lambda seconds: waits.append(["wait", seconds])
-_faults._block = lambda seconds: waits.append(["block", seconds])
+_faults._sleep_blocking = lambda seconds: waits.append(["block", seconds])
 
 def seen(*requests):
     waits.clear()
@@ -48,18 +48,19 @@ def seen(*requests):
         delays.wait(*request)
     return [*waits]
 
-write_slow(path, [])
-delays = _faults.Delays(str(path), "object-1")
+write_slow_targets(path, [])
+delays = _faults.ServerDelays(str(path), "object-1")
 found = {"nothing": seen(("d1", "request"), ("d1", "open", "block"))}
-slow = [Slow("d1", 1.0, 1.0, "open"), Slow("object-1", 2.0, 1.0, "request"), Slow("d2", 3.0, 1.0, "block")]
-write_slow(path, slow)
+slow = [SlowTarget("d1", 1.0, 1.0, "open"), SlowTarget("object-1", 2.0, 1.0, "request")]
+slow.append(SlowTarget("d2", 3.0, 1.0, "block"))
+write_slow_targets(path, slow)
 found["device"] = seen(("d1", "open", "block"))
 found["server"] = seen(("d1", "request"), ("d2", "request"))
 found["block"] = seen(("d2", "open", "block"))
 found["elsewhere"] = seen(("d3", "open", "block"), ("d1", "commit"))
-write_slow(path, [Slow("d1", 1.0, 0.25, "open")])
+write_slow_targets(path, [SlowTarget("d1", 1.0, 0.25, "open")])
 found["share"] = len(seen(*[("d1", "open")] * 4000))
-write_slow(path, [Slow("d1", 4.0, 1.0, "request")])
+write_slow_targets(path, [SlowTarget("d1", 4.0, 1.0, "request")])
 app = _faults.FaultsFilter(lambda env, start: [env["PATH_INFO"]], delays)
 waits.clear()
 found["answers"] = app({"PATH_INFO": "/d1/7/AUTH_a/c/o"}, None) + app({"PATH_INFO": "/d2/7/AUTH_a"}, None)
@@ -86,7 +87,7 @@ def test_delays(tmp_path: Path) -> None:
 _DISKFILES = """
 from swift.obj import diskfile
 from ssbench.local_swift import _faults
-from ssbench.local_swift.layout import write_slow
+from ssbench.local_swift.configuration import write_slow_targets
 
 calls = []
 class Classes:
@@ -95,13 +96,13 @@ class Classes:
 diskfile.BaseDiskFile.open = lambda self, *args, **options: calls.append(["open", *args]) or "opened"
 for kind in (diskfile.DiskFileWriter, diskfile.ECDiskFileWriter):
     kind.put = lambda self, *args, **options: calls.append(["put", *args]) or "put"
-_faults.Delays.wait = lambda self, device, *places: calls.append(["wait", device, *places])
-write_slow(here / "slow.json", [])
-proxy = _faults.filter_factory({}, str(here / "slow.json"), "proxy")
+_faults.ServerDelays.wait = lambda self, device, *places: calls.append(["wait", device, *places])
+write_slow_targets(here / "slow.json", [])
+proxy = _faults.make_faults_filter({}, str(here / "slow.json"), "proxy")
 untouched = diskfile.BaseDiskFile.open(Classes())
 before = [*calls]
 calls.clear()
-_faults.filter_factory({}, str(here / "slow.json"), "object-1")
+_faults.make_faults_filter({}, str(here / "slow.json"), "object-1")
 answers = [diskfile.BaseDiskFile.open(Classes(), "now")]
 answers += [kind.put(Classes(), {"a": 1}) for kind in (diskfile.DiskFileWriter, diskfile.ECDiskFileWriter)]
 print(json.dumps([before, answers, calls, type(proxy("app")).__name__]))

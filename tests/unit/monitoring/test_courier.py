@@ -13,10 +13,10 @@ from runs import wait_until
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
-from ssbench.cluster import attribute_requests
+from ssbench.cluster import attribute
 from ssbench.monitoring import courier, metrics_options, prometheus
 from ssbench.monitoring.courier import MetricsSender
-from ssbench.monitoring.sums import CountingSink
+from ssbench.monitoring.run_metrics import CountingSink
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
@@ -121,7 +121,7 @@ def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
         transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
     )
     with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
-        attribute_requests.check_request_options(arguments)
+        attribute.check_request_options(arguments)
     arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
-    attribute_requests.check_request_options(arguments)
+    attribute.check_request_options(arguments)
     assert arguments.otlp is None

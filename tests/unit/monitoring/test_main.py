@@ -14,10 +14,9 @@ import pytest
 
 from ssbench.document.elements import Document
 from ssbench.monitoring import __main__ as process
-from ssbench.monitoring.live import LiveDocument
 from ssbench.monitoring.messages import PageMessage, encode_message
-from ssbench.monitoring.site import PageApplication
-from ssbench.results.description import RunSummary
+from ssbench.monitoring.page_server import LiveDocument, PageApplication
+from ssbench.results.run_description import RunSummary
 
 
 def document(title: str) -> Document:

@@ -10,7 +10,7 @@ from collector import taking
 from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from runs import wait_until
 
-from ssbench.monitoring.sums import LATENCY_BUCKETS, CountingSink
+from ssbench.monitoring.run_metrics import LATENCY_BUCKETS, CountingSink
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[otlp]'")
 

@@ -28,14 +28,14 @@ from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.document.figures import COUNTED_FIGURES
-from ssbench.monitoring import families, metrics_options
-from ssbench.monitoring.gathering import RunMonitor, group_by_fields
+from ssbench.monitoring import metrics_options
+from ssbench.monitoring import run_metrics as monitoring_sums
 from ssbench.monitoring.prometheus import PrometheusExporter
+from ssbench.monitoring.run_metrics import CountingSink, MetricSums, RunMonitor, group_by_fields
 from ssbench.monitoring.statsd_sender import StatsdSender
-from ssbench.monitoring.sums import CountingSink, MetricSums
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.description import MasterFacts, RunSummary, WorkerFacts
-from ssbench.results.schema import NOT_MEASURED, UNKNOWN_NUMBER
+from ssbench.results.result_fields import NOT_MEASURED, UNKNOWN_NUMBER
+from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 DASHBOARD = Path(__file__).parents[3] / "doc" / "grafana-dashboard.json"
@@ -151,11 +151,12 @@ def test_the_load_generator_and_the_run(exporter: PrometheusExporter, counting: 
 
 def test_of_very_many_workers_the_greatest_values_are_told() -> None:
     facts = tuple(
-        WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None) for n in range(families.MAX_LISTED_WORKERS + 1)
+        WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None)
+        for n in range(monitoring_sums.MAX_LISTED_WORKERS + 1)
     )
     sums = MetricSums(1, facts=facts)
-    found = {metric.key: dict(metric.samples(sums)) for metric in families.METRICS}
-    assert found["worker.cpu"] == {("busiest", ""): families.MAX_LISTED_WORKERS / 1000}
+    found = {metric.key: dict(metric.samples(sums)) for metric in monitoring_sums.METRICS}
+    assert found["worker.cpu"] == {("busiest", ""): monitoring_sums.MAX_LISTED_WORKERS / 1000}
     assert [*map(math.isnan, found["worker.lag"].values())] == [True]
 
 

@@ -19,7 +19,7 @@ from runs import wait_until
 from ssbench.base.errors import UsageError
 from ssbench.monitoring.sink import LivePage, PageSink
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunSummary
+from ssbench.results.run_description import RunSummary
 
 SUMMARY = RunSummary(ended=RUN.started + 1)
 

@@ -16,13 +16,12 @@ from old_formats import failure, msgpack_file, pickle_file, success
 from ssbench.base.record import format_json_schema
 from ssbench.cli.master import main
 from ssbench.reports import writing as reports
-from ssbench.reports.json_records import RunReportRecord
-from ssbench.reports.json_run import make_scenario_record
-from ssbench.reports.options import ReportOptions
+from ssbench.reports.json_records import RunReportRecord, make_scenario_record
+from ssbench.reports.writing import ReportOptions
 from ssbench.results.block import LOST_CAUSE, ResultBlock
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
 from ssbench.results.writer import RunResultsWriter
-from ssbench.scenario.operation_table import DELETE, READ
+from ssbench.scenario.operations import DELETE, READ
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.summary import summarize
 

@@ -12,20 +12,20 @@ from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import capacity, master
+from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.json_record import AttributedRun
+from ssbench.comparison.archive import make_entry
+from ssbench.comparison.capacity_report import Capacity
 from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.conclusion import Capacity
-from ssbench.comparison.entry import make_entry
-from ssbench.comparison.figures import make_run_figures
-from ssbench.comparison.steps import make_step
-from ssbench.comparison.variables import Variable
+from ssbench.comparison.run_figures import make_run_figures
+from ssbench.comparison.sweep import make_step
+from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
 from ssbench.document.gates import GateResult
 from ssbench.reports import products
-from ssbench.reports.options import ReportOptions
 from ssbench.reports.products import Product
-from ssbench.results.formats import open_results
+from ssbench.reports.writing import ReportOptions
+from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
 

@@ -18,15 +18,13 @@ from result_rows import block
 from ssbench.base.errors import ExitCode
 from ssbench.cli import output_file
 from ssbench.cli.master import main
-from ssbench.reports import csv, text
-from ssbench.reports.options import ReportOptions
+from ssbench.reports import csv, run_text
+from ssbench.reports.writing import ReportOptions, write_report
 from ssbench.reports.writing import make_run_report as make_report
-from ssbench.reports.writing import write_report
-from ssbench.results.block import LOST_CAUSE, Failure
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.formats import open_results
-from ssbench.results.rows import ResultRow
-from ssbench.results.schema import NO_WORKER, NOT_MEASURED, STEP_FIELDS, UNKNOWN_NUMBER
+from ssbench.results.block import LOST_CAUSE, Failure, ResultRow
+from ssbench.results.reading import open_results
+from ssbench.results.result_fields import NO_WORKER, NOT_MEASURED, STEP_FIELDS, UNKNOWN_NUMBER
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
@@ -250,15 +248,15 @@ def numbers(path: Path) -> RunStatistics:
 
 
 def test_the_report_of_known_results(known: Path) -> None:
-    assert text.make_sections_report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
+    assert run_text.make_sections_report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
 def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> None:
     """The old table said 1 error, and the summary 2."""
     found = numbers(known)
-    table = re.findall(r"Count: +\d+ \( *(\d+) error", text.make_table_report(found, ReportOptions(95)))
+    table = re.findall(r"Count: +\d+ \( *(\d+) error", run_text.make_table_report(found, ReportOptions(95)))
     rows = re.findall(
-        r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", text.make_summary_report(found, ReportOptions(95)), re.MULTILINE
+        r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", run_text.make_summary_report(found, ReportOptions(95)), re.MULTILINE
     )
     names, values = (line.split(",") for line in csv.make_run_csv(found, ReportOptions(95)).splitlines())
     columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
@@ -275,8 +273,8 @@ def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> No
 def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:
     found, options = numbers(known), ReportOptions(95, (50, 99.9))
     report, plain = (
-        text.make_sections_report(found, options),
-        text.make_sections_report(found, ReportOptions(95)),
+        run_text.make_sections_report(found, options),
+        run_text.make_sections_report(found, ReportOptions(95)),
     )
     before, title, further = report.partition("\nFurther percentiles\n")
     assert title
@@ -301,7 +299,7 @@ def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixt
 
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
-    report = text.make_sections_report(numbers(plain), ReportOptions(95))
+    report = run_text.make_sections_report(numbers(plain), ReportOptions(95))
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nRun\n")
     assert behind.endswith("  ALL last         3    -    -    -    -    -      -       -   1500\n")
@@ -311,7 +309,7 @@ def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
     path = tmp_path / "old.stat"
     path.write_bytes(msgpack_file([[success(), failure()]]))
     assert (
-        text.make_sections_report(numbers(path), ReportOptions(95))
+        run_text.make_sections_report(numbers(path), ReportOptions(95))
         .splitlines()[-1]
         .startswith("Distribution of requests")
     )
@@ -359,7 +357,7 @@ def test_the_csv_of_known_results(known: Path) -> None:
 
 @pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
 def test_any_percentile(known: Path, percentile: float) -> None:
-    report = text.make_sections_report(numbers(known), ReportOptions(percentile))
+    report = run_text.make_sections_report(numbers(known), ReportOptions(percentile))
     heads = [line for line in report.splitlines() if "std_dev" in line]
     assert f"{percentile}%-ile" in heads[0]
     usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
@@ -370,7 +368,7 @@ def test_any_percentile(known: Path, percentile: float) -> None:
 def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
     failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
     few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
-    report = text.make_sections_report(few, ReportOptions(100))
+    report = run_text.make_sections_report(few, ReportOptions(100))
     assert "TOTAL\n" in report
     assert ("there is no result in this stat file" in report) == (not rows)
     assert csv.make_run_csv(few, ReportOptions(100)).count("\n") == 2
@@ -379,7 +377,7 @@ def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
 def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
     rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
     instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
-    assert "Average requests per second:   inf\n" in text.make_sections_report(instant, ReportOptions(95))
+    assert "Average requests per second:   inf\n" in run_text.make_sections_report(instant, ReportOptions(95))
     assert ",inf," in csv.make_run_csv(instant, ReportOptions(95))
 
 
@@ -405,13 +403,13 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
 def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
     classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
     path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
-    assert f"      {shown:15}  x\n" in text.make_sections_report(numbers(path), ReportOptions(95))
+    assert f"      {shown:15}  x\n" in run_text.make_sections_report(numbers(path), ReportOptions(95))
 
 
 def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
     path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
-    report = text.make_sections_report(numbers(path), ReportOptions(95))
+    report = run_text.make_sections_report(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     write_report("both", numbers(path), ReportOptions(), out)

@@ -20,35 +20,31 @@ import numpy as np
 import pytest
 from result_rows import block, row
 
-from ssbench.comparison import conclusion as json_of_capacity
-from ssbench.comparison import formats as json_of_comparison
-from ssbench.comparison import listing
+from ssbench.comparison import capacity_report as json_of_capacity
+from ssbench.comparison import comparison_report as json_of_comparison
+from ssbench.comparison import repeated_runs
 from ssbench.comparison import runs_list as list_runs
-from ssbench.comparison.capacity_report import STEP_HEADS, format_step_cells
+from ssbench.comparison.archive import make_entry
+from ssbench.comparison.capacity_report import STEP_HEADS, Capacity, format_step_cells
 from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.conclusion import Capacity
-from ssbench.comparison.entry import make_entry
-from ssbench.comparison.figures import make_run_figures
-from ssbench.comparison.objective import judge_objective as judge_find
-from ssbench.comparison.steps import make_step
-from ssbench.comparison.variables import Variable
+from ssbench.comparison.run_figures import make_run_figures
+from ssbench.comparison.search import judge_objective as judge_find
+from ssbench.comparison.sweep import make_step
+from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import figures
 from ssbench.document.elements import Document, Table, View
 from ssbench.document.gates import GateResult
-from ssbench.monitoring.gathering import RunMonitor
-from ssbench.monitoring.sums import CountingSink
+from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.reports import run_tables
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import make_run_report
+from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import Failure, ResultBlock
-from ssbench.results.description import RunDescription, RunSummary
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.run import terminal
-from ssbench.run.live import LiveScreen
-from ssbench.run.live_frame import compose_live_screen, compose_progress_line
+from ssbench.run.progress import LiveScreen, compose_live_screen, compose_progress_line
 from ssbench.scenario import conditions
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.collect import Collector
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics
 from ssbench.statistics.thresholds import judge_conditions
@@ -221,7 +217,9 @@ def _compare(it: Made) -> Shown:
 
 
 def _listing(it: Made) -> Shown:
-    cells_ = _first_row(listing.make_configurations_document([make_run_figures(it.statistics, "a")], View()))
+    cells_ = _first_row(
+        repeated_runs.make_configurations_document([make_run_figures(it.statistics, "a")], View())
+    )
     return {
         ("all", "rate"): cells_["all/s"],
         ("all", "p99"): cells_["p99 ms"],

@@ -9,8 +9,8 @@ from result_rows import block
 from ssbench.document.elements import Note
 from ssbench.reports import key_figures, run_tables
 from ssbench.results.block import Failure
-from ssbench.results.schema import NOT_MEASURED, ResultMark
-from ssbench.statistics.attempts import Part
+from ssbench.results.result_fields import NOT_MEASURED, ResultMark
+from ssbench.statistics.latency_parts import Part
 from ssbench.statistics.summary import summarize
 
 

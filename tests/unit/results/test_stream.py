@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
 from ssbench.results import stream
-from ssbench.results.read_ahead import iterate_ahead
-from ssbench.results.stream import StatFileStream
+from ssbench.results.stream import StatFileStream, iterate_ahead
 
 #: How a file is damaged.
 Damage = Callable[[bytes], bytes]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.run.folders import own_folder
-from ssbench.run.local_workers import open_private
+from ssbench.run.run_workers import open_private
 
 
 @pytest.fixture(autouse=True)

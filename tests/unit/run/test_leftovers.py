@@ -9,16 +9,15 @@ import pytest
 from msgspec import structs
 from simulated import Network, failure
 
-from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run import leftovers
+from ssbench.run.group_run import ContainerSet, make_group_runs
 from ssbench.run.leftovers import Leftovers, accounts_to_clean, describe_deletion
 from ssbench.run.loop import MasterLoop
-from ssbench.run.news import WorkerNews
 from ssbench.run.options import RunOptions, RunSide
-from ssbench.run.part import make_group_runs
-from ssbench.run.places import ContainerSet
 from ssbench.run.tokens import TokenRenewal, TokenSource
+from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.store.swift.credentials import Credentials, Session
 

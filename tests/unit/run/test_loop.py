@@ -13,16 +13,16 @@ from msgspec import structs
 from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.base.errors import ClusterError, WorkerError
-from ssbench.fleet import packing, wire
-from ssbench.fleet.pace import LEAD_SECONDS, ClosedLoop, Pace, StagedPace
+from ssbench.fleet import wire
+from ssbench.fleet.phase import LEAD_SECONDS, ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, JobResult, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.run.loop import MasterLoop
-from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
-from ssbench.scenario.arrivals import Arrivals
+from ssbench.run.worker_messages import WorkerNews
+from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
 
 
@@ -509,7 +509,7 @@ def test_losing_every_job_is_the_workers_fault() -> None:
     bench = Bench(give_up_after=20.0)
     for worker in bench.workers:
         worker.receive = lambda message, worker=worker: (  # type: ignore[method-assign]
-            SimulatedWorker.receive(worker, message) if packing.unpack_notice(message) else None
+            SimulatedWorker.receive(worker, message) if wire.unpack_notice(message) else None
         )
     with pytest.raises(WorkerError, match=r"nothing has succeeded for 2\d s: \d+ x lost"):
         bench.run(Tasks(math.inf, again=True))

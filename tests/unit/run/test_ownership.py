@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from ssbench.run import ownership
-from ssbench.run.news import WorkerNews
 from ssbench.run.options import RunOptions
+from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.reading import read_scenario
 
 SECONDS = 10

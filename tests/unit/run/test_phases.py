@@ -11,18 +11,17 @@ import pytest
 
 from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.results.block import ResultBlock
-from ssbench.results.sink import Sink
+from ssbench.results.block import ResultBlock, Sink
 from ssbench.run import phases
-from ssbench.run.benchmarks import GroupBenchmarks
-from ssbench.run.listings import ListingMinimums
+from ssbench.run.group_benchmarks import GroupBenchmarks
+from ssbench.run.group_run import GroupRun
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import ErrorLimit, RunOptions
-from ssbench.run.part import GroupRun
 from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, Benchmark, CleanUp, InitialUploads
+from ssbench.run.result_rows import ListingMinimums
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
+from ssbench.scenario.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
 from ssbench.scenario.population import Population
 
 WORKER = WorkerState(1, 1, "h", 1, "1", 100, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import result_rows
 
 from ssbench.results.block import Failure
-from ssbench.results.schema import NOT_MEASURED
+from ssbench.results.result_fields import NOT_MEASURED
 from ssbench.run.progress import make_result_characters
 
 

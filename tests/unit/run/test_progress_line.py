@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.results.block import Failure
-from ssbench.results.description import RunSummary
-from ssbench.run import progress_line, terminal
-from ssbench.run.live_frame import ProgressFigures, compose_progress_line
-from ssbench.run.progress_line import ProgressLine
+from ssbench.results.run_description import RunSummary
+from ssbench.run import progress as run_progress
+from ssbench.run import terminal
+from ssbench.run.progress import ProgressFigures, ProgressLine, compose_progress_line
 from ssbench.scenario.model import Scenario
 
 BUSY = ProgressFigures(
@@ -178,5 +178,5 @@ def test_it_shows_nothing_where_no_progress_is_wanted(line, monkeypatch, capsys,
 def test_results_do_not_pile_up(line):
     progress = line(False, run_seconds=1e6)
     feed(progress, 30)
-    assert sum(len(each.latencies) for each in progress._gathered) <= 50 * progress_line._MAX_LINE_LATENCIES
+    assert sum(len(each.latencies) for each in progress._gathered) <= 50 * run_progress._MAX_LINE_LATENCIES
     assert len(progress._blocks) <= 3

@@ -8,12 +8,12 @@ import pytest
 from simulated import Network
 
 from ssbench.base.errors import WorkerError
-from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.loop import MasterLoop
-from ssbench.run.news import WorkerNews
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
+from ssbench.run.worker_messages import WorkerNews
 
 
 class Bench:

@@ -14,16 +14,14 @@ from msgspec import structs
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.elements import View
 from ssbench.document.renderers import text
-from ssbench.fleet.packing import pack_parameters, unpack_parameters
-from ssbench.fleet.wire import RunParameters
-from ssbench.reports import outlook
-from ssbench.reports.json_run import make_scenario_record
+from ssbench.fleet.wire import RunParameters, pack_parameters, unpack_parameters
+from ssbench.reports import scenario_outlook
+from ssbench.reports.json_records import make_scenario_record
 from ssbench.scenario import reading
 from ssbench.scenario.body_files import BodyContent, BodyFiles, find_body_files, load_body_files
-from ssbench.scenario.owner import make_owner
+from ssbench.scenario.model import make_owner
 from ssbench.store.contract import StoreRequest
-from ssbench.store.http.payload import FileBodySource
-from ssbench.store.http.verify import BodyVerifier
+from ssbench.store.http.bodies import BodyVerifier, FileBodySource
 from ssbench.store.swift.objects import ClientSettings, SwiftClient
 from ssbench.worker.engine.greenlets import make_engine
 
@@ -155,7 +153,7 @@ def test_what_a_scenario_says(folder: Path) -> None:
     words = f"4 files of {folder} (10.1 kB, digest {find_body_files(folder).digest[:8]})"
     assert make_scenario_record(scenario).body == words
     view = View(columns=300)
-    said = " ".join(text.render(outlook.make_outlook_document(scenario, view), view).split())
+    said = " ".join(text.render(scenario_outlook.make_outlook_document(scenario, view), view).split())
     assert f"bodies are the bytes of {words}; other entries of the folder, not used: 3" in said
     # Objects of other contents are others, wherever the folder is.
     owner = make_owner(scenario, scenario.size_classes[0])

@@ -15,27 +15,32 @@ from planted_load import play
 from result_rows import block, row
 
 from ssbench.base.errors import ClusterError, ExitCode, ScenarioError, UsageError
-from ssbench.cli import thresholds
+from ssbench.cli import run_report
 from ssbench.cli.master import main
 from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import Unit
 from ssbench.results.block import Failure
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.formats import open_results
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import RunOutcome
 from ssbench.run.options import ErrorLimit, parse_error_limit
 from ssbench.scenario import conditions
 from ssbench.scenario.conditions import parse_condition, parse_conditions
+from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import read_scenario
-from ssbench.statistics.asked import Load
-from ssbench.statistics.reasons import Kind, Reason, find_condition_reasons, find_failure_reasons
 from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import (
+    Kind,
+    Load,
+    Reason,
+    RunVerdict,
+    find_condition_reasons,
+    find_failure_reasons,
+)
 from ssbench.statistics.summary import summarize
 from ssbench.statistics.thresholds import ConditionJudgment, judge_conditions, judge_run
-from ssbench.statistics.verdict import RunVerdict
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000, 9000, 1, WEIGHTS))
@@ -383,16 +388,16 @@ def test_exit_codes(outcome, judgments, code):
         ),
     ]
     found = RunVerdict(tuple(reasons), tuple(judgments), Load(), Load())
-    assert thresholds.choose_final_code(found, done) == code
+    assert run_report.choose_final_code(found, done) == code
     # A run whose figures are not judged.
-    assert thresholds.choose_final_code(None, done) == done.exit_code
+    assert run_report.choose_final_code(None, done) == done.exit_code
 
 
 def test_what_no_report_shows_is_logged(caplog):
     with caplog.at_level(logging.INFO):
         judgments = (judgment("rate < 5", 6), judgment("rate < 5", 4))
         reasons = (Reason(Kind.DELIVERY, "9 never began", ExitCode.NOT_DELIVERED),)
-        thresholds.log_thresholds(RunVerdict(reasons, judgments, Load(), Load()), in_report=False)
+        run_report.log_thresholds(RunVerdict(reasons, judgments, Load(), Load()), in_report=False)
     assert caplog.messages == [
         "fail-if rate < 5: ok (6/s)",
         "fail-if rate < 5: FAILED (4/s)",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ssbench.scenario.draws import OPERATIONS_AT_ONCE, Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import CREATE, DELETE, READ, UPDATE
+from ssbench.scenario.operations import CREATE, DELETE, READ, UPDATE
 
 
 def make(*classes: SizeClass, containers: int = 7) -> Scenario:

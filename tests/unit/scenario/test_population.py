@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ssbench.fleet.wire import JobResult
-from ssbench.scenario import objects
+from ssbench.scenario import population
 from ssbench.scenario.draws import Target, Workload
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.objects import expiry_margin
-from ssbench.scenario.operation_table import COPY, CREATE, DELETE, READ, UPDATE
-from ssbench.scenario.population import Population
+from ssbench.scenario.operations import COPY, CREATE, DELETE, READ, UPDATE
+from ssbench.scenario.population import Population, expiry_margin
 
 USERS = 4
 
@@ -230,7 +229,7 @@ def test_what_waits_is_counted_as_not_sendable_when_its_object_is_deleted():
 
 
 def test_the_order_holds_over_many_arrays(monkeypatch):
-    monkeypatch.setattr(objects, "_CHUNK_NUMBERS", 16)
+    monkeypatch.setattr(population, "_CHUNK_NUMBERS", 16)
     state = filled((0, 1, 0, 0), initial=1000)
     assert [number for _, number in brief(state.next_jobs(2500))] == [n % 1000 + 1 for n in range(2500)]
     state = filled((3, 5, 1, 1), initial=100)

@@ -19,19 +19,16 @@ from ssbench.base.errors import ExitCode, ScenarioError, UsageError
 from ssbench.cli import auth_options, credentials_file, master
 from ssbench.document.elements import View
 from ssbench.document.renderers.text import render
-from ssbench.reports import members, outlook
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import make_run_report
+from ssbench.reports import run_tables, scenario_outlook
+from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, join_blocks
-from ssbench.results.description import RunDescription, RunSummary
-from ssbench.results.schema import UNKNOWN_NUMBER
-from ssbench.run.parameters import accounts_of_sessions
-from ssbench.run.part import make_group_runs
-from ssbench.run.places import merge_container_sets
-from ssbench.run.row_maker import ResultAddresses
+from ssbench.results.result_fields import UNKNOWN_NUMBER
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.run.group_run import accounts_of_sessions, make_group_runs, merge_container_sets
+from ssbench.run.result_rows import ResultAddresses
+from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.names import make_account_names, split_container_number
-from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import parse_addresses
@@ -56,7 +53,7 @@ def test_what_the_documentation_shows_is_valid() -> None:
     scenario = check_scenario_text(example, "example")
     assert (scenario.accounts, scenario.account_base, scenario.container_numbers) == (100, "tenant", 200)
     assert "in each of 100 accounts" in " ".join(
-        render(outlook.make_outlook_document(scenario, View()), View()).split()
+        render(scenario_outlook.make_outlook_document(scenario, View()), View()).split()
     )
 
 
@@ -271,7 +268,7 @@ def test_a_report_says_how_accounts_differ(count: int) -> None:
     assert [each.number for each in statistics.accounts] == [*range(count)]
     assert statistics.accounts[1].errors == {"HTTP 401": 1}
     assert sum(each.figures.count for each in statistics.accounts) == statistics.total.count == 40 * count - 1
-    note, table = members.make_account_elements(statistics)
+    note, table = run_tables.make_account_elements(statistics)
     text = note.text.replace("\N{NO-BREAK SPACE}", " ")
     assert f"median 10.0 ms to {10 * count:.1f} ms (slowest AUTH_t{count})" in text
     assert "errors in 1, 1 of them in AUTH_t2" in text
@@ -304,7 +301,7 @@ def test_a_run_with_one_account_says_nothing_of_it() -> None:
     run = _Run(1)
     blocks = [many(range(40), last_byte=np.full(40, 0.01))]
     run.blocks = lambda: blocks  # type: ignore[method-assign]
-    assert [*members.make_account_elements(summarize(run))] == []
+    assert [*run_tables.make_account_elements(summarize(run))] == []
 
 
 # -- addresses --------------------------------------------------------------------------------

@@ -18,13 +18,13 @@ from ssbench import load_scenario
 from ssbench.base.errors import ExitCode, ScenarioError, UsageError
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.scenario import finding, rules, sizes
+from ssbench.scenario import scenario_files, scenario_keys, sizes
+from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.finding import list_shipped_scenarios
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.scenario.overriding import override
+from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_files import list_shipped_scenarios
 
 YAML = """\
 name: Small test scenario
@@ -502,7 +502,7 @@ def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, mon
 
 def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
     write("# What for\n" + YAML, "mine.yaml")
-    monkeypatch.setattr(finding.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(scenario_files.resources, "files", lambda package: tmp_path)
     assert list_shipped_scenarios() == [("mine", "What for")]
     assert read_scenario("mine").name == "Small test scenario"
 
@@ -603,7 +603,7 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert read_scenario(write(dedent(example))).size_classes == EXPECTED.size_classes
-    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES}
+    keys = {*scenario_keys.SCENARIO_RULES, *scenario_keys.CLASS_RULES, *scenario_keys.STAGE_RULES}
     keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.SIZE_KINDS}
     keys |= {key for row in OPERATIONS for key in row.keys}
     keys |= {row.name for row in OPERATIONS.drawn if not row.defined}

@@ -19,11 +19,10 @@ from chi_square import misfit
 
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
-from ssbench.results.description import RunDescription
-from ssbench.results.records import RECORD_HEADER, decode_run, encode_run
+from ssbench.results.encoding import RECORD_HEADER, decode_run, encode_run
+from ssbench.results.run_description import RunDescription
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.owner import make_owner
+from ssbench.scenario.model import Scenario, SizeClass, make_owner
 from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.sizes import Histogram, Lognormal
 

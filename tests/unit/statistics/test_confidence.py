@@ -22,7 +22,7 @@ from ssbench.statistics.confidence import (
     welch_error,
     wilson_interval,
 )
-from ssbench.statistics.until import StoppingRule
+from ssbench.statistics.stopping_rule import StoppingRule
 
 # As tables of Student's t print them.
 TABLE = [

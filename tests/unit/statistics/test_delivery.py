@@ -11,7 +11,7 @@ from counted import SCENARIO, failed, row
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription, StageFacts
+from ssbench.results.run_description import RunDescription, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.delivery import (
     Delivery,
@@ -20,8 +20,7 @@ from ssbench.statistics.delivery import (
     merge_deliveries,
     spread_waits,
 )
-from ssbench.statistics.figures import CountedFigures, merge_figures
-from ssbench.statistics.figures_collector import FiguresCollector
+from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
 
 RATE = Stage(20.0, (1, 1), (100.0, 100.0))
 WENT = StageFacts(1000.0, 1020.0, due=2000)

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.schema import ResultMark
-from ssbench.statistics.figures import CountedFigures, merge_figures
-from ssbench.statistics.figures_collector import FiguresCollector
+from ssbench.results.result_fields import ResultMark
+from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.timeline import Window
 

@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results.schema import ResultMark
+from ssbench.results.result_fields import ResultMark
+from ssbench.statistics import latencies
 from ssbench.statistics import latencies as module
-from ssbench.statistics import latency_collector
-from ssbench.statistics.latencies import Latencies, measured_latencies, merge_latencies, select_latencies
-from ssbench.statistics.latency_collector import LatencyCollector
+from ssbench.statistics.latencies import (
+    Latencies,
+    LatencyCollector,
+    measured_latencies,
+    merge_latencies,
+    select_latencies,
+)
 
 values = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
 
@@ -121,8 +126,8 @@ def test_of_equally_slow_ones_the_first_is_kept() -> None:
 
 
 def test_parts_are_made_of_many_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency_collector, "_PART_COUNT", 3)
-    monkeypatch.setattr(latency_collector, "_PART_COUNT_PER_GROUP", 1)
+    monkeypatch.setattr(latencies, "_PART_COUNT", 3)
+    monkeypatch.setattr(latencies, "_PART_COUNT_PER_GROUP", 1)
     made = collected(([0.1, 0.2], [1.0, 1.5]), ([0.3, 0.4], [2.0, 2.5]), ([0.5], [3.0]))
     assert len(made._parts) == 2
     assert (made.count, made.maximum) == (5, 0.5)

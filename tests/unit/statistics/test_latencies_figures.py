@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.statistics import latency_collector
-from ssbench.statistics.latency_collector import LatencyCollector
+from ssbench.statistics import latencies
+from ssbench.statistics.latencies import LatencyCollector
 
 
 def percentile_by_the_rule(values: Sequence[float], rank: float) -> float:
@@ -54,7 +54,7 @@ NANOSECONDS = st.integers(0, 2**33) | st.integers(0, 40)
 )
 def test_figures_of_any_latencies(drawn: list[tuple[int, int, int]], rank: float, part_size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(latency_collector, "_PART_COUNT", part_size)
+        patch.setattr(latencies, "_PART_COUNT", part_size)
         rows = [row(op, class_, ns / 1e9, 100.0 + place) for place, (op, class_, ns) in enumerate(drawn)]
         numbers = count(rows)
     for section in numbers.sections:
@@ -83,7 +83,7 @@ def test_figures_of_any_latencies(drawn: list[tuple[int, int, int]], rank: float
 
 
 def test_many_latencies_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency_collector, "_PART_COUNT", 5000)
+    monkeypatch.setattr(latencies, "_PART_COUNT", 5000)
     values = np.rint(np.random.default_rng(1).lognormal(-5, 1, 100_000) * 1e9) / 1e9
     figures = count([row(last=value) for value in values.tolist()]).total.lines[0].last_byte
     for rank in (1, 50, 95, 99.99, 100):

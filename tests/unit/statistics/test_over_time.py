@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from result_rows import block, many
 
 from ssbench.results.block import Failure
-from ssbench.statistics.collect import MAX_SLOW_RESULTS, SlowestCollector
+from ssbench.statistics.collector import MAX_SLOW_RESULTS, SlowestCollector
 from ssbench.statistics.over_time import FIRST_BIN_WIDTH, MAX_BINS, BinsOverTime, OverTimeCollector
 
 START = 1_700_000_000.3

@@ -9,12 +9,11 @@ from msgspec import structs
 from result_rows import many
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import GroupFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.run_description import GroupFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.operation_table import OPERATIONS
-from ssbench.statistics.collect import Collector
-from ssbench.statistics.facts import PartContext
-from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread, compute_statistics
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.statistics.collector import Collector
+from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics, Spread, compute_statistics
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=4, run_seconds=10.0)
 RUN = RunDescription(SCENARIO, started=1e9, workers=(WorkerFacts(1), WorkerFacts(2)))

@@ -11,8 +11,8 @@ from counted import SCENARIO, Memory, count, row
 from result_rows import block
 
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE, Failure
-from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
-from ssbench.results.schema import NO_WORKER, NOT_MEASURED
+from ssbench.results.result_fields import NO_WORKER, NOT_MEASURED
+from ssbench.results.run_description import RunDescription, RunSummary, WorkerFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.summary import summarize

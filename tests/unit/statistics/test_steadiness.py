@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription
+from ssbench.results.run_description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import _matters, find_warm_up_end

@@ -10,7 +10,7 @@ from counted import Memory, failed, row
 from result_rows import block
 
 from ssbench.base import record
-from ssbench.results.description import RunSummary
+from ssbench.results.run_description import RunSummary
 from ssbench.statistics.steadiness import Course
 from ssbench.statistics.summary import summarize
 

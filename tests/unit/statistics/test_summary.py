@@ -7,7 +7,7 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.description import RunDescription
+from ssbench.results.run_description import RunDescription
 from ssbench.statistics.summary import summarize
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results.description import RunSummary
-from ssbench.results.schema import NOT_MEASURED
+from ssbench.results.result_fields import NOT_MEASURED
+from ssbench.results.run_description import RunSummary
 from ssbench.statistics import latencies, timeline
 from ssbench.statistics.summary import summarize
 

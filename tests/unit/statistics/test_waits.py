@@ -8,14 +8,12 @@ import pytest
 from planted_stores import STORES
 from simulated_waits import Plant, pausing, statistics_of
 
-from ssbench.reports import json, products, text
-from ssbench.reports.options import ReportOptions
+from ssbench.reports import json, products, run_text
 from ssbench.reports.products import Product
+from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
-from ssbench.statistics.latencies import merge_latencies, select_latencies
-from ssbench.statistics.latency_collector import LatencyCollector
-from ssbench.statistics.wait_lengths import WAIT_LENGTHS
-from ssbench.statistics.waits import WAITS_TITLE, describe_wait, find_latency_waits
+from ssbench.statistics.latencies import LatencyCollector, merge_latencies, select_latencies
+from ssbench.statistics.waits import WAIT_LENGTHS, WAITS_TITLE, describe_wait, find_latency_waits
 
 #: A number of operations in which a hundredth is enough to be seen.
 COUNT = 2000
@@ -203,7 +201,7 @@ def test_reports_name_it():
     statistics = statistics_of(3, Plant(1.0, 0.1), COUNT)
     words = describe_wait(statistics.waits[0])
     assert "container_update_timeout" in words
-    assert words in " ".join(text.make_sections_report(statistics, ReportOptions()).split())
+    assert words in " ".join(run_text.make_sections_report(statistics, ReportOptions()).split())
     shown = products.find_writer(Product.RUN, "summary_md")(statistics, ReportOptions())
     assert "container" in "".join(shown)
     assert '"name":"container_update_timeout"' in "".join(

@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet import packing, wire
+from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import (
     Goodbye,
@@ -132,7 +132,7 @@ class Bench:
                 gevent.sleep(0.001)
 
     def batch(self, parameters: RunParameters, batch: JobBatch) -> None:
-        self.send(packing.pack_parameters(parameters) + packing.pack_message(batch))
+        self.send(wire.pack_parameters(parameters) + wire.pack_message(batch))
 
     def next(self, *kinds: type) -> wire.FromWorker:
         """Return the next message of one of these kinds."""
@@ -140,7 +140,7 @@ class Bench:
         others = []
         while time.monotonic() < end:
             while self.results.poll(0):
-                message = packing.unpack_from_worker(self.results.recv())
+                message = wire.unpack_from_worker(self.results.recv())
                 if isinstance(message, kinds):
                     return message
                 others.append(message)
@@ -175,7 +175,7 @@ def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[An
     assert (message.run_id, message.worker_id, message.generation) == (5, 7, 2)
     assert [result.job_id for result in message.results] == [10, 11, 12]
     assert engine.made[0].submitted[0].histories == history
-    bench.send(packing.pack_notice(Ping(3, 1.5)))
+    bench.send(wire.pack_notice(Ping(3, 1.5)))
     beat = bench.next(Heartbeat)
     while beat.ping != 1.5:
         beat = bench.next(Heartbeat)
@@ -204,7 +204,7 @@ def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     while len(ended) < 3:
         ended += [result.job_id for result in bench.next(JobResults).results]
     assert sorted(ended) == [10, 11, 12]
-    bench.send(packing.pack_notice(Ping(3, 2.5)))
+    bench.send(wire.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
     assert beat.held == [20]
@@ -215,16 +215,16 @@ def test_jobs_that_have_not_begun_are_handed_back_when_the_master_asks(
 ) -> None:
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 5), users=2))
-    bench.send(packing.pack_notice(wire.Recall(4)))  # of another run
-    bench.send(packing.pack_notice(wire.Share(5, 3)))
-    bench.send(packing.pack_notice(wire.Recall(5)))
+    bench.send(wire.pack_notice(wire.Recall(4)))  # of another run
+    bench.send(wire.pack_notice(wire.Share(5, 3)))
+    bench.send(wire.pack_notice(wire.Recall(5)))
     handback = bench.next(Handback)
     assert (handback.run_id, handback.job_ids, handback.asked) == (5, [12, 13, 14], True)
     (only,) = engine.made
     assert only.users == 3
     only.ended(10, [answer(10), answer(11)])
     assert len(bench.next(JobResults).results) == 2
-    bench.send(packing.pack_notice(Ping(3, 2.5)))
+    bench.send(wire.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
     assert beat.held == []
@@ -241,7 +241,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
     while not engine.made[0].submitted:
         gevent.sleep(0.001)
     # A ping from before it changes nothing; then the master hears nothing for long.
-    bench.send(packing.pack_notice(Ping(3, 1.5, time.monotonic() - 100.0)))
+    bench.send(wire.pack_notice(Ping(3, 1.5, time.monotonic() - 100.0)))
     while bench.next(Heartbeat).ping != 1.5:
         pass
     assert engine.made[0].waiting == 1
@@ -255,18 +255,18 @@ def test_a_worker_that_was_held_up_keeps_what_it_has_begun_until_it_hears_that_i
     bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.slots = 2
-    bench.send(packing.pack_notice(Ping(3, 1.5, None, 4)))  # in earlier runs
+    bench.send(wire.pack_notice(Ping(3, 1.5, None, 4)))  # in earlier runs
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
     wait_until(lambda: bool(engine.made and engine.made[0].submitted))
     monkeypatch.setattr(worker, "LOST_AFTER", -1.0)
-    bench.send(packing.pack_notice(Ping(3, 2.5, None, 4)))
+    bench.send(wire.pack_notice(Ping(3, 2.5, None, 4)))
     assert bench.next(Handback).job_ids == [12]
     (only,) = engine.made
     # The master may have stood still as well.
     only.ended(10, [answer(10)])
     assert [result.job_id for result in bench.next(JobResults).results] == [10]
     assert not only.closed
-    bench.send(packing.pack_notice(Ping(3, 3.5, None, 5)))
+    bench.send(wire.pack_notice(Ping(3, 3.5, None, 5)))
     while (beat := bench.next(Heartbeat)).ping != 3.5:
         assert beat.held == [10]
     assert (beat.run_id, beat.held, only.closed) == (0, [], True)
@@ -292,15 +292,15 @@ def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
 ) -> None:
     engine.slots = CONCURRENCY
     parameters = RunParameters(5, group=3)
-    whole = packing.pack_parameters(parameters)
-    reference = packing.pack_reference(whole, parameters)
-    bench.send(reference + packing.pack_message(JobBatch(10, jobs(10, 2))))
+    whole = wire.pack_parameters(parameters)
+    reference = wire.pack_reference(whole, parameters)
+    bench.send(reference + wire.pack_message(JobBatch(10, jobs(10, 2))))
     handback = bench.next(Handback)
     assert (handback.run_id, handback.group, handback.job_ids, handback.asked) == (5, 3, [10, 11], False)
     assert engine.made == []
     # Those that it had before, and then had again, change nothing.
     for number, beginning in ((20, whole), (30, reference), (40, whole), (50, reference)):
-        bench.send(beginning + packing.pack_message(JobBatch(number, jobs(number, 1))))
+        bench.send(beginning + wire.pack_message(JobBatch(number, jobs(number, 1))))
     wait_until(lambda: bool(engine.made) and len(engine.made[0].submitted) == 4)
     (only,) = engine.made
     assert [each.batch_id for each in only.submitted] == [20, 30, 40, 50]
@@ -315,7 +315,7 @@ def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
     bench.batch(web, JobBatch(1, jobs(1, 2)))
     bench.batch(backup, JobBatch(2**48 + 1, jobs(2**48 + 1, 2)))
     wait_until(lambda: [len(each.kept) for each in engine.made] == [2, 2])
-    bench.send(packing.pack_notice(wire.Recall(1, 1)))
+    bench.send(wire.pack_notice(wire.Recall(1, 1)))
     handed_back = bench.next(Handback)
     assert (handed_back.group, handed_back.job_ids) == (1, [2**48 + 2])
     first, second = engine.made

@@ -16,16 +16,14 @@ from hashlib import md5
 import gevent
 import pytest
 
-from ssbench.fleet import packing, wire
-from ssbench.fleet.plausible import ResultBounds
+from ssbench.fleet import wire
+from ssbench.fleet.fleet import ResultBounds
 from ssbench.fleet.wire import Job, JobResult, RunParameters
 from ssbench.fleet.worker_state import TaskBatch, WorkerState
-from ssbench.scenario.operation import OperationKind
-from ssbench.scenario.operation_table import CREATE, DELETE, HEAD, READ, UPDATE
-from ssbench.store.http import arrival, connection, sender
+from ssbench.scenario.operations import CREATE, DELETE, HEAD, READ, UPDATE, OperationKind
+from ssbench.store.http import connection
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.requests import WorkerRun, make_job_result
-from ssbench.worker.short_way import FastPath
+from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
 
 LARGEST = 1_000_000
 CONTENT = random.Random(5).randbytes(LARGEST)
@@ -104,7 +102,7 @@ def judged(result: JobResult, job: Job, begun: float) -> str | None:
     """Return what the master finds impossible in a result, once it has crossed the wire."""
     _, code, size_class, container, number, size = job
     message = wire.JobResults(1, 1, 1, result.completed, 0, [result])
-    arrived = packing.unpack_from_worker(packing.pack_message(message))
+    arrived = wire.unpack_from_worker(wire.pack_message(message))
     assert isinstance(arrived, wire.JobResults)
     now = time.monotonic()
     worker = WorkerState(1, 1, "h", 1, "1", 8, now)
@@ -117,7 +115,7 @@ def test_no_answer_in_pieces_of_any_size_is_impossible(
     monkeypatch: pytest.MonkeyPatch, every_etag: bool
 ) -> None:
     # On a busy machine a pause of some microseconds is often between two readings of clocks.
-    for module in (arrival, connection, sender):
+    for module in (connection, connection, connection):
         monkeypatch.setattr(module, "time", lambda: time.time() + random.uniform(0, 1e-5))
     impossible, failed, reads = [], [], 0
     with store() as url:

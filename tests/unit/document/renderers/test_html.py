@@ -17,18 +17,29 @@ from full_run import write_full_run
 from old_formats import failure, msgpack_file, success
 from result_rows import block, many
 
-from ssbench.cli import report_files
+from ssbench.cli import file_options
 from ssbench.cli.master import main
-from ssbench.document.colours import BLUE
-from ssbench.document.drawing import ShownTimes, draw_chart, find_shown_times
-from ssbench.document.elements import Chart, Curve, Document, Heat, Note, Section, Tile, Tiles, Tone, Verdict
-from ssbench.document.renderers.html import make_page_parts
+from ssbench.document.elements import (
+    BLUE,
+    Chart,
+    Curve,
+    Document,
+    Heat,
+    Note,
+    Section,
+    Tile,
+    Tiles,
+    Tone,
+    Verdict,
+)
+from ssbench.document.renderers.html import ShownTimes, draw_chart, find_shown_times, make_page_parts
 from ssbench.reports import json as json_report
-from ssbench.reports import run_charts, time_line
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.writing import make_run_report
+from ssbench.reports import run_charts
+from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import Failure
-from ssbench.results.description import (
+from ssbench.results.reading import open_results
+from ssbench.results.result_fields import ResultMark
+from ssbench.results.run_description import (
     Gap,
     LoadSample,
     MasterFacts,
@@ -37,8 +48,6 @@ from ssbench.results.description import (
     StageFacts,
     WorkerFacts,
 )
-from ssbench.results.formats import open_results
-from ssbench.results.schema import ResultMark
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics.over_time import MAX_BINS
@@ -242,7 +251,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     cpu, lag = (
         next(
             each
-            for each in time_line.make_time_line_charts(numbers)
+            for each in run_charts.make_time_line_charts(numbers)
             if each.title.startswith(f"Load generator: {word}")
         )
         for word in ("CPU", "lag")
@@ -285,7 +294,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     columns = {"completed": 1e9 + here / 100, "last_byte": 0.01 + 0.01 * (here % 2), "group": here % 2}
     writer.add(many(range(len(here)), operation=1, **columns))
     writer.end(RunSummary(1e9 + 20))
-    numbers = summarize(open_results(path), report_files.ReportFiles((("html", path),), force=False).by)
+    numbers = summarize(open_results(path), file_options.ReportFiles((("html", path),), force=False).by)
     _, made = page(numbers)
     assert "Sides" in made.headings
     assert {"old", "<new>"} <= set(made.texts)
@@ -412,5 +421,5 @@ def test_what_is_too_narrow_to_be_seen_is_not_explained(end: float, words: str) 
     course = SimpleNamespace(window=SimpleNamespace(seconds=60.0), stalls=())
     run = SimpleNamespace(course=course, start=1e9, generator=SimpleNamespace(gaps=()))
     over_time = SimpleNamespace(starts=np.array([0.0]), seconds=np.array([end]))
-    shaded, said = time_line._shaded_spans(run, over_time)
+    shaded, said = run_charts._shaded_spans(run, over_time)
     assert (len(shaded), said) == (bool(words), words)

@@ -11,10 +11,9 @@ from old_formats import msgpack_file, success
 from ssbench.cli.master import main
 from ssbench.document.elements import Tone
 from ssbench.document.units import format_number, format_share
-from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import make_verdict_words
-from ssbench.reports.writing import make_run_report
-from ssbench.results.formats import open_results
+from ssbench.reports.run_verdict import make_verdict_words
+from ssbench.reports.writing import ReportOptions, make_run_report
+from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 

@@ -11,10 +11,10 @@ import gevent.socket
 import pytest
 from socket_pair import Pair, pair
 
-from ssbench.store import causes
-from ssbench.store.causes import AttemptError
-from ssbench.store.http.sender import CANCELLED, TIMED_OUT
-from ssbench.store.swift.answers import AttemptTotals
+from ssbench.store import failures
+from ssbench.store.failures import AttemptError
+from ssbench.store.http.connection import CANCELLED, TIMED_OUT
+from ssbench.store.swift.objects import AttemptTotals
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Trans-Id: tx1\r\n\r\n"
@@ -66,12 +66,12 @@ def test_an_error_has_its_reason_and_its_body_is_passed_over(both: Pair) -> None
 @pytest.mark.parametrize(
     ("sent", "cause"),
     [
-        (b"", causes.CLOSED),
-        (b"HTTP/1.1 200", causes.CLOSED),
-        (OK + b"hel", causes.SHORT_BODY),
-        (OK + b"hello, world", causes.BAD_RESPONSE),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", causes.BAD_RESPONSE),
-        (b"250 this is no HTTP\r\n\r\n", causes.BAD_RESPONSE),
+        (b"", failures.CLOSED),
+        (b"HTTP/1.1 200", failures.CLOSED),
+        (OK + b"hel", failures.SHORT_BODY),
+        (OK + b"hello, world", failures.BAD_RESPONSE),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", failures.BAD_RESPONSE),
+        (b"250 this is no HTTP\r\n\r\n", failures.BAD_RESPONSE),
     ],
 )
 def test_what_is_no_whole_answer_is_named_and_closes(both: Pair, sent: bytes, cause: str) -> None:
@@ -88,9 +88,9 @@ def test_what_is_no_whole_answer_is_named_and_closes(both: Pair, sent: bytes, ca
 @pytest.mark.parametrize(
     ("event", "slack", "cause"),
     [
-        (TIMED_OUT, 1.0, causes.READ_TIMEOUT),
-        (TIMED_OUT, 0.0, causes.REQUEST_TIMEOUT),
-        (CANCELLED, 1.0, causes.CLOSED),
+        (TIMED_OUT, 1.0, failures.READ_TIMEOUT),
+        (TIMED_OUT, 0.0, failures.REQUEST_TIMEOUT),
+        (CANCELLED, 1.0, failures.CLOSED),
     ],
 )
 def test_who_is_woken_without_an_answer_gives_up(both: Pair, event: int, slack: float, cause: str) -> None:

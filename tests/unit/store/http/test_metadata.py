@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.scenario.operation import OperationSettings
+from ssbench.scenario.operations import OperationSettings
 from ssbench.store.http.metadata import (
     MetadataShape,
     describe_wrong_metadata,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
+from ssbench.store.http.connection import SharedState
 from ssbench.store.http.pool import Address, ConnectionPool, ServerEndpoint, parse_storage_url
-from ssbench.store.http.shared import SharedState
 
 
 def made(*given_: str, host: str = "h") -> ConnectionPool:

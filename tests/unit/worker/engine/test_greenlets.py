@@ -13,11 +13,10 @@ from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 
 from ssbench.fleet.wire import JobBatch, JobResult, RunParameters
-from ssbench.scenario.operation_table import READ
+from ssbench.scenario.operations import READ
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.engine.contract import Engine
-from ssbench.worker.engine.greenlets import GreenletEngine, make_engine
-from ssbench.worker.engine.noop import NoopEngine
+from ssbench.worker.engine.greenlets import GreenletEngine, NoopEngine, make_engine
 
 SLOTS = 3
 

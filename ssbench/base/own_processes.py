@@ -1,0 +1,98 @@
+"""Python processes of our own, which import this very ssbench wherever they are started.
+
+What is said where the system gives a program of ours no more memory, or no more threads.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import resource
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ssbench.base.errors import UsageError
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def make_python_command(module: str, *flags: str) -> list[str]:
+    """Return the command that runs a module as a program.
+
+    It imports nothing from the current folder, where a folder of results may have the name ``ssbench``.
+    """
+    return [sys.executable, "-P", *flags, "-m", module]
+
+
+def make_child_environment(without: Collection[str] = ()) -> Mapping[str, str]:
+    """Return the environment for such a process, in whatever folder, ``without`` some variables."""
+    kept = {name: value for name, value in os.environ.items() if name not in without}
+    search = [Path(entry).resolve() for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    if not _CHECKOUT.is_relative_to(sys.prefix):  # a checkout, which need not be installed
+        search.insert(0, _CHECKOUT)
+    if search:
+        kept["PYTHONPATH"] = os.pathsep.join(map(str, search))
+    return kept
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+
+#: Address space (bytes) for eight threads, each with a stack of 8 MiB, and for what they allocate. Libraries
+#: start some of them, and end the process where they get none.
+_NEEDED_BYTES = 96 << 20
+
+#: A process that used this share of its address space failed for that, whatever the error says.
+_USED_UP_SHARE = 0.75
+
+
+def check_memory_available(needed: int = _NEEDED_BYTES) -> None:
+    """Raise UsageError where this process cannot have so many more bytes: libzmq would end it for that."""
+    try:
+        mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
+    except OSError:
+        raise UsageError(
+            f"this process needs {needed >> 20} MiB more of address space, for threads above all: raise the"
+            f" limit ({_describe_limits()})"
+        ) from None
+
+
+def describe_memory_shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> str | None:
+    """Return what to say of an error that a lack of memory caused; None of any other."""
+    found: BaseException | None = error
+    while found is not None:
+        if (
+            isinstance(found, MemoryError)
+            or (isinstance(found, OSError) and found.errno == errno.ENOMEM)
+            or (isinstance(found, RuntimeError) and "start new thread" in str(found))
+            or (isinstance(found, ImportError) and "failed to map segment" in str(found))
+        ):
+            break
+        found = found.__cause__ or found.__context__
+    else:
+        if not _has_used_up_memory(status):
+            return None
+    return (
+        f"there is not enough memory, or there are too many threads: raise the limit ({_describe_limits()})"
+    )
+
+
+def _has_used_up_memory(status: Path) -> bool:
+    """Whether this process has once had nearly as much address space as it may."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        with suppress(OSError, ValueError, StopIteration):
+            lines = status.read_text().splitlines()
+            peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak:"))
+            return peak * 1024 >= _USED_UP_SHARE * limit
+    return False
+
+
+def _describe_limits() -> str:
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space == resource.RLIM_INFINITY:
+        return "that of the machine or of a container; no ulimit -v is set"
+    return f"ulimit -v is {space // 1024}"

@@ -1,0 +1,132 @@
+"""The end of a program, without freeing each of its objects first.
+
+After a run Python takes more than 0.1 s for that; the system takes back the memory of a process at once.
+
+Run a program from a checkout, for ``bin/``; its dependencies may not be installed.
+
+How the user called this program, for messages that name the next command.
+
+Loading what takes long to import, at less cost.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ssbench.base.errors import SsbenchError, UsageError
+
+#: The exit code, once it is known.
+_noted_codes: list[int] = []
+
+
+def end_without_freeing() -> None:
+    """Let the process end at once after :func:`note_exit_code`; call it before other modules are imported.
+
+    What is registered first is called last: threads were waited for and everything else that was registered
+    was called.
+    """
+    atexit.register(_end_at_once)
+
+
+@contextmanager
+def explain_memory_errors() -> Iterator[None]:
+    """Have an error that a lack of memory caused raised as UsageError, one line for the user."""
+    # Nothing here does linear algebra, for which numpy would start a thread on each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        yield
+    except Exception as error:
+        from ssbench.base import own_processes
+
+        text = own_processes.describe_memory_shortage(error)
+        if text is None or isinstance(error, SsbenchError):
+            raise
+        raise UsageError(text) from None
+
+
+def note_exit_code(code: int) -> int:
+    """Take note of the exit code, and return it. Without one the process ends as usual."""
+    _noted_codes[:] = [code]
+    return code
+
+
+def _end_at_once() -> None:
+    if not _noted_codes:
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # closed by the shell; typeshed does not know
+                stream.flush()
+    except (OSError, ValueError):  # Python says so, and has an exit code for that
+        return
+    os._exit(_noted_codes[0])
+
+
+# -- from checkout -----------------------------------------------------------------------------
+
+
+def run_from_checkout(program: str, module: str) -> int:
+    """Run the ``main`` of a module; return its exit code, or 2 after one line on what is not installed."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - a checkout may be run with any Python
+        sys.stderr.write(f"{program}: needs Python 3.11 or later, and this is {sys.version.split()[0]}\n")
+        return 2
+    try:
+        code: int = importlib.import_module(module).main()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in {"", "ssbench"}:
+            raise
+        sys.stderr.write(
+            f"{program}: the package {missing!r} is not installed for {sys.executable}; in the checkout:"
+            f" python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/{program}\n"
+        )
+        return 2
+    return code
+
+
+# -- invocation --------------------------------------------------------------------------------
+
+
+def quote_own_command() -> str:
+    """Return the words, quoted for a shell, that start this program again from the same folder."""
+    called = sys.argv[0]
+    if called.endswith(".py"):  # python -m MODULE, of which argv has the file
+        return shlex.join(sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1])
+    found = shutil.which(Path(called).name)
+    try:
+        on_path = found is not None and Path(found).samefile(called)
+    except OSError:
+        on_path = False
+    return shlex.quote(Path(called).name if on_path else called)
+
+
+def make_report_command(*names: str) -> str:
+    """Return what prints the report on stat files again: their paths, or ``last`` and the like."""
+    # A name like an option needs the equals sign.
+    options = [shlex.quote(f"--stats-file={each}" if each.startswith("-") else each) for each in names]
+    return f"{quote_own_command()} report-scenario {' '.join(options)}"
+
+
+# -- loading -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def import_faster() -> Iterator[None]:
+    """Import in this context: it saves a tenth of the CPU that the start of a program takes."""
+    # Nothing here does linear algebra, for which numpy would start a thread on each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # What is loaded stays: there is no garbage to look for.
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,614 @@
+"""The tables of an attribution, and how much of the run the logs cover.
+
+What is wrong with the logs themselves, as sentences that name the file or the node.
+
+What an attribution says: records that texts, the page and JSON are made of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun, find_slowest_operations
+from ssbench.cluster.node_addresses import NodeAddresses
+from ssbench.cluster.operation_times import (
+    ComparedUnits,
+    Completeness,
+    OperationParts,
+    TimeShare,
+    median_and_p99,
+)
+from ssbench.cluster.rank_tests import (
+    FloatArray,
+    IntegerArray,
+    PeerDifference,
+    Shown,
+    Units,
+    make_pairs,
+    measure_peer_difference,
+    sort_distinct,
+)
+from ssbench.cluster.server_times import DifferenceCourse, Standing, Stretch, Timelines
+from ssbench.cluster.suspect_search import CandidateLevel
+from ssbench.results.cluster_observation import Observation
+from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
+
+#: Operations that send each device one request.
+_SENT_ONCE = np.isin(
+    np.arange(MAX_OPERATION_CODE + 1),
+    [each.code for each in OPERATIONS if each.method in ("PUT", "POST", "DELETE")],
+)
+#: This share of the writes on a node proves that it is several; rare cases may have another reason.
+_MIN_MERGED_SHARE = 0.1
+
+
+def describe_log_faults(joined: JoinedRun) -> list[str]:
+    """Return what is wrong, nothing where all is as it should be."""
+    return [*_describe_merged_nodes(joined), *_describe_missing_ids(joined)]
+
+
+def _describe_merged_nodes(joined: JoinedRun) -> list[str]:
+    """Find nodes that are several: one device cannot write the replica of an object twice.
+
+    Device names repeat on every node, so that the lines of nodes without names, in one file, look like those
+    of one node.
+    """
+    lines = joined.lines
+    mine = np.flatnonzero(
+        (lines.of == OBJECT)
+        & _SENT_ONCE[joined.operations.code[lines.operation]]
+        & (lines.status < 300)
+        & (joined.operations.retries[lines.operation] == 0)
+    )
+    if not len(mine):
+        return []
+    devices = max(len(joined.devices), 1)
+    key = np.sort(lines.operation[mine].astype(np.int64) * devices + lines.device[mine])
+    twice = np.bincount(sort_distinct(key[1:][key[1:] == key[:-1]]) % devices, minlength=devices)
+    every = np.bincount(sort_distinct(key) % devices, minlength=devices)
+    found: dict[str, tuple[str, int]] = {}
+    for place in np.flatnonzero(twice > _MIN_MERGED_SHARE * every):
+        device = joined.devices[int(place)]
+        found.setdefault(device.node, (device.name, int(twice[place])))
+    return [
+        f"{node} is several nodes: in {count:,} writes {device} has two lines. Give lines that do not name"
+        " their host in a file for each node, or as NODE=FILE; until then no device of it can be judged"
+        for node, (device, count) in sorted(found.items())
+    ]
+
+
+def _describe_missing_ids(joined: JoinedRun) -> list[str]:
+    return [
+        f"{file.path}: access lines without a whole transaction id (tx, 21 hexadecimal digits, -, 10 more):"
+        " was it cut off or masked? Such lines cannot be joined with a request"
+        for file in joined.files
+        if file.without_id
+    ]
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+#: Beyond this many candidates of one kind, only of those with most requests the difference is measured.
+_MAX_MEASURED = 100
+_MAX_PARTITIONS = 10
+#: Most devices of a partition that are named.
+_MAX_DEVICES = 5
+#: A node may have no request for this many seconds.
+_QUIET_SECONDS = 10
+#: At most this many nodes whose logs begin late or end early are named.
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many operations there are, and how many the logs mention. ``complete`` have all object lines.
+
+    ``delayed`` are successes whose worker stalled. ``updates`` counts the lines of container servers that
+    received updates of objects. ``results`` are those of the run, of which the operations are a random
+    sample where there are too many.
+    """
+
+    results: int
+    operations: int
+    failed: int
+    without_id: int
+    retried: int
+    delayed: int
+    with_proxy: int
+    complete: int
+    incomplete: int
+    concurrent: int
+    compared: int
+    updates: int
+    lines: int
+    lines_of_run: int
+    cut: int
+    duplicates: int
+    reasons: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """The parts of an operation: (median, 99th percentile) in seconds, None where there are no lines.
+
+    ``extra`` counts those that took more servers than usual: failed attempts and handoffs.
+    """
+
+    operation: str
+    requests: int
+    latency: tuple[float, float] | None
+    client: tuple[float, float] | None
+    proxy: tuple[float, float] | None
+    backend: tuple[float, float] | None
+    extra: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRequest:
+    """One operation: its parts in seconds, its proxy, and the slowest device and process; None if unknown.
+
+    ``extra`` is how many servers it took beyond the usual number, ``handoffs`` how many handoffs the proxy
+    says that it asked for. ``named`` are those that are named as slow, late or broken and took part in it:
+    the slowest server of a write is often another one, which waited for them.
+    """
+
+    operation: str
+    latency: float
+    client: float | None
+    proxy_own: float | None
+    backend: float | None
+    proxy: str | None
+    device: str | None
+    process: str | None
+    extra: int
+    handoffs: int
+    trans_id: str | None = None
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """A proxy, node, process, device or partition.
+
+    ``seconds`` are (median, 99th percentile) of its own time by its log, ``latency`` those of the client in
+    requests that it took part in. ``errors`` are answers of 5xx and 499. ``longer`` is the difference to
+    requests of the same kind without it; None where there are none or too few. Of two, whose requests are
+    compared with each other's only, the slower one alone has it.
+    """
+
+    name: str
+    requests: int
+    errors: int
+    seconds: tuple[float, float] | None
+    latency: tuple[float, float] | None
+    longer: PeerDifference | None = None
+
+
+def make_proxy_rows(joined: JoinedRun, compared: ComparedUnits, level: CandidateLevel) -> list[ServerRow]:
+    """Return a row for each proxy."""
+    operations = joined.operations
+    rows = []
+    for place, name in enumerate(joined.proxies):
+        mask = joined.proxy == place
+        rows.append(
+            ServerRow(
+                name,
+                int(mask.sum()),
+                int((mask & operations.failed).sum()),
+                median_and_p99(joined.proxy_seconds[mask]),
+                median_and_p99(operations.latency[mask]),
+                _measure_longer(compared.units, level, place),
+            )
+        )
+    return keep_slower_of_two(rows)
+
+
+def make_server_rows(
+    joined: JoinedRun,
+    compared: ComparedUnits,
+    level: CandidateLevel,
+    names: list[str],
+    key: IntegerArray,
+    evidence: FloatArray,
+) -> list[ServerRow]:
+    """Return a row for each device or node; ``key`` is who it is in each line.
+
+    Those with most evidence come first: of few requests, a large difference may be by chance.
+    """
+    lines = joined.lines
+    at = np.flatnonzero(lines.of != OTHER)
+    at = at[np.argsort(key[at], kind="stable")]
+    groups = np.split(at, np.cumsum(np.bincount(key[at], minlength=len(names)))[:-1]) if names else []
+    most = sorted(range(len(names)), key=lambda place: -len(groups[place]))[:_MAX_MEASURED]
+    rows = []
+    order = sorted((place for place in range(len(names)) if len(groups[place])), key=lambda at: -evidence[at])
+    for place in order:
+        group = groups[place]
+        took_part = sort_distinct(lines.operation[group])
+        rows.append(
+            ServerRow(
+                names[place],
+                len(took_part),
+                _count_failures(lines.status[group]),
+                median_and_p99(lines.seconds[group]),
+                median_and_p99(joined.operations.latency[took_part]),
+                _measure_longer(compared.units, level, place) if place in most else None,
+            )
+        )
+    return keep_slower_of_two(rows)
+
+
+def keep_slower_of_two(rows: list[ServerRow]) -> list[ServerRow]:
+    """Keep the difference of the slower one, where there are two: that of the other is the same, once more.
+
+    Medians of skewed latencies can make both seem slower than the other.
+    """
+    known = [row.longer.median for row in rows if row.longer is not None]
+    if len(rows) != 2 or len(known) != 2:
+        return rows
+    slower = max(known)
+    return [
+        row if row.longer is not None and row.longer.median == slower > 0 else replace(row, longer=None)
+        for row in rows
+    ]
+
+
+def make_partition_rows(joined: JoinedRun) -> list[ServerRow]:
+    """Return a row for each of the partitions with most requests, and which devices they are on."""
+    lines = joined.lines
+    mine = np.flatnonzero(lines.of == OBJECT)
+    did = make_pairs(lines.partition[mine], lines.operation[mine], len(joined.operations.code))
+    counts = np.bincount(did.unit, minlength=len(joined.partitions))
+    rows = []
+    for place in np.argsort(-counts, kind="stable")[:_MAX_PARTITIONS].tolist():
+        if not counts[place]:
+            break
+        policy, number = joined.partitions[place]
+        group = mine[lines.partition[mine] == place]
+        devices = sorted({str(joined.devices[each]) for each in np.unique(lines.device[group])})
+        if len(devices) > _MAX_DEVICES:
+            devices[_MAX_DEVICES:] = [f"{len(devices) - _MAX_DEVICES} more"]
+        rows.append(
+            ServerRow(
+                f"{number}{'' if policy < 0 else f' of policy {policy}'} ({', '.join(devices)})",
+                int(counts[place]),
+                _count_failures(lines.status[group]),
+                median_and_p99(lines.seconds[group]),
+                median_and_p99(joined.operations.latency[did.candidate[did.unit == place]]),
+            )
+        )
+    return rows
+
+
+def _count_failures(status: IntegerArray) -> int:
+    return int(((status >= 500) | (status == 499)).sum())
+
+
+def _measure_longer(units: Units, level: CandidateLevel, place: int) -> PeerDifference | None:
+    mask = level.who.of(place, len(units))
+    if not mask.any() or mask.all():
+        return None
+    measured = measure_peer_difference(units, mask)
+    return None if np.isnan(measured.median) else measured
+
+
+def make_part_rows(joined: JoinedRun, split: OperationParts, fine: npt.NDArray[np.bool_]) -> list[PartRow]:
+    """Return a row for each operation; ``fine`` are the successes."""
+    rows = []
+    for operation in OPERATIONS.drawn:
+        mask = fine & (joined.operations.code == operation.code)
+        if mask.any():
+            rows.append(
+                PartRow(
+                    operation.name,
+                    int(mask.sum()),
+                    median_and_p99(joined.operations.latency[mask]),
+                    median_and_p99(split.client[mask]),
+                    median_and_p99(split.proxy[mask]),
+                    median_and_p99(split.backend[mask]),
+                    int((split.extra[mask] > 0).sum()),
+                )
+            )
+    return rows
+
+
+def make_slowest_rows(joined: JoinedRun, split: OperationParts, suspects: set[str]) -> list[SlowRequest]:
+    """Return the successes that took longest, and where their time went; ``suspects`` are names."""
+    rows = []
+    places = find_slowest_operations(joined.operations.latency)
+    theirs = np.flatnonzero(np.isin(joined.lines.operation, places))
+    for place in places.tolist():
+        line = int(split.slowest[place])
+        proxy = joined.proxies[joined.proxy[place]] if joined.proxy[place] != NO_INDEX else None
+        own = theirs[joined.lines.operation[theirs] == place]
+        took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
+        rows.append(
+            SlowRequest(
+                OPERATIONS[joined.operations.code[place]].name,
+                float(joined.operations.latency[place]),
+                _none_if_unknown(split.client[place]),
+                _none_if_unknown(split.proxy[place]),
+                _none_if_unknown(split.backend[place]),
+                proxy,
+                None if line == NO_INDEX else str(joined.devices[joined.lines.device[line]]),
+                None if line == NO_INDEX else str(joined.processes[joined.lines.process[line]]),
+                int(split.extra[place]),
+                int(joined.handoffs[place]),
+                joined.trans_ids.get(place),
+                tuple(each for each in took_part if each in suspects),
+            )
+        )
+    return rows
+
+
+def _none_if_unknown(seconds: float) -> float | None:
+    return None if np.isnan(seconds) else float(seconds)
+
+
+def make_error_rows(
+    counts: Counter[tuple[str, str, str, str]], addresses: NodeAddresses
+) -> list[tuple[str, str, int]]:
+    """Return kind, device and number of errors; devices are called as in the logs where that is known."""
+    rows = []
+    for (kind, server, address, device), count in counts.most_common():
+        raw = " ".join(word for word in (server, f"{address}/{device}" if device else address) if word)
+        name = addresses.name(address, device, server) if address else None
+        rows.append((kind, f"{name} ({raw})" if name else raw, count))
+    return rows
+
+
+def measure_coverage(joined: JoinedRun, complete: Completeness, usable: npt.NDArray[np.bool_]) -> Coverage:
+    """Count what the logs mention; ``usable`` operations are compared with each other."""
+    operations = joined.operations
+    fine = ~operations.failed
+    with_proxy = joined.proxy != NO_INDEX
+    whole = complete.complete
+    facts = Coverage(
+        results=joined.results,
+        operations=len(operations.code),
+        failed=int(operations.failed.sum()),
+        without_id=joined.without_id,
+        retried=int((operations.retries > 0).sum()),
+        delayed=int((fine & np.isnan(operations.latency)).sum()),
+        with_proxy=int((with_proxy & fine).sum()),
+        complete=int((whole & fine).sum()),
+        incomplete=int((~whole & fine).sum()),
+        concurrent=int(complete.concurrent.sum()),
+        compared=int(usable.sum()),
+        updates=int((joined.lines.of == UPDATE).sum()),
+        lines=sum(file.lines for file in joined.files),
+        lines_of_run=sum(file.of_run for file in joined.files),
+        cut=sum(file.cut for file in joined.files),
+        duplicates=joined.duplicates,
+        reasons=[],
+    )
+    facts.reasons.extend(_explain_missing(joined, facts, complete.found))
+    return facts
+
+
+def _explain_missing(joined: JoinedRun, facts: Coverage, found: IntegerArray) -> list[str]:
+    """Tell likely reasons of what is missing."""
+    reasons = []
+    good = facts.operations - facts.failed
+    if not facts.with_proxy:
+        reasons.append(
+            "no access line of a proxy: give the proxies' logs too; they need proxy-logging in the pipeline,"
+            " and --log-format where they have a log_msg_template of their own"
+        )
+    elif facts.with_proxy < 0.99 * good:
+        reasons.append(
+            "operations without a proxy's line: is the log of every proxy given, to the run's end?"
+        )
+    if not found.any():
+        reasons.append(
+            "no access line of an object server: give the storage nodes' logs too; they need"
+            " log_requests = true and log_level = INFO, as is the default"
+        )
+    elif facts.complete < 0.99 * good:
+        reasons.append(
+            "operations without all their object servers' lines: is the log of every storage node given?"
+            " A device that answers too late, or not at all, logs no line either"
+        )
+    if facts.cut:
+        reasons.append(
+            "cut lines: log_max_line_length, or the largest message of the log server, is too small"
+        )
+    reasons += describe_log_faults(joined)
+    missing = min(facts.with_proxy, facts.complete) < 0.99 * good
+    return [*reasons, *_explain_log_ends(joined, missing=missing)]
+
+
+def _explain_log_ends(joined: JoinedRun, *, missing: bool) -> list[str]:
+    """Tell which logs do not reach from the beginning of the run to its end, all files of a node together.
+
+    With ``missing`` lines those of single nodes are named too; else they had nothing to do, it seems.
+    """
+    began, ended = joined.began, joined.ended
+    spans: dict[str, list[int]] = {}
+    for file in joined.files:
+        if file.first is not None and file.last is not None:
+            spans.setdefault(file.node, []).extend((file.first, file.last))
+    if began is None or ended is None or not spans:
+        return []
+    late = {node: min(moments) - began for node, moments in spans.items()}
+    early = {node: ended - max(moments) for node, moments in spans.items()}
+    patience = max(_QUIET_SECONDS, 0.1 * (ended - began))
+    reasons = []
+    for gaps, verb, what, hint in (
+        (late, "begin", "after", "give the rotated files too"),
+        (early, "end", "before", "were they copied too early?"),
+    ):
+        if min(gaps.values()) > 1:
+            reasons.append(f"the logs {verb} {min(gaps.values())} s {what} the run: {hint}")
+        elif missing:
+            reasons.extend(
+                f"the log of {node} {verb}s {gap} s {what} the run: {hint}"
+                for node, gap in sorted(gaps.items(), key=lambda each: -each[1])[:_MAX_NAMED]
+                if gap > patience
+            )
+    return reasons
+
+
+# -- records -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionFacts:
+    """What is known of a run besides its results and logs.
+
+    ``hosts`` are nodes by address (:func:`ssbench.cluster.node_addresses.parse_node_addresses`), ``cluster``
+    is what recon said, ``overload`` are sentences that say how the load generator changed what was measured,
+    ``unlogged`` addresses of object servers that the ring has and that have no log.
+    """
+
+    hosts: dict[str, str] = field(default_factory=dict)
+    cluster: Observation | None = None
+    overload: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was at work on a suspect besides the run, in the seconds in which it was slow.
+
+    ``who`` is a background daemon of Swift or ``other clients``, ``on`` is ``device`` or ``node``: what it
+    worked on. ``during`` is in requests a second on a device where ``unit`` is ``requests``, and else a share
+    of the ``time``; so are ``before``, of as many seconds before the run, and ``others``, the median of the
+    other devices or nodes. They are None where the logs do not tell. Of a finding of several, ``whose`` is
+    the one that it was at work on; a finding of one leaves it empty.
+    """
+
+    who: str
+    unit: str
+    on: str
+    during: float
+    before: float | None = None
+    others: float | None = None
+    whose: str = ""
+
+
+#: A wait that is said, in seconds.
+LONG_WAIT_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LogFinding:
+    """A sentence's facts; seconds, and shares of 1.
+
+    ``kind`` is one of
+
+    - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence distinguishes;
+    - ``together``: all members of a process or node are suspects;
+    - ``late``: proxies answered without its replicas, after ``seconds``;
+    - ``unfelt``: slow by its own clock, but clients did not wait for it;
+    - ``499``: proxies gave up its replicas of writes, though not more often than others';
+    - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
+    - ``update``: a container server that did not take updates of object servers;
+    - ``called slow``: its server wrote lines of slow requests, of ``seconds`` together; ``detail`` is the
+      part that took longest;
+    - ``memcached``: proxies had no answer of it, and asked account and container servers;
+    - ``handoff``: proxies asked for other devices than a partition's own;
+    - ``missing``: requests with servers, or a proxy, that left no line take longer; ``members`` are those
+      that did not answer by the proxies' errors, or logs without a line of the run;
+    - ``stall``: no operation ended for ``seconds``, the longest of so many times;
+    - ``inconclusive``: it and ``same`` could not be compared with others.
+
+    ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
+    ``members`` are the devices of a process, node or server, ``ties`` those whose own times rule them out.
+    ``part`` is the time that shows it best (:mod:`ssbench.cluster.own_times`; ``last`` for replicas of
+    writes that end last, ``account updates`` of the containers that the run made) and ``group`` is ``reads``
+    or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
+    ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
+    took part; of account updates, in how many of these.
+    ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
+    reads and writes. ``course`` is how the difference went over the run, ``stretch`` from when to when there
+    were late replicas, answers of 507, errors or handoffs. ``beside`` is what recon saw of its node,
+    ``statsd`` what that says of it, ``work`` what else was at work there, and ``daemons`` are those of which
+    lines are given of its node, or of each node of several: None where none are of any node.
+    ``waited`` are the seconds that proxies waited, as a rule, for object servers that told a container server
+    of an object; ``served`` counts the requests that a device served which answered 507 to others.
+    """
+
+    kind: str
+    level: str
+    name: str
+    requests: int = 0
+    share: float | None = None
+    part: str = ""
+    group: str | None = None
+    difference: PeerDifference | None = None
+    interval: tuple[float, float] | None = None
+    request: float | None = None
+    probability: float | None = None
+    own: dict[str, Shown] = field(default_factory=dict)
+    felt: dict[str, PeerDifference] = field(default_factory=dict)
+    members: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    ties: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    detail: str = ""
+    course: DifferenceCourse | None = None
+    stretch: Stretch | None = None
+    beside: list[str] = field(default_factory=list)
+    statsd: str = ""
+    work: list[Work] = field(default_factory=list)
+    daemons: list[str] | None = None
+    waited: float | None = None
+    served: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Who is nearest to being a suspect, where there is none: by ``part``, of ``group`` where it is of one.
+
+    ``probability`` is adjusted for all tests of its kind of party.
+    """
+
+    name: str
+    part: str
+    group: str | None
+    difference: PeerDifference
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for.
+
+    ``unlogged`` are servers that proxies, other servers, recon or the ring name and that have no log here.
+    ``detectable`` is the least delay (seconds) of any device's reads and deletes that would have been found,
+    ``detectable_at_end`` that of a delay at the end of its writes, as at commit, ``detectable_of_updates``
+    that of a container server's updates and ``detectable_of_proxies`` of a proxy's own part, ``request`` the
+    median of a request; None where no delay would have been, or there is none. ``in_writes``
+    is the share of the writes that a device takes part in, as a rule. ``standings`` are by own times, the
+    most evident first; ``timelines`` show all servers over the run.
+    """
+
+    coverage: Coverage
+    findings: list[LogFinding]
+    comparisons: int
+    overload: list[str]
+    unlogged: list[str]
+    detectable: float | None
+    detectable_at_end: float | None
+    detectable_of_updates: float | None
+    detectable_of_proxies: float | None
+    request: float | None
+    in_writes: float
+    lead: Lead | None
+    standings: list[Standing]
+    timelines: Timelines
+    parts: list[PartRow]
+    time_shares: list[TimeShare]
+    proxies: list[ServerRow]
+    nodes: list[ServerRow]
+    devices: list[ServerRow]
+    partitions: list[ServerRow]
+    slowest: list[SlowRequest]
+    errors: list[tuple[str, str, int]]
+    other_errors: list[tuple[str, str, int]]

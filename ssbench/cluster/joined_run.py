@@ -1,0 +1,355 @@
+"""The results of a run joined with lines of Swift's logs: columns of operations, and of lines.
+
+The operations that took longest, for which the report shows where the time went.
+
+Storage servers' lines on their way to columns: packed into rows, each line once.
+
+Two runs joined with their logs as one: what the same servers did in both has the same place.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.cluster.log_background import Background
+from ssbench.cluster.rank_tests import IntegerArray, sort_distinct
+
+#: What a storage server's line is of: an object server asked by a proxy; a container server updated by an
+#: object server of its object; any other server asked by a proxy.
+OBJECT, UPDATE, OTHER = 0, 1, 2
+
+#: No server or device, in columns of places.
+NO_INDEX = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Device:
+    """A device of a node, of the ``object``, ``container`` or ``account`` server there."""
+
+    node: str
+    server: str
+    name: str
+
+    def __str__(self) -> str:
+        kind = "" if self.server == "object" else f"{self.server} server's "
+        return f"{kind}{self.name} on {self.node}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Process:
+    """A process of a storage server."""
+
+    node: str
+    server: str
+    pid: str
+
+    def __str__(self) -> str:
+        return f"{self.server} server {self.pid} on {self.node}"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedOperations:
+    """The results of the run as columns, one place for each.
+
+    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures
+    and for what a worker that stalled delayed itself.
+    ``ended`` is when each ended, in seconds since 1970 by the master's clock; NaN where it is not known.
+    ``first_byte`` is the latency of the first byte of an answer with a body, NaN for others.
+    """
+
+    code: npt.NDArray[np.uint8]
+    size: npt.NDArray[np.int64]
+    latency: npt.NDArray[np.float64]
+    subject: npt.NDArray[np.uint64]
+    retries: npt.NDArray[np.int64]
+    failed: npt.NDArray[np.bool_]
+    ended: npt.NDArray[np.float64]
+    first_byte: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedLines:
+    """Storage servers' lines as columns; each indexes operations, devices, processes, partitions.
+
+    The numbers have 32 bits, for memory: their products can be too large for that.
+    """
+
+    operation: IntegerArray
+    device: IntegerArray
+    process: IntegerArray
+    partition: IntegerArray
+    seconds: npt.NDArray[np.float64]
+    status: IntegerArray
+    of: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.operation)
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """What was found in a file of a node: all lines, those of the run, those that are cut.
+
+    ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
+    says why the file could not be read to its end, ``without_id`` how many access lines at its beginning have
+    no transaction id, where most have none.
+    ``of_daemons`` counts lines of background daemons about that time.
+    """
+
+    path: str
+    node: str
+    lines: int
+    of_run: int
+    cut: int
+    first: int | None
+    last: int | None
+    damage: str | None = None
+    without_id: int = 0
+    of_daemons: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedRun:
+    """Operations, and what the logs say of each.
+
+    ``results`` counts the results of the run, of which the operations are a random sample or all.
+    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NO_INDEX` where there is no line;
+    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
+    (kind, server, address, device), of operations that are results; ``other_errors`` of the other
+    requests of the run: initial uploads, attempts that were repeated, clean-up. ``error_places`` are the
+    first and the last operation of each of the former. ``trans_ids`` has the ids of
+    the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
+    node of its file and whether the user named that. ``background`` is what is not of the run.
+    ``senders`` are some of the operations of which an object server, by address and device, updated a
+    container server, ``not_updated`` those of which one was not told, by the address and the device of the
+    container server. ``slow`` has, by node and device, milliseconds of each part of the requests that an
+    object server calls slow, and their number as that of the part without a name.
+    ``account_updates`` are devices and seconds of account servers' lines of the
+    containers that the run made.
+    """
+
+    operations: JoinedOperations
+    proxies: list[str]
+    proxy_workers: list[str]
+    devices: list[Device]
+    processes: list[Process]
+    partitions: list[tuple[int, int]]
+    proxy: IntegerArray
+    proxy_worker: IntegerArray
+    proxy_seconds: npt.NDArray[np.float64]
+    policy: IntegerArray
+    lines: JoinedLines
+    duplicates: int
+    handoffs: IntegerArray
+    errors: Counter[tuple[str, str, str, str]]
+    other_errors: Counter[tuple[str, str, str, str]]
+    files: list[FileCount]
+    without_id: int
+    began: int | None
+    ended: int | None
+    results: int
+    error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
+    trans_ids: dict[int, str] = field(default_factory=dict)
+    kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
+    background: Background = field(default_factory=Background)
+    senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    not_updated: dict[tuple[str, str], IntegerArray] = field(default_factory=dict)
+    slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    account_updates: tuple[IntegerArray, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))
+
+
+# -- slowest -----------------------------------------------------------------------------------
+
+
+#: How many the report shows.
+MAX_SLOWEST_OPERATIONS = 20
+
+
+def find_slowest_operations(latency: npt.NDArray[np.float64]) -> IntegerArray:
+    """Return their places, the slowest first; failures, whose latencies are NaN, are left out."""
+    known = np.nan_to_num(latency, nan=-1.0)
+    order = np.argsort(-known, kind="stable")[:MAX_SLOWEST_OPERATIONS]
+    return order[known[order] > 0]
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+#: The fields of a line as it comes from a file: those of :class:`~ssbench.cluster.joined_run.JoinedLines`,
+#: and the proxy's process that asked.
+LINE_ROW = struct.Struct("<IIIIfHBH")
+#: No proxy asked, or more have than have numbers.
+NO_WORKER = 0xFFFF
+#: A proxy's line: operation, proxy, seconds, policy.
+PROXY_ROW = struct.Struct("<IHdh")
+_PROXY_FIELDS = np.dtype([("operation", "<u4"), ("proxy", "<u2"), ("seconds", "<f8"), ("policy", "<i2")])
+#: The columns of lines, and their types.
+_COLUMN_TYPES: dict[str, type[np.generic]] = {
+    "operation": np.int32,
+    "device": np.int32,
+    "process": np.int32,
+    "partition": np.int32,
+    "seconds": np.float64,
+    "status": np.int32,
+    "of": np.uint8,
+}
+_ROW_FIELDS = np.dtype(
+    [
+        ("operation", "<u4"),
+        ("device", "<u4"),
+        ("process", "<u4"),
+        ("partition", "<u4"),
+        ("seconds", "<f4"),
+        ("status", "<u2"),
+        ("of", "u1"),
+        ("worker", "<u2"),
+    ]
+)
+
+
+def unpack_line_rows(packed: bytearray) -> npt.NDArray[np.void]:
+    """Return rows of a file as an array with a field for each column, which can be written to."""
+    return np.frombuffer(packed, _ROW_FIELDS)
+
+
+def unpack_proxy_rows(packed: bytearray) -> npt.NDArray[np.void]:
+    """Return rows of proxies, the longest of each operation only.
+
+    What a proxy asks on behalf of a request lies within the request: the longest is the client's.
+    """
+    rows = np.frombuffer(packed, _PROXY_FIELDS)
+    rows = rows[np.lexsort((rows["seconds"], rows["operation"]))]
+    last = np.ones(len(rows), np.bool_)
+    last[:-1] = rows["operation"][1:] != rows["operation"][:-1]
+    return rows[last]
+
+
+class LineColumns:
+    """Rows of several files on their way to :class:`~ssbench.cluster.joined_run.JoinedLines`."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMN_TYPES}
+
+    def add(self, rows: npt.NDArray[np.void]) -> None:
+        """Take rows whose devices, processes and partitions are numbered as those of the others."""
+        for name, parts in self._parts.items():
+            parts.append(rows[name].astype(_COLUMN_TYPES[name]))
+
+    def lines(self) -> tuple[JoinedLines, int]:
+        """Return all, without those that say all the same as another one, and how many these are."""
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for name, kind in _COLUMN_TYPES.items():
+            columns[name] = np.concatenate([*self._parts.pop(name), np.zeros(0, kind)])
+        kept = _is_first_of_equal(columns)
+        duplicates = int(len(kept) - np.count_nonzero(kept))
+        if duplicates:
+            columns = {name: values[kept] for name, values in columns.items()}
+        return JoinedLines(**columns), duplicates
+
+
+def _is_first_of_equal(rows: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
+    """Return which lines to keep of those that say all the same.
+
+    There are some where a file was given twice, or where a log server has two sources.
+    """
+    kept = np.ones(len(rows["seconds"]), np.bool_)
+    columns = [rows[name] for name in ("seconds", "status", "process", "device", "operation")]
+    # As a rule few are alike: only those whose hash is not unique are sorted by all fields.
+    hashes = np.zeros(len(kept), np.uint64)
+    for values in columns:
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes += values.view(np.uint64) if values.dtype == np.float64 else values.astype(np.uint64)
+    ordered = np.sort(hashes)
+    twice = np.append(sort_distinct(ordered[1:][ordered[1:] == ordered[:-1]]), np.uint64(0))
+    maybe = np.flatnonzero(twice[np.searchsorted(twice[:-1], hashes)] == hashes)
+    keys = [values[maybe] for values in columns]
+    order = np.lexsort(keys)
+    alike = np.ones(len(maybe), np.bool_)
+    alike[:1] = False
+    for key in keys:
+        alike[1:] &= key[order[1:]] == key[order[:-1]]
+    kept[maybe[order[alike]]] = False
+    return kept
+
+
+# -- both --------------------------------------------------------------------------------------
+
+
+_ItemT = TypeVar("_ItemT")
+
+
+def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
+    """Put the operations of one run behind those of the other.
+
+    Devices, processes and proxies of the same names are the same. Objects are not: those of two runs may
+    share a number, so each operation has an object of its own.
+    """
+    devices, device_of = _merge_lists(before.devices, after.devices)
+    processes, process_of = _merge_lists(before.processes, after.processes)
+    partitions, partition_of = _merge_lists(before.partitions, after.partitions)
+    proxies, proxy_of = _merge_lists(before.proxies, after.proxies)
+    workers, worker_of = _merge_lists(before.proxy_workers, after.proxy_workers)
+    first = len(before.operations.code)
+    moved = {
+        "operation": after.lines.operation + first,
+        "device": device_of[after.lines.device],
+        "process": process_of[after.lines.process],
+        "partition": partition_of[after.lines.partition],
+    }
+    lines = {
+        name: np.concatenate((getattr(before.lines, name), moved.get(name, getattr(after.lines, name))))
+        for name in JoinedLines.__slots__
+    }
+    operations = {
+        field.name: _concatenate_field(before.operations, after.operations, field.name)
+        for field in fields(JoinedOperations)
+    }
+    operations["subject"] = np.arange(len(operations["code"]), dtype=np.uint64)
+    return JoinedRun(
+        operations=JoinedOperations(**operations),
+        proxies=proxies,
+        proxy_workers=workers,
+        devices=devices,
+        processes=processes,
+        partitions=partitions,
+        proxy=np.concatenate((before.proxy, _renumber(after.proxy, proxy_of))),
+        proxy_worker=np.concatenate((before.proxy_worker, _renumber(after.proxy_worker, worker_of))),
+        proxy_seconds=_concatenate_field(before, after, "proxy_seconds"),
+        policy=_concatenate_field(before, after, "policy"),
+        lines=JoinedLines(**lines),
+        duplicates=before.duplicates + after.duplicates,
+        handoffs=_concatenate_field(before, after, "handoffs"),
+        errors=before.errors + after.errors,
+        other_errors=before.other_errors + after.other_errors,
+        files=[*before.files, *after.files],
+        without_id=before.without_id + after.without_id,
+        began=before.began,
+        ended=after.ended,
+        results=before.results + after.results,
+    )
+
+
+def _concatenate_field(before: object, after: object, name: str) -> npt.NDArray[Any]:
+    return np.concatenate((getattr(before, name), getattr(after, name)))
+
+
+def _merge_lists(
+    before: Sequence[_ItemT], after: Sequence[_ItemT]
+) -> tuple[list[_ItemT], npt.NDArray[np.int64]]:
+    """Return what is in either, and the places there of those after."""
+    places = {thing: place for place, thing in enumerate(dict.fromkeys([*before, *after]))}
+    return list(places), np.array([places[thing] for thing in after], np.int64)
+
+
+def _renumber(places: IntegerArray, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    found = np.full(len(places), NO_INDEX, np.int64)
+    known = places != NO_INDEX
+    found[known] = numbers[places[known]]
+    return found

@@ -1,0 +1,402 @@
+"""A comparison as a document: its verdict, every change, and for pages the runs laid over each other.
+
+What is drawn of the runs that a comparison is of: rates over time, latency by percentile.
+
+A comparison as CSV, as JSON, and as JUnit XML for CI: cases for its verdict and for each condition.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+from msgspec.structs import replace
+
+from ssbench.base import record
+from ssbench.base.measures import Moment
+from ssbench.base.printable import escape_csv_cell
+from ssbench.base.version import __version__
+from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
+from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.comparison_verdict import ComparisonVerdict, judge_comparison
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureSample, RunFigures
+from ssbench.document.columns import format_plural
+from ssbench.document.elements import (
+    SLATE,
+    Cell,
+    Chart,
+    Column,
+    Curve,
+    Detail,
+    Document,
+    DrawnInterval,
+    Element,
+    IntervalRow,
+    Intervals,
+    Note,
+    Section,
+    Table,
+    Tone,
+    Verdict,
+    View,
+    Warnings,
+    drop_columns,
+)
+from ssbench.document.gates import GateResult
+from ssbench.document.units import DASH, format_change_size
+from ssbench.document.units import format_change as in_percent
+from ssbench.reports import run_charts
+from ssbench.reports.junit import JUnitCase, make_junit_suite
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import Outcome
+
+#: Runs of a side that are drawn; the table is of all.
+MAX_DRAWN_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunCurves:
+    """What is drawn of a run, which is small: its rate over time, and latency by percentile by operation."""
+
+    rate: Curve | None
+    latencies: Mapping[str, Curve]
+
+
+def make_run_curves(statistics: RunStatistics, name: str) -> RunCurves:
+    """Return the curves of a run whose statistics were counted with ``over_time``."""
+    rate = None
+    over_time = statistics.over_time
+    if over_time is not None:
+        seconds = np.maximum(over_time.seconds, 1e-9)
+        rate = Curve(
+            name, run_charts.bin_middles(over_time), over_time.operations[None].count / seconds, SLATE
+        )
+    return RunCurves(
+        rate,
+        {
+            section.operation.name.upper(): curve
+            for section in statistics.sections[1:]
+            if section.operation
+            and (
+                curve := run_charts.make_percentile_curve(
+                    name, section.lines[0].latency.measured, run_charts.curve_colour(section.operation.code)
+                )
+            )
+        },
+    )
+
+
+def make_side_curves(statistics: RunStatistics) -> tuple[list[RunCurves], ...]:
+    """Return the curves of each of the two sides of a run."""
+    return tuple([make_run_curves(side.numbers, side.name)] for side in statistics.sides)
+
+
+def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
+    """Return charts of the runs of two sides laid over each other; none where there are no curves.
+
+    A colour is an operation; runs before are dashed.
+    """
+    sides = ((before[:MAX_DRAWN_RUNS], "dashed"), (after[:MAX_DRAWN_RUNS], "solid"))
+
+    def drawn(curve: Curve, dash: str) -> Curve:
+        return replace(curve, dash=dash, name=curve.name[:60])
+
+    rates = [drawn(run.rate, look) for runs, look in sides for run in runs if run.rate is not None]
+    operations = dict.fromkeys(name for runs, *_ in sides for run in runs for name in run.latencies)
+    charts = [Chart("All operations", "ops/s", rates, digits=1)] if rates else []
+    for name in operations:
+        laid = [
+            drawn(run.latencies[name], look) for runs, look in sides for run in runs if name in run.latencies
+        ]
+        charts.append(
+            Chart(f"{name}: latency by percentile", "ms", laid, axis="percentile", log=True, digits=2)
+        )
+    return charts
+
+
+# -- formats -----------------------------------------------------------------------------------
+
+
+def make_comparison_csv(comparison: Comparison, _view: View | None = None) -> str:
+    """Return a line a figure, with values in seconds, operations or megabytes a second, and shares."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["Operation", "Size class", "Figure", *(_title(name) for name in FigureChange.__slots__)])
+    for row in comparison.rows:
+        for figure, change in row.changes.items():
+            values = asdict(change).values()
+            writer.writerow([row.operation, escape_csv_cell(row.size_class or ""), figure, *values])
+    return out.getvalue()
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> str:
+    """Return the document; what is undecided is a case that was skipped."""
+    said = judge_comparison(comparison)
+    cases = [_junit_case(said)]
+    for judged in comparison.conditions:
+        text = f"{judged.came}{f'; it needs {judged.needs}' if judged.needs else ''}"
+        failed = judged.result is GateResult.FAILED
+        cases.append(
+            JUnitCase(
+                f"not {judged.condition}",
+                ("threshold", text) if failed else None,
+                text,
+                f"undecided: {text}" if judged.undecided else "",
+            )
+        )
+    words = [said.headline, *said.reasons, *(f"Warning: {warning}" for warning in comparison.warnings)]
+    return make_junit_suite(f"{comparison.before} to {comparison.after}", cases, words)
+
+
+def _junit_case(said: ComparisonVerdict) -> JUnitCase:
+    failed = said.outcome is Outcome.FAILED
+    undecided = said.outcome is Outcome.UNDECIDED
+    return JUnitCase(
+        "the verdict",
+        (said.word.value, said.headline) if failed else None,
+        said.headline,
+        said.headline if undecided else "",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonReport(Comparison):
+    """A comparison of runs, with its verdict.
+
+    ``changes`` are keyed by figure, as conditions (``--fail-if``) have it: ``rate`` is operations a second,
+    ``mb_per_s`` megabytes a second; latencies are in seconds, ``errors`` is a share of 1.
+    """
+
+    format: Literal["ssbench comparison"] = "ssbench comparison"
+    version: Literal[2] = 2
+    made_by: str = __version__
+    verdict: ComparisonVerdict
+
+
+def make_comparison_report(comparison: Comparison, *_: Any) -> str:
+    """Return it as one JSON document."""
+    own = {field.name: getattr(comparison, field.name) for field in fields(Comparison)}
+    return record.format_json(ComparisonReport(**own, verdict=judge_comparison(comparison)))
+
+
+class PlaceFigures(record.JsonRecord, frozen=True, kw_only=True):
+    """The figures of an operation, or ``ALL``, and a size class (null: all of them), by their keys."""
+
+    operation: str
+    size_class: str | None
+    figures: dict[str, FigureSample]
+
+
+class FiguresOfRun(record.JsonRecord, frozen=True, kw_only=True):
+    """The figures of a run, and the facts that it should share with runs that it is compared with."""
+
+    name: str
+    label: str | None
+    started: Moment | None
+    facts: dict[str, str]
+    places: tuple[PlaceFigures, ...]
+    warnings: tuple[str, ...]
+
+
+class FiguresTable(record.JsonHead, frozen=True, kw_only=True):
+    """The figures of many runs."""
+
+    format: Literal["ssbench table"] = "ssbench table"
+    version: Literal[1] = 1
+    runs: tuple[FiguresOfRun, ...]
+
+
+def make_figures_table(runs: Sequence[RunFigures], *_: Any) -> str:
+    """Return the figures of many runs as one JSON document."""
+    return record.format_json(FiguresTable(runs=tuple(map(_figures_of_run, runs))))
+
+
+def _figures_of_run(run: RunFigures) -> FiguresOfRun:
+    places = (
+        PlaceFigures(operation=operation, size_class=size_class, figures=dict(figures))
+        for (operation, size_class), figures in run.rows.items()
+    )
+    return FiguresOfRun(
+        name=run.name,
+        label=run.label or None,
+        started=run.started,
+        facts=dict(run.facts),
+        places=tuple(places),
+        warnings=run.warnings,
+    )
+
+
+# -- document ----------------------------------------------------------------------------------
+
+
+_COLUMNS = (
+    Column("operation", is_number=False),
+    Column("size class", is_number=False, short=""),
+    Column("figure", is_number=False),
+    Column("before"),
+    Column("after"),
+    Column("change"),
+    Column("95 % interval"),
+    Column("detects"),
+    Column("", is_number=False, short="shown"),
+    Column("change with its interval", is_number=False, detail=Detail.PAGE),
+)
+#: Those of them that are left out where no row has anything in them.
+_OPTIONAL_COLUMNS = (1, 6, 7, 8, 9)
+
+#: The axis of the chart of changes ends here: less than 0 nothing can become.
+_MAX_REACH = 2.0
+
+#: Where there is little room, these words are said of a change; the others by their first word.
+_SHORT_WORDS = {NO_DIFFERENCE: "none"}
+_TONES = {
+    word: tone
+    for each in COMPARABLE_FIGURES.values()
+    for word, tone in zip(each.words, (Tone.GOOD, Tone.BAD), strict=True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView(View):
+    """What a comparison is written for, with what is drawn of the runs of each side."""
+
+    before: Sequence[RunCurves] = ()
+    after: Sequence[RunCurves] = ()
+
+
+def make_comparison_document(comparison: Comparison, view: View) -> Document:
+    """Return the document; it has charts where the view has curves."""
+    table = list_visible_changes(comparison)
+    drawn_changes = draw_change_intervals(comparison)
+    elements: list[Element] = [
+        *([Section("What changed", [drawn_changes], Detail.PAGE)] if drawn_changes.rows else []),
+        table,
+    ]
+    if any(not isinstance(row, Note) and DASH in row for row in table.rows):
+        elements.append(Note(NOT_KNOWN_NOTE))
+    if isinstance(view, ComparisonView) and (drawn := draw_run_curves(view.before, view.after)):
+        elements.append(Section("The runs over each other", drawn, Detail.PAGE))
+    if comparison.warnings:
+        elements.append(Warnings(comparison.warnings))
+    facts = [
+        f"{side}: {name}" + (f" ({format_plural(count, 'run')})" if count else "")
+        for side, name, count in zip(
+            ("before", "after"), (comparison.before, comparison.after), comparison.runs, strict=True
+        )
+    ]
+    title = f"{comparison.before} to {comparison.after}"
+    return Document(title, elements, make_conclusion(comparison), facts, untitled=True)
+
+
+def make_conclusion(comparison: Comparison) -> Verdict:
+    """Return the verdict; its reasons, and what was found of its conditions."""
+    found = judge_comparison(comparison)
+    return Verdict(
+        found.tone, found.headline, [*found.reasons, *map(describe_condition, comparison.conditions)]
+    )
+
+
+def describe_condition(judged: Judged) -> str:
+    """Return the line of a condition."""
+    needs = f"; it needs {judged.needs}" if judged.needs else ""
+    return f"fail-if {judged.condition}: {judged.result.value} ({judged.came}){needs}"
+
+
+def list_visible_changes(comparison: Comparison) -> Table:
+    """Return a row for each change that is visible."""
+    reach = _reach(comparison.rows, comparison.noise)
+    rows = [
+        (
+            row.operation,
+            row.size_class or "",
+            COMPARABLE_FIGURES[figure].compared_head,
+            *_change_cells(figure, change),
+            _span(figure, change, comparison.noise, reach),
+        )
+        for row in comparison.rows
+        for figure, change in _visible_changes(row)
+    ]
+    empty = [place for place in _OPTIONAL_COLUMNS if not any(row[place] for row in rows)]
+    return drop_columns(Table(_COLUMNS, rows, keys=2), empty)
+
+
+def draw_change_intervals(comparison: Comparison) -> Intervals:
+    """Return the changes of whole operations, each with its interval, on one axis."""
+    whole = [row for row in comparison.rows if row.size_class is None]
+    reach = min(_reach(whole, comparison.noise), _MAX_REACH)
+    rows = [
+        IntervalRow(
+            row.operation,
+            COMPARABLE_FIGURES[figure].compared_head,
+            span.span,
+            f"{in_percent(change.change)} %",
+            _TONES.get(change.word or ""),
+        )
+        for row in whole
+        for figure, change in _visible_changes(row)
+        if isinstance(span := _span(figure, change, comparison.noise, reach), Cell)
+        if span.span is not None and change.change is not None
+    ]
+    power = 10 ** math.floor(math.log10(reach))
+    step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
+    most = int(0.95 * reach / step)  # the text of one at the very end would be cut off
+    places = range(-most, most + 1)
+    band = (
+        f"Shaded: changes up to {format_change_size(comparison.noise)} %, which differences"
+        f" between runs explain. "
+    )
+    return Intervals(
+        "change, 95 % interval",
+        rows,
+        [(step * place, f"{100 * step * place:+,.10g} %" if place else "0") for place in places],
+        f"{band if comparison.noise else ''}An interval that goes beyond the axis is cut off.",
+    )
+
+
+def _reach(rows: Sequence[ComparisonRow], noise: float) -> float:
+    """Return how far intervals are drawn to both sides: to their ends, or thrice the largest change."""
+    known = [
+        (abs(change.change), abs(change.low), abs(change.high))
+        for row in rows
+        for figure, change in _visible_changes(row)
+        if not COMPARABLE_FIGURES[figure].is_share
+        if change.change is not None and change.low is not None and change.high is not None
+    ]
+    largest = max((change for change, *_ in known), default=0.0)
+    ends = max((end for each in known for end in each), default=0.0)
+    return 1.1 * max(min(ends, 3 * largest), 2 * noise, 0.01)
+
+
+def _span(figure: str, change: FigureChange, noise: float, reach: float) -> Cell | str:
+    """Return the picture of a change with its interval; nothing where that is not known."""
+    if (
+        change.change is None
+        or change.low is None
+        or change.high is None
+        or COMPARABLE_FIGURES[figure].is_share
+    ):
+        return ""
+    tone = _TONES.get(change.word or "")
+    return Cell(tone=tone, span=DrawnInterval(change.low, change.change, change.high, noise, reach))
+
+
+def _change_cells(figure: str, change: FigureChange) -> list[str | Cell]:
+    *numbers, word = format_change_cells(COMPARABLE_FIGURES[figure], change)
+    short = _SHORT_WORDS.get(word, word.partition(" ")[0])
+    return [*numbers, Cell(word, _TONES.get(word), short=short) if word else ""]
+
+
+def _visible_changes(row: ComparisonRow) -> Iterator[tuple[str, FigureChange]]:
+    """Yield the changes of a row; shares, such as errors, only where there were some."""
+    for figure, change in row.changes.items():
+        if not COMPARABLE_FIGURES[figure].is_share or change.before or change.after:
+            yield figure, change

@@ -1,0 +1,376 @@
+"""The one verdict on a comparison, which text, Markdown, pages, JSON and JUnit show alike.
+
+Conditions on a comparison: on changes (``read.p99 > +10%``), or on what came after.
+
+A condition fails only where the whole interval of the figure is beyond its limit, and passes only where none
+of it is. Otherwise it is undecided, and what would decide it is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ssbench.base.errors import ExitCode
+from ssbench.comparison.change import (
+    FAILURES_FIGURE,
+    MIN_RUNS_FOR_WORD,
+    SHARE_NOISE_FACTOR,
+    FigureChange,
+    format_signed_change,
+    is_measured,
+)
+from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES
+from ssbench.document.columns import format_plural
+from ssbench.document.elements import Tone
+from ssbench.document.gates import GateResult, choose_exit_code
+from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
+from ssbench.document.units import format_change as in_percent
+from ssbench.reports.run_verdict import tone_of_outcome
+from ssbench.scenario.conditions import Condition
+from ssbench.statistics.run_verdict import Outcome
+
+#: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
+FINE_ENOUGH_CHANGE = 0.10
+
+
+class Word(StrEnum):
+    """What a comparison says, in a word; "worse" and "better" where only shares (errors) changed that way."""
+
+    FAILED = "failed"
+    SLOWER = "slower"
+    FASTER = "faster"
+    MIXED = "slower and faster"
+    WORSE = "worse"
+    BETTER = "better"
+    WORSE_AND_BETTER = "worse and better"
+    SAME = "no difference shown"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonVerdict:
+    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
+
+    ``outcome`` is how good that is, ``exit_code`` that of ``compare``, which its conditions decide.
+    """
+
+    word: Word
+    outcome: Outcome
+    headline: str
+    reasons: tuple[str, ...]
+    exit_code: ExitCode = ExitCode.OK
+
+    @property
+    def tone(self) -> Tone:
+        """Its colour on a page."""
+        return tone_of_outcome(self.outcome)
+
+
+def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
+    """Judge a comparison by its conditions, its two head figures, and what else is shown."""
+    results = [each.result for each in comparison.conditions]
+    shown = [each for each in comparison.changes() if each[2].differs]
+    coarse = _is_coarse(comparison)
+    failing = _unjudged_errors(comparison)
+    found = Word.UNDECIDED if failing and _beyond(failing, comparison) else _choose_word(comparison, shown)
+    word, outcome = found, _OUTCOMES[found]
+    if GateResult.FAILED in results:
+        word, outcome = Word.FAILED, Outcome.FAILED
+    elif GateResult.UNDECIDED in results:
+        word, outcome = Word.UNDECIDED, Outcome.UNDECIDED
+    elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
+        # It is worse, but within what its conditions allow; or no change could have been shown.
+        outcome = Outcome.WARNED
+    elif outcome is Outcome.GOOD and (comparison.doubt or (failing and (failing.change or 0.0) > 0)):
+        outcome = Outcome.WARNED
+    parts = [_headline_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
+    parts.append(_headline_of_changes(comparison, found, shown))
+    return ComparisonVerdict(
+        word,
+        outcome,
+        "; ".join(part for part in parts if part),
+        tuple(_make_reasons(comparison, coarse and found is Word.SAME, failing)),
+        choose_exit_code(results, comparison.undecided),
+    )
+
+
+_OUTCOMES = {
+    Word.SLOWER: Outcome.FAILED,
+    Word.MIXED: Outcome.FAILED,
+    Word.WORSE: Outcome.FAILED,
+    Word.WORSE_AND_BETTER: Outcome.FAILED,
+    Word.FASTER: Outcome.GOOD,
+    Word.BETTER: Outcome.GOOD,
+    Word.SAME: Outcome.GOOD,
+    Word.UNDECIDED: Outcome.UNDECIDED,
+}
+
+
+def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]) -> Word:
+    if not comparison.repeated:
+        return Word.UNDECIDED
+    better = {change.better for *_, change in shown}
+    if not better:
+        return Word.SAME
+    speeds = {change.better for _, figure, change in shown if not COMPARABLE_FIGURES[figure].is_share}
+    worse, both, good = (
+        (Word.SLOWER, Word.MIXED, Word.FASTER)
+        if speeds == better
+        else (Word.WORSE, Word.WORSE_AND_BETTER, Word.BETTER)
+    )
+    return both if len(better) > 1 else good if better.pop() else worse
+
+
+def _headline_of_conditions(results: Sequence[GateResult]) -> str:
+    failed, undecided = results.count(GateResult.FAILED), results.count(GateResult.UNDECIDED)
+    counts = [f"{failed} failed"] if failed else []
+    counts += [f"{undecided} undecided"] if undecided else []
+    word = Word.FAILED if failed else Word.UNDECIDED
+    return f"{word}: of {format_plural(len(results), 'condition')} {', '.join(counts)}"
+
+
+def _headline_of_changes(
+    comparison: Comparison, word: Word, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]
+) -> str:
+    """Return the word with the head figures, and the largest of the other changes."""
+    if word is Word.UNDECIDED:
+        failing = _unjudged_errors(comparison)
+        errors = _headline_of_errors(failing) if failing and _beyond(failing, comparison) else ""
+        return f"no verdict: {errors}" if errors else "no verdict"
+    heads = comparison.heads()
+    if word is Word.SAME:
+        detectable = " or ".join(_detectable_in_words(comparison))
+        return f"{word}{f' (detectable: {detectable} or more)' if detectable else ''}"
+    of_heads = [each for each in heads if each[2].differs]
+    others = sorted(
+        (each for each in shown if each not in of_heads),
+        key=lambda each: _change_size(*each[1:]),
+        reverse=True,
+    )
+    mixed = word in {Word.MIXED, Word.WORSE_AND_BETTER}
+    parts = [_spell_change(*each, with_word=mixed) for each in of_heads]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        largest = _spell_change(*others[0], with_word=mixed)
+        parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
+    speeds = [each for each in heads if not COMPARABLE_FIGURES[each[1]].is_share]
+    if speeds and not any(each in of_heads for each in speeds):
+        parts.append(f"not shown of {' and '.join(_name_figure(row, figure) for row, figure, _ in speeds)}")
+    if comparison.doubt:
+        parts.append(comparison.doubt)
+    return f"{word}: {'; '.join(parts)}"
+
+
+def _change_size(figure: str, change: FigureChange) -> float:
+    """Return how large a change is, alike for more and for less."""
+    value = change.change or 0.0
+    return abs(value) if COMPARABLE_FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
+
+
+def _spell_change(row: ComparisonRow, figure: str, change: FigureChange, *, with_word: bool) -> str:
+    if COMPARABLE_FIGURES[figure].is_share:
+        return f"{row.name} {change.word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)} points)"
+    word = f" {change.word}" if with_word else ""
+    return f"{_name_figure(row, figure)}{word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)})"
+
+
+def _name_figure(row: ComparisonRow, figure: str) -> str:
+    return f"{row.name} {COMPARABLE_FIGURES[figure].title}"
+
+
+def _count_figures(number: int) -> str:
+    return "figure has" if number == 1 else f"{number} figures share"
+
+
+def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
+    """Return the change that all head figures would have shown, or the one of shares.
+
+    None where that is not known.
+    """
+    found = [
+        change.detectable
+        for _, figure, change in comparison.heads()
+        if change.detectable is not None and COMPARABLE_FIGURES[figure].is_share is of_shares
+    ]
+    return max(found, default=None)
+
+
+def _detectable_in_words(comparison: Comparison) -> Iterator[str]:
+    ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
+    if ratio is not None:
+        yield f"{format_change_size(ratio)} %"
+    if share is not None:
+        yield f"{format_change_size(share)} points of errors"
+
+
+def _is_coarse(comparison: Comparison) -> bool:
+    ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
+    return (
+        ratio is None
+        or ratio > FINE_ENOUGH_CHANGE
+        or (share or 0.0) > SHARE_NOISE_FACTOR * FINE_ENOUGH_CHANGE
+    )
+
+
+def _unjudged_errors(comparison: Comparison) -> FigureChange | None:
+    """Return the change of the share of operations that failed, where no word judges it.
+
+    Single runs do not tell how much of it differs from run to run.
+    """
+    found = comparison.find(None, None, FAILURES_FIGURE)
+    if found is None or found.change is None or found.word is not None:
+        return None
+    return found if abs(found.change) > SHARE_NOISE_FACTOR * comparison.noise else None
+
+
+def _beyond(failing: FigureChange, comparison: Comparison) -> bool:
+    """Whether the shares of two single runs differ by more than chance within these runs."""
+    noise = SHARE_NOISE_FACTOR * comparison.noise
+    return (failing.low or 0.0) > noise or (failing.high or 0.0) < -noise
+
+
+def _headline_of_errors(failing: FigureChange) -> str:
+    more = "more" if (failing.change or 0.0) > 0 else "fewer"
+    before, after = format_percent(failing.before), format_percent(failing.after)
+    return f"{more} operations failed: {before} % of all before, {after} % after"
+
+
+def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | None) -> Iterator[str]:
+    yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
+    changes = [
+        change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
+    ]
+    if comparison.repeated and changes:
+        heads = [
+            _name_figure(row, figure) for row, figure, change in comparison.heads() if change.word is not None
+        ]
+        others = len(changes) - len(heads)
+        level = f"{5 / max(1, len(heads)):g} %"
+        yield (
+            f"The verdict stands on {' and '.join(heads) or 'no head figure'}"
+            + (f", each at {level}" if len(heads) > 1 else f" at {level}")
+            + (f"; the other {_count_figures(others)} 5 % (Holm)" if others else "")
+            + f". Changes within {100 * comparison.noise:g} % are noise."
+            " 'detects': the change that 9 of 10 such comparisons show."
+        )
+        alone = sum(not change.differs and (change.p or 1.0) <= 0.05 for change in changes)
+        if alone:
+            yield (
+                f"{format_plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'}"
+                f" beyond the noise, which"
+                f" among {len(changes)} figures is no proof."
+            )
+        detectable = " or ".join(_detectable_in_words(comparison))
+        if coarse and detectable:
+            yield (
+                f"This comparison is too coarse to be good news: only changes of {detectable} or"
+                f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
+            )
+    if comparison.repeated and failing and ((failing.change or 0.0) > 0 or _beyond(failing, comparison)):
+        words = _headline_of_errors(failing)
+        yield (
+            f"{words[:1].upper()}{words[1:]}. Latencies are of successes; whether errors differ from run to"
+            f" run needs {MIN_RUNS_FOR_WORD} runs a side."
+        )
+    if comparison.drifts:
+        drifts = ", ".join(
+            f"{COMPARABLE_FIGURES[name].title} {in_percent(value)} %"
+            for name, value in comparison.drifts.items()
+        )
+        yield f"Drift from the first run to the last, besides the change: {drifts}."
+
+
+# -- conditions --------------------------------------------------------------------------------
+
+
+#: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
+_DECIDING_ERRORS = 3.24
+
+#: More runs a side, or more seconds, are not suggested.
+_MAX_RUNS = 200
+_MAX_SECONDS = 86_400
+
+
+def check_change_condition(condition: Condition) -> None:
+    """Raise ValueError where a condition is about a figure that is not compared."""
+    if condition.figure not in COMPARABLE_FIGURES:
+        raise ValueError(f"{condition.text!r}: only {', '.join(COMPARABLE_FIGURES)} are compared")
+    if COMPARABLE_FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
+        raise ValueError(f"{condition.text!r}: {condition.figure} are compared as a share, such as 0.1%")
+
+
+def judge_change_condition(comparison: Comparison, condition: Condition) -> Judged:
+    """Judge one condition; it fails too where nothing was measured that it is about."""
+    found = comparison.find(condition.operation, condition.size_class, condition.figure, condition.group)
+    value = None if found is None else found.change if condition.relative else found.after
+    if found is None or value is None:
+        return _without_value(comparison, condition)
+    if not condition.relative:
+        return _judge_after(condition, found, value)
+    came = f"{format_change(value)} %"
+    if found.low is None or found.high is None:
+        return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
+    came += f" ({format_change(found.low)} to {format_change(found.high)})"
+    if not found.between_runs:
+        return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
+    held = {condition.holds(found.low), condition.holds(found.high)}
+    if len(held) > 1:
+        return Judged(condition.text, came, GateResult.UNDECIDED, _needs(comparison, condition, found))
+    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+
+
+def _without_value(comparison: Comparison, condition: Condition) -> Judged:
+    """Judge where a side has no such figure: there were too few operations for it, or none of them."""
+    needs = condition.row.needs
+    if needs > 1 and comparison.has(condition.operation, condition.size_class, condition.group):
+        wanted = f"more operations ({condition.figure} needs {needs:,} a side)"
+        return Judged(condition.text, "too few on one side at least", GateResult.UNDECIDED, wanted)
+    return Judged(condition.text, "was not measured on both sides", GateResult.FAILED)
+
+
+def _judge_after(condition: Condition, found: FigureChange, value: float) -> Judged:
+    """Judge a condition on what came after: by the interval of the mean of its runs, or by a single run."""
+    came = condition.spell_measured(value)
+    if found.after_low is None or found.after_high is None:
+        return Judged(
+            condition.text, came, GateResult.FAILED if condition.holds(value) else GateResult.PASSED
+        )
+    ends = found.after_low, found.after_high
+    came += f" ({' to '.join(map(condition.spell_measured, ends))})"
+    held = {condition.holds(each) for each in ends}
+    if len(held) > 1:
+        return Judged(condition.text, came, GateResult.UNDECIDED, "more runs, or longer ones")
+    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+
+
+_NOT_REPEATED_TEXT = (
+    f"at least {MIN_RUNS_FOR_WORD} runs a side, as of run-scenario --repeat, or earlier equal"
+    f" runs in --results-dir"
+)
+
+
+def _needs(comparison: Comparison, condition: Condition, found: FigureChange) -> str:
+    """Say how many runs, or how long a run, would decide a condition if the change stays as it is."""
+    if found.error is None or found.change is None:
+        return ""
+    is_share = COMPARABLE_FIGURES[condition.figure].is_share
+    away = found.change - condition.limit
+    if not is_share:
+        away = math.log1p(found.change) - math.log1p(max(condition.limit, -0.999999))
+    if not away:
+        return "a change that is not at its limit"
+    # Errors shrink with the square root of what is measured.
+    times = (_DECIDING_ERRORS * found.error / away) ** 2
+    if comparison.seconds:
+        seconds = times * comparison.seconds
+        if seconds > _MAX_SECONDS:
+            return "a change that is further from its limit"
+        return f"about {format_count(round(max(seconds, comparison.seconds)))} s (-r), if the change stays"
+    runs = math.ceil(max(times * max(comparison.runs), max(comparison.runs) + 1, MIN_RUNS_FOR_WORD))
+    if runs > _MAX_RUNS:
+        return "a change that is further from its limit"
+    return f"about {runs} runs a side, if the change stays"

@@ -1,0 +1,181 @@
+"""The noise floor: by how much figures differed between earlier runs in which nothing was changed.
+
+What differs from one run to the next is not in a single run, and what differs from one day to the next is not
+in a group of runs that follow each other. Both are in a history of runs of the same configuration. Runs that
+follow each other within an hour are a session; the variances within and between sessions are those of a
+one-way analysis of variance with random effects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+
+from ssbench.comparison.change import FigureDifference, FigurePlace
+from ssbench.comparison.run_figures import COMPARABLE_FIGURES
+
+#: Runs that begin within this time after each other, in seconds, are of one session.
+SESSION_SECONDS = 3600.0
+
+#: Fewer independent differences than this say nothing of their variance.
+_MIN_FREEDOM = 3
+
+#: By how much the objects of a side are slower or faster, because they lie elsewhere (standard deviation of
+#: the logarithm), where no earlier runs tell.
+PLACEMENT_DEVIATION = 0.02
+
+#: By how much one object is slower than another, because its devices are (the same): the fewer there are of a
+#: side, the less of this averages out.
+OBJECT_DEVIATION = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """An earlier run: when it began, the logarithms of its figures, and of the ratios of its two sides."""
+
+    started: float
+    figures: Mapping[FigurePlace, float]
+    sides: Mapping[FigurePlace, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """The variances of the logarithm of a figure, between sessions and from run to run within one.
+
+    Each has its degrees of freedom.
+    """
+
+    between: float
+    between_freedom: float
+    within: float
+    within_freedom: float
+
+    def of_mean(self, runs: int) -> float:
+        """Return the variance of the mean of some runs of one session."""
+        return self.between + self.within / runs
+
+
+class NoiseFloors:
+    """What the earlier runs of one or more configurations say; those of each are compared with each other."""
+
+    def __init__(self, configurations: Sequence[Sequence[EarlierRun]]) -> None:
+        self._configurations = [sorted(each, key=lambda run: run.started) for each in configurations]
+
+    @property
+    def runs(self) -> int:
+        """The number of earlier runs."""
+        return sum(map(len, self._configurations))
+
+    def of(self, place: FigurePlace) -> NoiseFloor | None:
+        """Return the floor of a figure; None where there are too few sessions."""
+        values = [
+            [
+                [run.figures[place] for run in session if place in run.figures]
+                for session in _split_sessions(runs)
+            ]
+            for runs in self._configurations
+        ]
+        return _estimate_floor([[session for session in sessions if session] for sessions in values])
+
+    def of_sides(self, place: FigurePlace) -> tuple[float, float] | None:
+        """Return the variance of the difference of both sides from run to run, and its degrees of freedom."""
+        values = [[run.sides[place] for run in runs if place in run.sides] for runs in self._configurations]
+        freedom = sum(len(each) - 1 for each in values if each)
+        if freedom < _MIN_FREEDOM:
+            return None
+        squares = sum((value - fmean(each)) ** 2 for each in values for value in each)
+        return squares / freedom, float(freedom)
+
+
+def _split_sessions(runs: Sequence[EarlierRun]) -> Iterator[list[EarlierRun]]:
+    """Yield runs, in the order of time, by session."""
+    session = list(runs[:1])
+    for one, two in pairwise(runs):
+        if two.started - one.started > SESSION_SECONDS:
+            yield session
+            session = []
+        session.append(two)
+    if session:
+        yield session
+
+
+def _estimate_floor(configurations: Sequence[Sequence[Sequence[float]]]) -> NoiseFloor | None:
+    """Return the variances of values by configuration and session; None of too few sessions."""
+    within = within_freedom = between = between_freedom = sizes = 0.0
+    for sessions in configurations:
+        count = sum(map(len, sessions))
+        if not count:
+            continue
+        mean = fmean(value for session in sessions for value in session)
+        between += sum(len(session) * (fmean(session) - mean) ** 2 for session in sessions)
+        between_freedom += len(sessions) - 1
+        within += sum((value - fmean(session)) ** 2 for session in sessions for value in session)
+        within_freedom += count - len(sessions)
+        sizes += count - sum(len(session) ** 2 for session in sessions) / count
+    if between_freedom < _MIN_FREEDOM:
+        return None
+    between /= between_freedom
+    if not within_freedom:
+        return NoiseFloor(between, between_freedom, 0.0, 0.0)
+    within /= within_freedom
+    size = sizes / between_freedom
+    return NoiseFloor(max(0.0, (between - within) / size), between_freedom, within, within_freedom)
+
+
+def add_noise_floor(
+    found: FigureDifference, floor: NoiseFloor, runs: tuple[int, int], *, apart: bool
+) -> FigureDifference:
+    """Return a difference of runs whose error has in it what differs from run to run, and from day to day.
+
+    ``apart``: the sides were measured in different sessions.
+    """
+    if found.middle is None:
+        return found
+    if min(runs) == 1:
+        if not apart and floor.within_freedom >= _MIN_FREEDOM:
+            variance, freedom = sum(floor.within / each for each in runs), floor.within_freedom
+        else:
+            variance, freedom = sum(map(floor.of_mean, runs)), floor.between_freedom
+        error = max(math.sqrt(variance), found.error or 0.0)
+        return replace(found, error=error, freedom=freedom, between_runs=True, sure=True)
+    if not apart or found.error is None:
+        return found
+    parts = [(found.error**2, found.freedom), (2 * floor.between, floor.between_freedom)]
+    return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
+
+
+def placement_deviation(objects: float | None) -> float:
+    """Return what is assumed of a side of so many objects; None: they are many, or it is not known."""
+    return max(PLACEMENT_DEVIATION, OBJECT_DEVIATION / math.sqrt(objects)) if objects else PLACEMENT_DEVIATION
+
+
+def add_noise_floor_of_sides(
+    found: FigureDifference, floor: tuple[float, float] | None, objects: tuple[float | None, float | None]
+) -> FigureDifference:
+    """Return a difference of the sides of one run, with what differs between them from run to run.
+
+    Where no earlier runs tell, :func:`placement_deviation` is assumed, by the numbers of ``objects`` of both
+    sides.
+    """
+    if found.middle is None or found.error is None:
+        return found
+    if floor is None:
+        return replace(found, error=math.hypot(found.error, *map(placement_deviation, objects)))
+    variance, freedom = floor
+    if variance <= found.error**2:
+        return found
+    return replace(found, error=math.sqrt(variance), freedom=freedom)
+
+
+def _freedom(parts: Sequence[tuple[float, float]]) -> float:
+    """Return the degrees of freedom of a sum of variances (Satterthwaite)."""
+    below = sum(part**2 / freedom for part, freedom in parts if part)
+    return sum(part for part, _ in parts) ** 2 / below if below else sum(freedom for _, freedom in parts)
+
+
+def is_ratio(place: FigurePlace) -> bool:
+    """Whether a figure is compared by its logarithm: shares have no floor."""
+    return not COMPARABLE_FIGURES[place[1]].is_share

@@ -1,0 +1,338 @@
+"""What is compared of a run: a few figures of each operation and size class.
+
+Shares of operations that failed: how far one of a run may be from the truth, and two from each other.
+
+A share of independent operations is a binomial. Failures seldom are independent: a server that stands still
+for two seconds fails all of these seconds. So what the failures of each second are beyond the share says by
+how much the truth may be off, too, and the larger of both counts. One burst of failures is one event, however
+many operations it had, and shows no difference by itself.
+
+What two runs should have in common to be compared: every setting that their stat files hold.
+
+The facts follow from the scenario's fields and from the options that a stat file keeps, so that a new one is
+compared as soon as it is recorded; only what cannot change a figure is left out by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from ssbench.document.figures import COMPARED_FIGURES, Figure, Range
+from ssbench.scenario.model import CRUD_OPERATIONS, Scenario, SizeClass
+from ssbench.statistics.by_second import is_plausible_span
+from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson_interval
+from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
+from ssbench.statistics.run_verdict import find_delivery_reasons
+
+_T_SHARE = 0.975
+
+
+def failure_share(figures: CountedFigures) -> float:
+    """Return which share of the operations failed; 0 without any."""
+    return figures.failed / max(1, figures.count + figures.failed)
+
+
+def failure_half_width(figures: CountedFigures) -> float | None:
+    """Return half the width of the 95 % interval of a run's share; None of a run that was too short."""
+    parts = _parts_by_second([(1, figures)])
+    if len(parts) < MIN_SECONDS:
+        return None
+    error, freedom = _standard_error(parts, [figures])
+    return t_quantile(_T_SHARE, freedom) * error
+
+
+def failure_difference_error(before: CountedFigures, after: CountedFigures) -> tuple[float, float] | None:
+    """Return the standard error of the difference of both sides' shares, and its degrees of freedom.
+
+    Both sides met the same seconds: what failed of both in one of them is no difference of theirs. None of a
+    run that was too short, or where a side did nothing.
+    """
+    parts = _parts_by_second([(-1, before), (1, after)])
+    if len(parts) < MIN_SECONDS or not all(_count_operations(each) for each in (before, after)):
+        return None
+    return _standard_error(parts, [before, after])
+
+
+def failure_interval(figures: CountedFigures) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share, of as many operations as its seconds are worth."""
+    error, _ = _standard_error(_parts_by_second([(1, figures)]), [figures])
+    variance = _variance(figures)
+    return wilson_interval(
+        failure_share(figures), _count_operations(figures) * variance / max(variance, error**2)
+    )
+
+
+def _count_operations(figures: CountedFigures) -> int:
+    return figures.count + figures.failed
+
+
+def _standard_error(parts: Series, sides: Sequence[CountedFigures]) -> tuple[float, float]:
+    """Return the standard error of a share, or of the difference of two, and its degrees of freedom."""
+    alone = sum(_variance(each) for each in sides)
+    size = effective_size(parts, alone * len(parts))
+    return math.sqrt(max(alone, float(np.var(parts, ddof=1)) / size)), max(1.0, size - 1)
+
+
+def _variance(figures: CountedFigures) -> float:
+    """Return the variance of a binomial share, with one success and one failure added (Agresti and Caffo)."""
+    count = _count_operations(figures) + 2
+    share = (figures.failed + 1) / count
+    return share * (1 - share) / count
+
+
+def _parts_by_second(sides: Sequence[tuple[int, CountedFigures]]) -> Series:
+    """Return what each second adds to a share, or to the difference of two, beyond what it should.
+
+    Their mean is 0: what is known is how much they scatter.
+    """
+    counted = [each.by_second for _, each in sides]
+    seconds = {second for each in counted for counts in (each.counts, each.failed) for second in counts}
+    first = min(seconds, default=0)
+    span = max(seconds, default=0) - first + 1
+    if not is_plausible_span(span, len(seconds)):
+        return np.empty(0)
+    parts = np.zeros(span)
+    for (sign, figures), own in zip(sides, counted, strict=True):
+        share, every = failure_share(figures), max(1, _count_operations(figures))
+        for counts, weight in ((own.counts, -share), (own.failed, 1 - share)):
+            for second, count in counts.items():
+                parts[second - first] += sign * weight * count * span / every
+    return parts
+
+
+# -- facts -------------------------------------------------------------------------------------
+
+
+#: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
+_SCENARIO_FACTS = {
+    "name",
+    "size_classes",
+    "user_count",
+    "operation_count",
+    "run_seconds",
+    "container_count",
+    "policy",
+    "rate",
+    "data",
+    "fail_if",
+    "stages",
+}
+
+#: Options that name a run, or whose value is another one in each run.
+_IGNORED_OPTIONS = {"label", "trans_id_extra", "start_at", "store_clock", "seed_of_parts"}
+
+#: More values of a side than this are not named.
+_MAX_NAMED_VALUES = 3
+
+
+def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
+    """Return each fact in words; "" stands for none. Stat files of ssbench 0.x know no options."""
+    run, scenario = statistics.run, statistics.run.scenario
+    hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
+    seconds = "" if scenario.run_seconds is None else f"{scenario.run_seconds:g} s"
+    facts = {
+        "scenario": scenario.name,
+        "sizes": ", ".join(
+            f"{each.name} {each.size_min}-{each.size_max}{_spell_shape(each)} x {each.initial_files}"
+            for each in scenario.size_classes
+        ),
+        "mix": ", ".join(f"{each.name} {_spell_mix(each)}" for each in scenario.size_classes),
+        "users": str(scenario.user_count),
+        "rate": "" if scenario.rate is None else f"{scenario.rate:g}/s",
+        "length": seconds or f"{scenario.operation_count} operations",
+        "containers": str(scenario.containers),
+        "policy": scenario.policy or "",
+        "seed": "" if run.seed is None else str(run.seed),
+        "storage URL": ", ".join(run.storage_urls),
+        "ssbench": run.version,
+        "master": run.host,
+        "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
+    }
+    for name, value in (*_list_settings(scenario), *run.options.items()):
+        if name not in _IGNORED_OPTIONS:
+            title = name.replace("_", " ")
+            facts[title] = _spell_value(value) or facts.get(title, "")
+    if "trans_id_extra" in run.options:
+        facts["marks of transactions"] = _spell_value(bool(run.options["trans_id_extra"]))
+    return facts
+
+
+def _spell_shape(size_class: SizeClass) -> str:
+    return "" if size_class.shape is None else f" ({size_class.shape})"
+
+
+def _spell_mix(size_class: SizeClass) -> str:
+    """Return weights as the four of create, read, update and delete, or with names where there are others."""
+    weights = {name: weight for name, weight in size_class.weights.items() if weight}
+    if weights.keys() <= set(CRUD_OPERATIONS):
+        return "/".join(f"{weights.get(name, 0):g}" for name in CRUD_OPERATIONS)
+    return ", ".join(f"{name} {weight:g}" for name, weight in sorted(weights.items()))
+
+
+def _list_settings(scenario: Scenario) -> Iterator[tuple[str, object]]:
+    for key in fields(scenario):
+        if key.name not in _SCENARIO_FACTS:
+            yield key.name, getattr(scenario, key.name)
+    # Their own words say nothing of how long they are.
+    yield "stages", tuple(f"{each} for {each.seconds:g} s" for each in scenario.stages)
+
+
+def _spell_value(value: object) -> str:
+    """Return a value in words; what is off is ""."""
+    match value:
+        case None | False | 0 | 0.0:
+            return ""
+        case True:
+            return "yes"
+        case float():
+            return f"{value:g}"
+        case list() | tuple():
+            return ", ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
+    return str(value)
+
+
+def describe_fact_differences(
+    before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
+    """Say which facts the runs of two sides do not have in common."""
+    unknown: dict[str, list[str]] = {"before": [], "after": []}
+    for fact in dict.fromkeys(fact for facts in (*before, *after) for fact in facts):
+        # Repeated runs of one seed would differ from others by the seed alone.
+        sides = [dict.fromkeys(facts.get(fact) for facts in runs) for runs in (before, after)]
+        if fact == "seed" and max(map(len, sides)) > 1:
+            continue
+        if [None] in [[*side] for side in sides]:
+            if any(value for side in sides for value in side):
+                unknown["before" if [*sides[0]] == [None] else "after"].append(fact)
+            continue
+        sides = [dict.fromkeys(value or "" for value in side) for side in sides]
+        if sides[0] == sides[1] and len(sides[0]) == 1:
+            continue
+        texts = [" and ".join(value or "none" for value in [*side][:_MAX_NAMED_VALUES]) for side in sides]
+        if texts[0] == texts[1]:
+            yield f"{fact} differs among the runs of a side: {texts[0]}"
+        else:
+            yield f"{fact} differs: {texts[0]} before, {texts[1]} after"
+    for side, facts in unknown.items():
+        if facts:
+            yield f"not known {side}: {', '.join(facts)}"
+
+
+# -- figures -----------------------------------------------------------------------------------
+
+
+#: (operation, size class): "ALL" is all operations, None all classes. Those of a group of users have its name
+#: before them, as in conditions: "backup.READ", "backup.ALL".
+FigureKey = tuple[str, str | None]
+
+
+def make_operation_key(operation: str | None, group: str | None = None) -> str:
+    """Return what an operation is called in a key, of a group of users or of all; None is all operations."""
+    name = operation.upper() if operation else "ALL"
+    return f"{group}.{name}" if group else name
+
+
+#: Every figure that is compared, by its key, in the order of reports.
+COMPARABLE_FIGURES = COMPARED_FIGURES
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSample:
+    """A figure of one run.
+
+    ``half`` is half the width of its 95 % interval, of the logarithm (of shares: of the value); None: not
+    known.
+    """
+
+    value: float
+    half: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """The figures of a run, and the facts that two runs should have in common to be compared.
+
+    ``started`` is seconds since 1970, None where it is not known. ``only_classes`` has the size class of each
+    operation that has one, whose figures are those of the operation and stand in no row of their own.
+    """
+
+    name: str
+    rows: Mapping[FigureKey, Mapping[str, FigureSample]]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    label: str = ""
+    started: float | None = None
+    only_classes: Mapping[str, str] = field(default_factory=dict)
+
+
+def runs_with_figure(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> Sequence[RunFigures]:
+    """Return the runs that have a figure; none where it is a percentile that only some of them have.
+
+    Those without it had too few operations for it, mostly because they were slow. The mean of the others is
+    too good, and a 99th percentile of fast runs can be below a 95th percentile of all.
+    """
+    found = [run for run in runs if figure.key in run.rows.get(key, {})]
+    return [] if figure.rank is not None and len(found) < len(runs) else found
+
+
+def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
+    """Return the figures of a run that is called ``name``; classes where an operation has several."""
+    rows: dict[FigureKey, Mapping[str, FigureSample]] = {}
+    for operation, section, numbers in _sections(statistics):
+        lines = section.lines if section.operation and len(section.lines) > 2 else section.lines[:1]
+        for line in lines:
+            rows[operation, line.size_class] = dict(_samples(line, numbers))
+    undelivered = (each.text for each in find_delivery_reasons(statistics, ()))
+    warnings = [f"{name}: {warning}" for warning in (*undelivered, *statistics.warnings)]
+    label = statistics.run.options.get("label")
+    return RunFigures(
+        name,
+        rows,
+        collect_run_facts(statistics),
+        tuple(warnings),
+        label if isinstance(label, str) else "",
+        statistics.run.started or statistics.start,
+        classes_by_operation(statistics),
+    )
+
+
+def classes_by_operation(statistics: RunStatistics) -> dict[str, str]:
+    """Return the size class of each operation that has one."""
+    return {
+        operation: section.lines[1].size_class or ""
+        for operation, section, _ in _sections(statistics)
+        if section.operation and len(section.lines) == 2
+    }
+
+
+def _sections(statistics: RunStatistics) -> Iterator[tuple[str, FiguresSection, RunStatistics]]:
+    """Yield the operations of each group of users, then those of all, with what they are called."""
+    parts = [*((group.name, group.numbers) for group in statistics.by_group), (None, statistics)]
+    for group, numbers in parts:
+        for section in (*numbers.sections[1:], numbers.total):
+            yield (
+                make_operation_key(section.operation.name if section.operation else None, group),
+                section,
+                numbers,
+            )
+
+
+def _samples(line: SectionLine, run: RunStatistics) -> Iterator[tuple[str, FigureSample]]:
+    for key, figure in COMPARABLE_FIGURES.items():
+        if figure.is_share:
+            share = figure.share(line, run)
+            if share is not None:
+                yield key, FigureSample(share, failure_half_width(line))
+        elif (value := figure.value(line, run)) and math.isfinite(value) and not figure.at_least(line, run):
+            yield key, _sample(value, figure.interval(line, run))
+
+
+def _sample(value: float, interval: Range | None) -> FigureSample:
+    if interval is None or math.isinf(interval.high) or interval.low <= 0:
+        return FigureSample(value)
+    return FigureSample(value, max(math.log(interval.high / value), math.log(value / interval.low)))

@@ -1,0 +1,262 @@
+"""What is known of a run besides its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ssbench.base.measures import Count, Moment, Seconds, Share
+from ssbench.results.cluster_observation import Observation
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import container_name, format_object_name, object_prefix, tagged_object_stem
+
+#: The option of a run under which the tag of its objects' names is kept.
+OBJECT_TAG_OPTION = "object_tag"
+
+#: That of the names of the containers whose objects existed before the run, in the order of their numbers.
+EXISTING_OPTION = "existing"
+
+#: That under which a master keeps which part of a run it carried out (``1/4``).
+PART_OPTION = "part"
+
+#: That of how far its clock is from the store's, at least and at most, in seconds.
+STORE_CLOCK_OPTION = "store_clock"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """A worker as the master saw it; None where it never reported.
+
+    ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it), and
+    ``lag_p50``, ``lag_p99`` and ``lag_max`` are how late its event loop was meanwhile, in seconds;
+    ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
+    since 1970, in seconds, ``clock_slope`` how much of that is added in each second, at least (0 where the
+    clocks may run alike), and ``wall_offset`` what is added to its time of day to have the master's.
+    ``label`` is what an engine called it, ``site`` where it was; empty where that is not known.
+    """
+
+    worker_id: int
+    host: str = ""
+    version: str = ""
+    cpu_share: Share | None = None
+    lag_p99: Seconds | None = None
+    clock_offset: Seconds | None = None
+    lag_p50: Seconds | None = None
+    lag_max: Seconds | None = None
+    clock_slope: Share | None = None
+    wall_offset: Seconds | None = None
+    label: str = ""
+    site: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MasterFacts:
+    """What the master used during the benchmark.
+
+    ``cpu_share`` is of one core, ``lag_max`` how late its loop was at most, in seconds, ``unread`` for how
+    many seconds text for standard error waited for its reader.
+    """
+
+    cpu_share: Share | None = None
+    lag_max: Seconds | None = None
+    unread: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """A machine on which the load generator ran, during the benchmark; None where its kernel does not tell.
+
+    ``load_begin`` and ``load_end`` are its load averages of a minute, at the beginning and at the end. Shares
+    of the CPU of all ``cores``: ``own_cpu`` was used by the run's ``processes`` there and by a local Swift,
+    ``other_cpu`` by all else, ``stolen`` was given to others by a hypervisor. Shares of the time: in
+    ``pressed`` some thread there waited for a CPU, in ``waited`` the main thread of the run's process that
+    waited most; ``denied`` is that as a share of the time in which it wanted a CPU.
+    """
+
+    host: str
+    cores: Count
+    load_begin: float | None = None
+    load_end: float | None = None
+    own_cpu: Share | None = None
+    other_cpu: Share | None = None
+    stolen: Share | None = None
+    pressed: Share | None = None
+    waited: Share | None = None
+    denied: Share | None = None
+    processes: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSample:
+    """How busy the load generator was for some ``seconds`` until a moment, in seconds since 1970.
+
+    ``worker_cpu`` is the share of one core that the busiest worker used, ``worker_lag`` how late an event
+    loop of a worker was at most, in seconds; ``master_cpu`` and ``master_lag`` are those of the master. None
+    where that is not known.
+    """
+
+    until: Moment
+    seconds: Seconds
+    worker_cpu: Share | None = None
+    worker_lag: Seconds | None = None
+    master_cpu: Share | None = None
+    master_lag: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which a worker, or the master (``worker_id`` is None), stalled; ``start`` since 1970."""
+
+    worker_id: int | None
+    start: Moment
+    seconds: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """A stage as it went, or the whole run where it had no stages.
+
+    ``begins`` and ``ends`` are seconds since 1970; ``ends`` is earlier than planned in a run that was
+    interrupted. ``due`` is how many operations were due in it, None in a closed loop.
+    """
+
+    begins: float
+    ends: float
+    due: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """How it went with a group of users.
+
+    ``stages`` are those of the group that began, one for all of it where it has none, ``not_sendable`` what
+    had no object, as in :class:`RunSummary`, ``drawn`` how many operations were drawn, ``waited`` how many
+    waited for a free object.
+    """
+
+    stages: tuple[StageFacts, ...] = ()
+    not_sendable: tuple[tuple[int, int, int], ...] = ()
+    drawn: int = 0
+    waited: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """What is known when a run starts; the first document of a stat file.
+
+    ``scenario`` has every override of the command line in it. ``options`` holds the other options
+    that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
+    since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
+    results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
+    have one each, ``side_prefixes`` what the names of their objects begin with; none in earlier files, whose
+    sides had objects of other numbers. ``group`` is the name of the group of users that it is about, where
+    it is part of a run. ``accounts`` are the names of the accounts that results refer to by their place, none
+    where there is one. ``masters`` are the runs of several masters that make one, none where there is one
+    master.
+    Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    """
+
+    scenario: Scenario
+    version: str = "unknown"
+    seed: int | None = None
+    options: dict[str, object] = field(default_factory=dict)
+    host: str = ""
+    run_id: int | None = None
+    started: float | None = None
+    workers: tuple[WorkerFacts, ...] = ()
+    storage_urls: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
+    side_policies: tuple[str, ...] = ()
+    side_prefixes: tuple[str, ...] = ()
+    group: str = ""
+    masters: tuple[RunDescription, ...] = ()
+    accounts: tuple[str, ...] = ()
+
+    @property
+    def run_ids(self) -> tuple[int, ...]:
+        """The numbers of the runs that it consists of: its own, or those of its masters."""
+        return tuple(each.run_id for each in self.masters or (self,) if each.run_id is not None)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names that the groups of results refer to: groups of users, or the two sides."""
+        return tuple(each.name for each in self.scenario.groups) or self.sides
+
+    @property
+    def sides_as_given(self) -> tuple[str, ...]:
+        """The sides as the user gave them, NAME=WHAT; their names where that is not known.
+
+        WHAT is the storage URL of an account.
+        """
+        if len(self.sides) == len(self.storage_urls):
+            return tuple(f"{name}={url}" for name, url in zip(self.sides, self.storage_urls, strict=True))
+        given = self.options.get("sides")
+        if isinstance(given, list) and len(given) == len(self.sides):
+            return tuple(map(str, given))
+        return self.sides
+
+    def container(self, number: int, group: int = 0, master: int = 0) -> str:
+        """Return the name of a container of the users of a group, or of a side, in the run of a master."""
+        if 0 <= master < len(self.masters):
+            return self.masters[master].container(number, group)
+        if isinstance(found := self.options.get(EXISTING_OPTION), list):
+            return str(found[number]) if 0 <= number < len(found) else f"container number {number}"
+        parts, policies = self.scenario.parts, self.side_policies
+        part = parts[group] if 0 <= group < len(parts) else self.scenario
+        policy = policies[group] if 0 <= group < len(policies) else part.policy
+        return container_name(part.container_base, number, policy)
+
+    def name_object(self, size_class: str, number: int, group: int = 0, master: int = 0) -> str:
+        """Return the name of an object, of a size class of this name, of the users of a group or a side.
+
+        ``master`` is the number of its master.
+        """
+        if 0 <= master < len(self.masters):
+            return self.masters[master].name_object(size_class, number, group)
+        if self.options.get(EXISTING_OPTION):
+            return f"{size_class} number {number}"  # in the order of the listing
+        tag = self.options.get(OBJECT_TAG_OPTION)
+        prefixes = self.side_prefixes or [each.name for each in self.scenario.groups]
+        prefix = object_prefix(prefixes[group] if 0 <= group < len(prefixes) else self.group, size_class)
+        prefix = tagged_object_stem(prefix, tag) if isinstance(tag, str) else prefix
+        return format_object_name(self.scenario.object_names, prefix, number)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What is known when a run has ended; the last document of a stat file.
+
+    ``ended`` is seconds since 1970. ``not_sendable`` holds (operation code, size-class index, how
+    often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
+    operations whose worker vanished; each of them is a result with the cause
+    :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
+    the run stopped handing out operations, in seconds since 1970; None where it is not known. ``gaps`` are
+    times in which the load generator stalled for a tenth of a second or more. ``cluster``
+    is what was seen of the cluster, None where it was not observed; a stat file has it in its own record.
+    ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
+    not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
+    the exit code of that. ``trouble`` is whether something besides the operations failed until then.
+    ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
+    is how busy the load generator was over time, in order. ``addresses`` are those of hosts with several,
+    which results refer to by their place. ``hosts`` are the machines of the load generator.
+    """
+
+    ended: float
+    not_sendable: tuple[tuple[int, int, int], ...] = ()
+    lost_jobs: int = 0
+    warnings: tuple[str, ...] = ()
+    interrupted: bool = False
+    workers: tuple[WorkerFacts, ...] = ()
+    counters: dict[str, float] = field(default_factory=dict)
+    sent_until: float | None = None
+    master: MasterFacts | None = None
+    gaps: tuple[Gap, ...] = ()
+    cluster: Observation | None = None
+    stages: tuple[StageFacts, ...] = ()
+    ended_early: str | None = None
+    error_code: int = 0
+    trouble: bool = False
+    groups: tuple[GroupFacts, ...] = ()
+    generator_load: tuple[LoadSample, ...] = ()
+    addresses: tuple[str, ...] = ()
+    hosts: tuple[HostFacts, ...] = ()

@@ -1,0 +1,523 @@
+"""One run: its phases in order, over a :class:`~ssbench.run.loop.MasterLoop`.
+
+``--start-at``: several masters begin their benchmarks at one moment, each by its own clock.
+
+How a run went.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, WorkerError
+from ssbench.base.profiling import Profiling
+from ssbench.base.text_values import format_duration
+from ssbench.document import units
+from ssbench.document.gates import choose_worst_code
+from ssbench.fleet.fleet import Fleet
+from ssbench.fleet.wire import RunParameters
+from ssbench.results.block import Goal, Sink
+from ssbench.results.run_description import RunSummary
+from ssbench.results.writer import RunResultsWriter
+from ssbench.run import worker_messages
+from ssbench.run.group_benchmarks import GroupBenchmarks
+from ssbench.run.group_run import make_group_runs, make_run_parameters, renewals_of_container_sets
+from ssbench.run.leftovers import Leftovers, accounts_to_clean
+from ssbench.run.load_samples import HostUsage
+from ssbench.run.loop import TICK_SECONDS, MasterLoop
+from ssbench.run.options import BenchOptions, RunOptions, format_start_moment
+from ssbench.run.run_records import (
+    find_late_warnings,
+    make_run_description,
+    make_run_summary,
+    make_summary_so_far,
+)
+from ssbench.run.run_workers import LocalWorkers, RunWorkers, wait_for_workers
+from ssbench.run.setup import StoreSetup
+from ssbench.run.tokens import TokenSource
+from ssbench.run.worker_messages import WorkerNews
+from ssbench.scenario.draws import derive_group_seed
+from ssbench.scenario.existing_objects import ExistingObjects
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import run_mark
+from ssbench.store.contract import ClockBounds
+from ssbench.store.stores import STORE
+
+if TYPE_CHECKING:
+    from ssbench.results.cluster_observation import ClusterObserver, Observation
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two messages on what is waited for.
+_START_SAY_SECONDS = 10.0
+
+#: A benchmark that begins later than this (seconds) is late; clocks that are further apart are wrong.
+_LATE_START_SECONDS = 0.1
+_MAX_CLOCK_DIFFERENCE = 0.5
+
+
+def warn_of_store_clock(found: ClockBounds | None, loop: MasterLoop) -> None:
+    """Say how far the clock of this host is from that of the store."""
+    if found is None:
+        loop.news.warn(
+            "The store does not tell the time, or its servers tell different ones, so that the clock of this"
+            " host is not checked"
+        )
+        return
+    least, most = found
+    if least > _MAX_CLOCK_DIFFERENCE or most < -_MAX_CLOCK_DIFFERENCE:
+        seconds, where = (least, "behind") if least > 0 else (-most, "ahead of")
+        loop.news.warn(
+            f"The clock of this host is at least {units.format_moment(seconds)} s {where}"
+            f" the store's: masters with"
+            " other clocks begin at other moments. Check NTP"
+        )
+    else:
+        _log.info(
+            "The clock of this host is from %s s to %s s behind the store's",
+            units.format_seconds(least),
+            units.format_seconds(most),
+        )
+
+
+def wait_for_moment(loop: MasterLoop, moment: float) -> None:
+    """Return at a moment (seconds since 1970), or when the run is interrupted; warns where it is over."""
+    late = time.time() - moment
+    if late > _LATE_START_SECONDS:
+        loop.news.warn(
+            f"The benchmark begins {units.format_moment(late)} s after --start-at"
+            f" {format_start_moment(moment)}, because workers,"
+            " containers and initial objects took until now: the masters do not begin together. Choose a"
+            " later time"
+        )
+        return
+    said_at = -float("inf")
+    # By the monotonic clock, so that a step of the other one does not stretch it.
+    until = loop.clock() + moment - time.time()
+    while not loop.interrupted.is_set() and (left := until - (now := loop.clock())) > 0:
+        loop.tick(now)
+        if now - said_at >= _START_SAY_SECONDS:
+            said_at = now
+            _log.info("Ready; the benchmark begins in %.0f s, at %s", left, format_start_moment(moment))
+        loop.fleet.receive(min(TICK_SECONDS, left))
+
+
+# -- outcome -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run went; what its operations took is in the stat file at ``path``.
+
+    ``path`` and ``summary`` are None when the run was interrupted before its benchmark began. ``count``
+    operations have a result, of which ``errors`` failed. ``interrupted``: by a signal or
+    :meth:`~ssbench.run.bench.Bench.interrupt`, in whatever phase. ``error`` ended the benchmark before its
+    time. ``trouble``: something besides the operations failed (initial uploads, writing the stat file,
+    deleting what the run created); ``warnings`` say what, and whatever else the report warns of.
+    """
+
+    run_id: int
+    seed: int
+    path: Path | None = None
+    count: int = 0
+    errors: int = 0
+    interrupted: bool = False
+    error: SsbenchError | None = None
+    trouble: bool = False
+    warnings: tuple[str, ...] = ()
+    summary: RunSummary | None = None
+
+    @property
+    def ended_early(self) -> str | None:
+        """Why the run ended before its time; None when it did not."""
+        if self.error is not None:
+            return str(self.error)
+        return "interrupted" if self.interrupted else None
+
+    @property
+    def ending_code(self) -> ExitCode:
+        """The exit code of how it ended, whether or not operations failed."""
+        found = [ExitCode.FAILED] if self.trouble else []
+        if self.interrupted:
+            found.append(ExitCode.INTERRUPTED)
+        if self.error is not None:
+            found.append(self.error.exit_code)
+        return choose_worst_code(found)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code where no conditions, rates and groups are judged (:mod:`ssbench.statistics`)."""
+        nothing_ended = self.path is not None and not self.count
+        return choose_worst_code(
+            [ExitCode.FAILED if self.errors or nothing_ended else ExitCode.OK, self.ending_code]
+        )
+
+
+# -- run ---------------------------------------------------------------------------------------
+
+
+#: A report says that nothing succeeded for some time when it was at least so long (seconds).
+_LONG_STALL_SECONDS = 10.0
+
+
+class BenchmarkRun:
+    """A run from its first worker to its last clean-up; :meth:`carry_out` does all of it.
+
+    The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
+    ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
+    watches the cluster. ``goal`` ends the benchmark when it is reached. ``workers`` counts those of the run.
+    ``existing`` are its objects where it makes none; ``scenario`` is theirs then. One that only ``prepares``
+    has no benchmark, see :meth:`prepare`.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        bench: BenchOptions,
+        *,
+        fleet: Fleet,
+        work_port: int | None,
+        local_workers: LocalWorkers | None,
+        tokens: TokenSource | None,
+        advice: str,
+        observer: ClusterObserver | None = None,
+        goal: Goal | None = None,
+        existing: ExistingObjects | None = None,
+        prepares: bool = False,
+    ) -> None:
+        self._scenario = scenario
+        self._options = options
+        self._bench = bench
+        self._tokens = tokens
+        self._advice = advice
+        self._observer = observer
+        self._goal = goal
+        self._run_id = secrets.randbits(62) + 1
+        self._mark = run_mark(self._run_id) if options.mark_transactions else None
+        self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
+        if options.part is not None:
+            self._seed = derive_group_seed(self._seed, f"part {options.part}")
+        #: How far the clock here is from the store's, where that is looked at.
+        self._store_clock: tuple[float, float] | None = None
+        self._fleet = fleet
+        self._parts = make_group_runs(
+            scenario,
+            self._seed,
+            options.batch_size,
+            options.sides,
+            prepared=options.prepared or prepares,
+        )
+        #: Whether no benchmark follows.
+        self._prepares = prepares
+        first, *others = self._parameters(tokens)
+        former = fleet.begin(
+            first,
+            [each.size_max for each in scenario.size_classes],
+            others,
+            parts=[part.scenario.user_count / scenario.user_count for part in self._parts],
+        )
+        for part, crew in zip(self._parts, fleet.crews, strict=True):
+            part.crew = crew
+        self._news = WorkerNews(work_port)
+        renewals = tokens.renewals() if tokens is not None else []
+        self._loop = MasterLoop(
+            fleet,
+            self._parts[0].load.closed,
+            self._news,
+            [renewals_of_container_sets(part.places, renewals) for part in self._parts],
+            options.give_up_after,
+        )
+        self._leftovers = Leftovers(
+            self._parts,
+            self._loop,
+            options,
+            local_swift=bench.local_swift,
+            accounts=accounts_to_clean(scenario, tokens),
+        )
+        self._benchmarks = GroupBenchmarks(self._parts, self._loop, options, goal)
+        asked = options.expect_workers or bench.workers or 1
+        self.workers = RunWorkers(fleet, former, local_workers, asked)
+        self._loop.on_tick = self.workers.look_after_local
+        self._path: Path | None = None
+        self._hosts: HostUsage | None = None
+        self._summary: RunSummary | None = None
+        self._error: SsbenchError | None = None
+        self._ground = StoreSetup(
+            scenario, options, tokens, self._parts, self._loop, self._run_id, self._mark, existing
+        )
+        self._interrupted, self._trouble, self._kept = False, False, 0
+        self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
+
+    def _parameters(self, tokens: TokenSource | None) -> Iterator[RunParameters]:
+        """Yield the parameters of each part."""
+        for number, part in enumerate(self._parts):
+            sessions = [place.session(tokens.sessions) for place in part.places] if tokens else []
+            yield make_run_parameters(
+                self._run_id,
+                self._mark,
+                part.scenario,
+                self._options,
+                sessions,
+                number,
+                part.seed,
+                part.names,
+            )
+
+    # -- interruption, from a signal handler or another thread ---------------------------------
+
+    def interrupt(self) -> str:
+        """End the phase that is running, and what depends on it; returns what happens now, for the user."""
+        self._interrupted = True
+        self._loop.interrupted.set()
+        return self._if_interrupted
+
+    def interrupt_at_once(self) -> bool:
+        """Whether :meth:`carry_out` will raise KeyboardInterrupt by itself."""
+        return self._loop.end_at_once()
+
+    def _stop(self) -> bool:
+        return self._loop.interrupted.is_set()
+
+    def so_far(self) -> tuple[Path, RunSummary] | None:
+        """Return the stat file of a benchmark in progress, and what else is known of it; None before."""
+        epoch = self._benchmarks.epoch
+        if self._path is None or epoch is None:
+            return None
+        return self._path, make_summary_so_far(
+            self._fleet, epoch, self._loop.own, self._benchmarks.course, self._news.warnings
+        )
+
+    # -- the run ------------------------------------------------------------------------------
+
+    def carry_out(
+        self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
+    ) -> RunOutcome:
+        """Do everything; see :meth:`ssbench.run.bench.Bench.run`. ``path`` is where the stat file goes."""
+        whole = False
+        try:
+            outcome = self._carry_out(path, sinks, on_measured)
+            whole = True
+        finally:
+            self._ground.leave(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
+        return outcome
+
+    def prepare(self) -> RunOutcome:
+        """Upload the initial objects, and nothing else."""
+        whole = False
+        self._if_interrupted = "it ends after the uploads under way. Ctrl-C again ends it at once"
+        try:
+            self._prepare()
+            self._trouble = self._ground.trouble
+            whole = True
+        finally:
+            self._ground.leave(0, at_once=not whole)
+        return self._outcome(None)
+
+    def _carry_out(
+        self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
+    ) -> RunOutcome:
+        self._begin_observation()
+        self._prepare()
+        self._trouble = self._ground.trouble
+        if self._stop():
+            _log.warning("Interrupted before the benchmark began")
+            if any(part.state.owns_initial for part in self._parts):
+                self._clean_up()
+            return self._outcome(None)
+        # Whoever else connects now must not take the descriptor of the stat file.
+        self._fleet.refuse_connections()
+        writer = RunResultsWriter(
+            path,
+            make_run_description(
+                self._run_id,
+                self._scenario,
+                self._seed,
+                self._fleet,
+                self._bench,
+                self._options,
+                tag=self._ground.tag,
+                containers=self._ground.containers,
+                store_clock=self._store_clock,
+                accounts=self._tokens.names() if self._tokens and self._scenario.accounts > 1 else (),
+            ),
+        )
+        self._path = path
+        nothing_to_delete = self._options.noop or self._options.keep_objects
+        self._if_interrupted = (
+            "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
+            if nothing_to_delete
+            else "no more operations are sent; the report follows, then the objects that the run created are"
+            " deleted. Ctrl-C again ends the run at once and leaves them there"
+        )
+        try:
+            with Profiling("ssbench-master") if self._options.profile else nullcontext():
+                self._measure(writer, sinks)
+        except KeyboardInterrupt:
+            self._leftovers.say_what_stays()
+            _log.warning("Results until then saved to %s", path)
+            raise
+        self._if_interrupted = (
+            "the run ends now"
+            if nothing_to_delete
+            else "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
+        )
+        try:
+            # First, so that no clean-up, however long it takes, withholds the report.
+            self._fleet.refuse_connections()
+            if on_measured is not None:
+                on_measured(self._outcome(path))
+        finally:
+            self._clean_up()
+        if self._benchmarks.failure is not None:
+            raise self._benchmarks.failure
+        return self._outcome(path)
+
+    def _outcome(self, path: Path | None) -> RunOutcome:
+        return RunOutcome(
+            run_id=self._run_id,
+            seed=self._seed,
+            path=path,
+            count=self._benchmarks.count,
+            errors=self._benchmarks.errors,
+            interrupted=self._interrupted,
+            error=self._error,
+            trouble=self._trouble,
+            warnings=tuple(self._news.warnings),
+            summary=self._summary,
+        )
+
+    def _prepare(self) -> None:
+        """Wait for workers, make containers, upload initial objects.
+
+        Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
+        container or not one of the initial objects.
+        """
+        wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
+        capacity, users = self._fleet.capacity, self._scenario.user_count
+        if capacity < users and not self._stop():
+            self._news.warn(
+                f"The workers run {capacity} operations at once, less than the {users} users"
+                " asked for; start more workers or give them a higher --concurrency"
+            )
+        if not self._stop():
+            self._ground.prepare(only=self._prepares)
+        self._wait_for_start()
+
+    def _wait_for_start(self) -> None:
+        """Check this host's clock where other masters run beside, and wait until all begin."""
+        moment = self._options.start_at
+        if self._stop() or (moment is None and self._options.part is None):
+            return
+        if self._tokens is not None:
+            self._store_clock = STORE.clock(self._tokens.sessions[0])
+            warn_of_store_clock(self._store_clock, self._loop)
+        if moment is not None:
+            wait_for_moment(self._loop, moment)
+
+    def _begin_observation(self) -> None:
+        if self._observer is not None:
+            parameters = self._fleet.parameters
+            self._observer.begin(
+                self._fleet.storage_urls,
+                insecure=parameters.insecure,
+                ca_certificates=parameters.ca_certificates,
+            )
+
+    def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
+        """Run the benchmark; results go to the sinks, which are ended whatever happens."""
+        _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
+        for worker in self._fleet.roster.living():
+            worker.load.clear()
+        self._hosts = HostUsage()
+        sinks = [*more_sinks, writer]
+        goal = self._goal
+        if goal is not None:
+            sinks.append(goal)
+        self._benchmarks.begin(sinks)
+        try:
+            self._carry_through()
+        except (WorkerError, ClusterError) as error:
+            self._error = error
+            self._news.warn(f"The run ended early: {error}")
+        except KeyboardInterrupt:
+            if self._observer is not None:
+                self._observer.stop()  # the run does not wait for the servers any more
+            raise
+        finally:
+            self._benchmarks.end()
+            if self._error is None and (why := self._benchmarks.early_end) is not None:
+                self._error = why
+                self._news.warn(f"The run ended early: {why}")
+            self._leftovers.say_what_operations_left(self._benchmarks.unfinished)
+            if goal is not None:
+                self._say_what_was_reached(goal)
+            observation = None
+            try:
+                # Waits for the servers, so that another Ctrl-C may end it.
+                observation = self._observer.end() if self._observer is not None else None
+            finally:
+                self._summary = self._summarize(observation)
+                self._benchmarks.end_sinks(self._summary)
+        if writer.failure is not None:
+            self._trouble = True
+            self._news.warn(
+                f"{writer.results_lost} results could not be written to {writer.path}:"
+                f" {writer.failure.strerror}"
+            )
+
+    def _carry_through(self) -> None:
+        """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""
+        longest = self._benchmarks.carry_through()
+        if longest >= _LONG_STALL_SECONDS:
+            self._news.warn(f"Operations failed and none succeeded for {format_duration(longest)} of the run")
+        self._ground.look_around()
+
+    def _say_what_was_reached(self, goal: Goal) -> None:
+        if goal.reached():
+            _log.info("%s", goal.sentence())
+        else:
+            self._news.warn(goal.sentence())
+
+    def _summarize(self, observation: Observation | None) -> RunSummary:
+        self._loop.note_strange_results()
+        of_cluster: Sequence[str] = ()
+        if self._observer is not None and observation is not None:
+            of_cluster = self._observer.find_warnings(observation)
+        self._news.add(find_late_warnings(of_cluster))
+        unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
+        for text in worker_messages.describe_unreached(unreached):
+            self._news.warn(text)
+        return make_run_summary(
+            self._scenario,
+            self._fleet,
+            self._parts,
+            observation,
+            self._loop.own,
+            self._benchmarks.course,
+            warnings=self._news.warnings,
+            interrupted=self._stop(),
+            error=self._error,
+            trouble=self._trouble,
+            counted=self._ground.counts(),
+            addresses=self._benchmarks.addresses.names(),
+            hosts=tuple(self._hosts.facts(self._fleet.roster.workers.values())) if self._hosts else (),
+        )
+
+    def _clean_up(self) -> None:
+        """Delete what the run created, unless it is to be kept."""
+        if self._options.noop:
+            return
+        if self._options.keep_objects:
+            self._kept = self._leftovers.count()
+            _log.info("Keeping the %d objects that the run created", self._kept)
+        else:
+            self._trouble |= not self._leftovers.delete(gave_up=isinstance(self._error, ClusterError))

@@ -1,0 +1,698 @@
+"""What a run finds or makes in the cluster before its benchmark: containers, objects, marks of other runs.
+
+Whether a cluster has what a scenario needs, which is looked at before a run begins.
+
+Reads without a token need signatures, which the master makes: workers get no key.
+
+Initial objects that are prepared once for many runs: what is there of them, and whether that is right.
+
+Their sizes follow from the scenario and not from the seed of a run
+(:class:`~ssbench.scenario.draws.Workload`), so that all runs know them. What is there already is found by
+listing containers, 10,000 objects a request; only that is looked at one by one, and the others are uploaded
+without a look.
+
+Finding the objects of a run that reads what exists already: by listing containers, or from a file.
+
+What there has to be in the cluster before a benchmark begins: containers, and the initial objects.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, product
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ssbench.base.errors import ClusterError, UsageError
+from ssbench.base.untrusted import TooMuchError, read_lines
+from ssbench.fleet.fleet import GroupWorkers
+from ssbench.fleet.phase import Pace
+from ssbench.fleet.worker_state import Task
+from ssbench.run.bars import ProgressBar, TransferAmount
+from ssbench.run.group_run import ContainerSet, GroupRun, accounts_of_sessions, merge_container_sets
+from ssbench.run.group_run import merge_container_sets as places_apart
+from ssbench.run.loop import MasterLoop
+from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.ownership import Ownership
+from ssbench.run.phases import InitialUploads, ObjectCheck
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.existing_objects import ExistingObjects
+from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
+from ssbench.scenario.model import Scenario, explain_replacement, make_owner
+from ssbench.scenario.names import (
+    MAX_CONTAINER_NAME_BYTES,
+    MAX_OBJECT_NAME_BYTES,
+    match_object_name,
+    may_be_container,
+    split_container_number,
+    tagged_object_stem,
+    versioned_container,
+)
+from ssbench.scenario.operations import CHECK, CREATE, OPERATIONS, UPLOAD_IF_MISSING, OperationKind
+from ssbench.scenario.population import Population
+from ssbench.store.contract import ReadSignatures
+from ssbench.store.http.metadata import (
+    MetadataShape,
+    find_exceeded_limits,
+    find_posting_settings,
+    posted_shape,
+)
+from ssbench.store.request_options import parse_addresses
+from ssbench.store.stores import STORE
+
+_log = logging.getLogger(__name__)
+
+#: Each message to a worker holds the signatures of all containers.
+MAX_SIGNED_CONTAINERS = 1000
+
+#: A run may take longer than it should; its signatures are of no use once it has ended.
+_SIGNATURE_GRACE_SECONDS = 7 * 86400
+
+
+def refuse_missing_features(
+    scenario: Scenario, options: RunOptions, tokens: TokenSource, *, uploads_only: bool = False
+) -> None:
+    """Raise UsageError where the store says that it lacks what an operation of the scenario needs.
+
+    So it is where the scenario has more metadata than the store takes. A store that does not say what it has
+    is not refused. ``uploads_only``: no operations follow the initial uploads.
+    """
+    names: set[str] = set()
+    if not uploads_only:
+        names = {name for part in scenario.parts for name in part.operation_names}
+        refuse_many_signatures(scenario)
+    needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
+    metadata = [*_metadata_shapes(scenario)]
+    if not needed and not metadata:
+        return
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    # What one server has is the same for all accounts.
+    for session in {urlsplit(each.storage_url).netloc: each for each in tokens.sessions}.values():
+        found = STORE.capabilities(session, timeouts)
+        lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
+        if lacking:
+            raise UsageError(
+                f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
+                f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
+            )
+        limits = found.features.get("swift", {})
+        beyond = dict.fromkeys(
+            each for shape, owner in metadata for each in find_exceeded_limits(limits, shape, owner)
+        )
+        if beyond:
+            raise UsageError(
+                f"{session.storage_urls[0]}: the metadata of the scenario are more than the cluster takes:"
+                f" {', '.join(beyond)}"
+            )
+        if not found.known:
+            lacking = [*needed.values(), *["room for the metadata of the scenario"] * bool(metadata)]
+            _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
+
+
+def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
+    """Raise UsageError where ``--resolve`` names a host that is in no storage URL."""
+    if options.requests.resolve is None:
+        return
+    hosts = {urlsplit(url).hostname or "" for session in tokens.sessions for url in session.storage_urls}
+    for host in parse_addresses(options.requests.resolve):
+        if host not in hosts:
+            raise UsageError(
+                f"--resolve: no storage URL has the host {host} (but {', '.join(sorted(hosts))})"
+            )
+
+
+def is_resumption_useless(scenario: Scenario, tokens: TokenSource) -> bool:
+    """Return whether TLS sessions are to be resumed where there is no TLS."""
+    asked = any(part.connections is not None and part.connections.tls_resume for part in scenario.parts)
+    urls = (url for session in tokens.sessions for url in session.storage_urls)
+    return asked and not any(url.startswith("https:") for url in urls)
+
+
+def _metadata_shapes(scenario: Scenario) -> Iterator[tuple[MetadataShape, str]]:
+    """Yield how much metadata objects get from a scenario, with what they say of whose they are."""
+    for part in scenario.parts:
+        written = (0, 0) if part.metadata is None else (part.metadata.number, part.metadata.size)
+        own = find_posting_settings(part.operations)
+        posts = {each.name for each in OPERATIONS if each.posts} & part.operation_names
+        for size_class in part.size_classes:
+            owner = make_owner(part, size_class)
+            if written[0]:
+                yield written, owner
+            if posts and (own.values or written[0]):
+                yield posted_shape(own, written), owner
+
+
+def refuse_many_signatures(scenario: Scenario) -> None:
+    """Raise UsageError where a scenario needs signatures for too many containers, or of several accounts."""
+    for part in scenario.parts:
+        signed = _signed_operations(part)
+        if signed and part.accounts > 1:
+            raise UsageError(f"{signed[0].name}: not possible with several accounts: each would need a key")
+        if signed and part.container_count > MAX_SIGNED_CONTAINERS:
+            raise UsageError(
+                f"{signed[0].name}: possible with {MAX_SIGNED_CONTAINERS:,} containers at most,"
+                f" not with {part.container_count:,}"
+            )
+
+
+def _signed_operations(scenario: Scenario) -> list[OperationKind]:
+    return [row for row in OPERATIONS if row.signed and row.name in scenario.operation_names]
+
+
+def sign_reads(
+    parts: Sequence[GroupRun], options: RunOptions, tokens: TokenSource, stop: Callable[[], bool]
+) -> ReadSignatures | None:
+    """Give the workers of each part that needs them signatures for its containers.
+
+    Returns what ends them; None where no part needs any. ``stop`` says whether to wait no longer until the
+    cluster takes them. Raises UsageError and ClusterError. See :func:`refuse_many_signatures`.
+    """
+    needing = [part for part in parts if _signed_operations(part.scenario)]
+    if not needing:
+        return None
+    session = needing[0].places[0].session(tokens.sessions)
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    features = STORE.capabilities(session, timeouts).features.get(
+        _signed_operations(needing[0].scenario)[0].needs, {}
+    )
+    longest = max(part.scenario.run_seconds or 0.0 for part in needing)
+    signed = STORE.sign(
+        session, tokens.renewing(0), int(time.time() + longest) + _SIGNATURE_GRACE_SECONDS, timeouts
+    )
+    try:
+        for part in needing:
+            part.crew.change(signed=signed.queries(part.places[0].containers, features, stop))
+    except BaseException:
+        signed.end()
+        raise
+    return signed
+
+
+# -- prepared ----------------------------------------------------------------------------------
+
+
+#: How many of the prepared objects of a run are looked at before it, drawn at random.
+CHECKED_OBJECTS = 1000
+
+#: Rows of listings between two looks at whether the run was interrupted.
+_ROWS_BETWEEN_LOOKS = 1000
+
+_MISSING_SIZE = -1
+
+
+def make_upload_scenario(scenario: Scenario) -> Scenario:
+    """Return a scenario as its initial objects are uploaded by themselves, many of them by creates.
+
+    What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
+    """
+    groups = tuple(replace(group, connections=None) for group in scenario.groups)
+    return replace(
+        scenario, delete_after=None, delete_after_most=None, operations=(), connections=None, groups=groups
+    )
+
+
+class FoundObjects:
+    """The sizes of the initial objects of a part that are in its containers, from their listings."""
+
+    def __init__(self, part: GroupRun) -> None:
+        self._workload = part.workload
+        self._template = part.scenario.object_names
+        self._classes = {name: index for index, name in enumerate(part.names)}
+        classes = part.scenario.size_classes
+        self._sizes = [array("q", [_MISSING_SIZE]) * (each.initial_files + 1) for each in classes]
+        self._places = [part.workload.initial_containers(index) for index in range(len(classes))]
+        #: How many are there with another size than they should have; known when all tasks were made.
+        self.replaced = 0
+
+    def add(self, container: int, name: str, size: int) -> None:
+        """Note an object, which may be any."""
+        stem, number = match_object_name(self._template, name)
+        index = self._classes.get(stem)
+        if index is None or not 0 < number < len(self._sizes[index]):
+            return
+        if self._places[index][number - 1] == container:
+            self._sizes[index][number] = size
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield what uploads the objects that are not there, and looks whose the others are."""
+        for index, container, number, size in self._workload.initial_objects():
+            found = self._sizes[index][number]
+            self.replaced += found not in {_MISSING_SIZE, size}
+            code = UPLOAD_IF_MISSING.code if found == size else CREATE.code
+            yield code, index, container, number, size
+
+
+def find_prepared_objects(
+    part: GroupRun, tokens: TokenSource, options: RunOptions, loop: MasterLoop
+) -> FoundObjects:
+    """List the containers of a part, until the run is interrupted. Raises ClusterError."""
+    found, requests = FoundObjects(part), options.requests
+    containers = part.places[0].containers
+    with ProgressBar("Listing containers", part.scenario.container_numbers) as bar:
+        for number in range(part.scenario.container_numbers):
+            account, own = split_container_number(number, part.scenario.accounts)
+            place = part.places[account]
+            rows = STORE.objects(
+                place.session(tokens.sessions),
+                containers[own],
+                timeouts=(requests.connect_timeout, requests.network_timeout),
+                renew=place.renewing(tokens),
+                expect=lambda _: None,
+            )
+            loop.fleet.look_after_descriptors(time.monotonic())
+            for row, (name, size) in enumerate(rows):
+                if not row % _ROWS_BETWEEN_LOOKS and loop.interrupted.is_set():
+                    return found
+                found.add(number, name, size)
+            bar.advance()
+    return found
+
+
+def check_prepared_objects(parts: Sequence[GroupRun], loop: MasterLoop) -> int:
+    """Let all initial objects be there; returns how many were looked at.
+
+    Raises ClusterError where one of these is not as prepared, and what :meth:`MasterLoop.run` raises.
+    """
+    counts = [sum(each.initial_files for each in part.scenario.size_classes) for part in parts]
+    total = sum(counts)
+    chosen = sorted(random.sample(range(total), min(total, CHECKED_OBJECTS)))
+    _log.info("Looking at %d of the %s prepared objects", len(chosen), f"{total:,}")
+    looked = 0
+    for part, begins, count in zip(parts, accumulate([0, *counts]), counts, strict=False):
+        own = {place - begins for place in chosen if begins <= place < begins + count}
+        tasks = []
+        for place, each in enumerate(part.workload.initial_objects()):
+            index, _, number, size = each
+            part.state.add_initial(index, number, size)
+            if place in own:
+                tasks.append((CHECK.code, *each))
+        with ProgressBar("Prepared objects", len(tasks)) as bar:
+            phase = ObjectCheck(iter(tasks), bar, loop.interrupted.is_set)
+            loop.run(phase, pace=part.load.closed, crew=part.crew)
+        looked += len(tasks)
+        if phase.failed and not loop.interrupted.is_set():
+            raise ClusterError(
+                f"--prepared: {phase.failed} of {len(tasks)} initial objects in a sample are not there as"
+                f" prepared: {phase.failure_text()} (ssbench-master prepare uploads them)"
+            )
+    return looked
+
+
+# -- existing ----------------------------------------------------------------------------------
+
+
+#: A bar advances by so many objects at once.
+_BAR_STEP = 10_000
+
+#: Bytes of a line of a list: two slashes, and its end.
+_LONGEST_LINE = MAX_CONTAINER_NAME_BYTES + MAX_OBJECT_NAME_BYTES + 4
+
+
+def find_existing_objects(
+    scenario: Scenario, options: RunOptions, wanted: ExistingIn, tokens: TokenSource
+) -> ExistingObjects:
+    """Return the objects for a scenario; raises UsageError or ClusterError where there are none."""
+    found = ExistingObjects(scenario)
+    if wanted.file is not None:
+        if not found.only_class:
+            raise UsageError(
+                "--existing-list: expected a scenario with one size class, because a list of names tells no"
+                " sizes by which objects could be sorted into several"
+            )
+        for container, name in _read_names(wanted.file):
+            found.add(container, name, None)
+    for container in dict.fromkeys(wanted.containers):
+        _list_container(container, found, options, tokens)
+    where = ", ".join([*map(repr, wanted.containers), *([str(wanted.file)] if wanted.file else [])])
+    if not len(found):
+        why = f" (all {found.skipped:,} have sizes outside its size classes)" if found.skipped else ""
+        raise ClusterError(f"--existing: no object for the scenario in {where}{why}")
+    if idle := found.idle_groups():
+        raise ClusterError(
+            f"--existing: no object for the group {' and '.join(idle)} in {where}: none has a size of its"
+            " size classes"
+        )
+    skipped = f"; {found.skipped:,} others skipped: their sizes do not fit" if found.skipped else ""
+    _log.info(
+        "Existing objects: %s in %s, only read%s", f"{len(found):,}", _format_containers(found), skipped
+    )
+    for name in found.empty_classes():
+        _log.warning("No existing object is of size class %r: its operations are left out", name)
+    return found
+
+
+def _format_containers(found: ExistingObjects) -> str:
+    count = len(found.containers)
+    return "1 container" if count == 1 else f"{count:,} containers"
+
+
+def _list_container(container: str, found: ExistingObjects, options: RunOptions, tokens: TokenSource) -> None:
+    requests = options.requests
+    with ProgressBar(f"Listing {container}", 0) as bar:
+        new = 0
+        for name, size in STORE.objects(
+            tokens.sessions[0],
+            container,
+            timeouts=(requests.connect_timeout, requests.network_timeout),
+            renew=tokens.renewing(0),
+            expect=bar.expect,
+        ):
+            found.add(container, name, size)
+            new += 1
+            if new == _BAR_STEP:
+                bar.advance(new)
+                new = 0
+        bar.advance(new)
+
+
+def _read_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield container and object of each line of a file; raises UsageError."""
+    empty = True
+    try:
+        for number, line in enumerate(read_lines(path, _LONGEST_LINE), 1):
+            text = line.rstrip(b"\r\n")
+            if not text:
+                continue
+            container, _, name = text.removeprefix(b"/").partition(b"/")
+            if not may_be_container(container) or not 0 < len(name) <= MAX_OBJECT_NAME_BYTES:
+                raise UsageError(
+                    f"{path}:{number}: expected CONTAINER/OBJECT, of at most {MAX_CONTAINER_NAME_BYTES} and"
+                    f" {MAX_OBJECT_NAME_BYTES} bytes, not {text[:80].decode('utf-8', 'replace')!r}"
+                )
+            empty = False
+            yield container.decode(), name.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}:{number}: expected UTF-8 text") from None
+    except TooMuchError as error:
+        raise UsageError(f"{path}: expected CONTAINER/OBJECT on each line: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    if empty:
+        raise UsageError(f"{path}: expected CONTAINER/OBJECT on each line, and there is none")
+
+
+# -- preparation -------------------------------------------------------------------------------
+
+
+#: With this containers keep the versions of their objects.
+_VERSIONS_HEADER = {"X-Versions-Enabled": "true"}
+
+#: What containers in accounts of one token need.
+_ADMIN_ADVICE = (
+    " (the one token for all accounts has to be a reseller admin's, and the cluster has to make accounts by"
+    " itself, account_autocreate; else give a list of credentials, --credentials)"
+)
+
+
+class _InterruptedError(Exception):
+    """Ends the making of containers."""
+
+
+def make_run_containers(
+    parts: Sequence[GroupRun], options: RunOptions, tokens: TokenSource, loop: MasterLoop, mark: str | None
+) -> None:
+    """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
+
+    ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
+    """
+    try:
+        alike: dict[ContainerSet, list[ContainerSet]] = {}
+        for place in merge_container_sets(place for part in parts for place in part.places):
+            alike.setdefault(replace(place, account=0), []).append(place)
+        for places in alike.values():
+            using = [part.scenario for part in parts if part.places[0] in places[0]]
+            names = {name for scenario in using for name in scenario.operation_names}
+            versioned = any(OPERATIONS.named(name).beside for name in names)
+            _make_container_sets(places, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
+    except _InterruptedError:
+        return
+    for part in parts:
+        sessions = [place.session(tokens.sessions) for place in part.places]
+        token, accounts = sessions[0].token, accounts_of_sessions(sessions)
+        if (part.crew.parameters.token, part.crew.parameters.accounts) != (token, accounts):
+            part.crew.change(token=token, accounts=accounts)
+
+
+def _make_container_sets(
+    places: Sequence[ContainerSet],
+    scenario: Scenario,
+    options: RunOptions,
+    tokens: TokenSource,
+    loop: MasterLoop,
+    mark: str | None,
+    *,
+    versioned: bool,
+) -> None:
+    """Make the containers of places that differ in their accounts.
+
+    ``versioned``: beside each is one more, that keeps versions.
+    """
+    place = places[0]
+
+    def check() -> None:
+        loop.fleet.look_after_descriptors(time.monotonic())
+        if loop.interrupted.is_set():
+            raise _InterruptedError
+
+    _log.info(
+        "Making sure that %d containers (%s_*%s) exist%s, %d at once%s",
+        place.container_count,
+        place.container_base,
+        f"_{place.policy}" if place.policy else "",
+        f" in each of {len(places)} accounts" if len(places) > 1 else "",
+        scenario.container_concurrency,
+        "" if place.storage_url is None else f", at {place.storage_url}",
+    )
+    own = dict(scenario.container_put_headers)
+    kinds = [(str, own)] + [(versioned_container, own | _VERSIONS_HEADER)] * versioned
+    with ProgressBar("Containers", len(places) * len(kinds) * place.container_count) as bar:
+        for each, (name_of, headers) in product(places, kinds):
+            try:
+                STORE.prepare(
+                    each.session(tokens.sessions),
+                    [*map(name_of, each.containers)],
+                    each.policy,
+                    scenario.container_concurrency,
+                    bar.advance,
+                    timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
+                    check=check,
+                    renew=each.renewing(tokens),
+                    trans_id_extra=mark,
+                    headers=headers,
+                )
+            except ClusterError as error:
+                raise ClusterError(f"{error}{_ADMIN_ADVICE if tokens.shared else ''}") from None
+
+
+def upload_initial_objects(
+    scenario: Scenario,
+    options: RunOptions,
+    workload: Workload,
+    state: Population,
+    loop: MasterLoop,
+    *,
+    pace: Pace | None = None,
+    crew: GroupWorkers | None = None,
+    found: FoundObjects | None = None,
+) -> InitialUploads:
+    """Upload the initial objects that are not there yet, until interrupted; return what came of it.
+
+    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.MasterLoop.run`. ``found`` is what is there;
+    without it each object is looked for. Warns of those that could not be uploaded. Raises ClusterError if
+    not one could be, and what :meth:`~ssbench.run.loop.MasterLoop.run` raises.
+    """
+    total = sum(each.initial_files for each in scenario.size_classes)
+    _log.info("Uploading initial objects where they are not there yet (%d)", total)
+    looked_for = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
+    tasks = looked_for if found is None else found.tasks()
+    upload_bytes = forecast_scenario(scenario).upload_bytes
+    # A request counts as so many bytes in the guess at the time that is left.
+    request = SECONDS_PER_REQUEST * BYTES_PER_SECOND / scenario.user_count
+    with ProgressBar("Initial objects", total, TransferAmount(upload_bytes, request)) as bar:
+        uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
+        loop.run(uploads, pace=pace, crew=crew)
+    if found is not None:
+        uploads.replaced += min(found.replaced, uploads.uploaded)
+        uploads.uploaded -= min(found.replaced, uploads.uploaded)
+    if not options.noop:
+        others = uploads.owners.total()
+        why = explain_replacement(uploads.replaced, others, verified=options.verify, exact=found is not None)
+        _log.info(
+            "Initial objects: %d uploaded, %d replaced%s, %d reused",
+            uploads.uploaded,
+            uploads.replaced,
+            f" ({why})" if why else "",
+            uploads.reused,
+        )
+        for name, count in uploads.owners.items():
+            _log.info(
+                "%d objects of the scenario %r had the names of initial objects of this one", count, name
+            )
+    if uploads.failed and not loop.interrupted.is_set():
+        if not uploads.succeeded:
+            raise ClusterError(
+                f"not one of the {total} initial objects could be uploaded: {uploads.failure_text()}"
+            )
+        loop.news.warn(
+            f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
+        )
+    return uploads
+
+
+# -- ground ------------------------------------------------------------------------------------
+
+
+class StoreSetup:
+    """What is in the cluster for a run.
+
+    ``tokens`` is None in a no-op run, ``existing`` where it makes its objects itself. ``tag`` is what keeps
+    their names apart from those of other runs. ``trouble``: not all initial objects are there.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        tokens: TokenSource | None,
+        parts: Sequence[GroupRun],
+        loop: MasterLoop,
+        run_id: int,
+        mark: str | None,
+        existing: ExistingObjects | None = None,
+    ) -> None:
+        self.tag = ""
+        self.trouble = False
+        self._scenario = scenario
+        self._options = options
+        self._tokens = tokens
+        self._parts = parts
+        self._loop = loop
+        self._run_id = run_id
+        self._mark = mark
+        self._existing = existing
+        self._ownership: Ownership | None = None
+        #: How many of the objects that were prepared for it were looked at.
+        self._sampled = 0
+        #: Signatures that are good while the run is in progress.
+        self._signed: ReadSignatures | None = None
+
+    def _stop(self) -> bool:
+        return self._loop.interrupted.is_set()
+
+    def prepare(self, *, only: bool = False) -> None:
+        """Make containers, find out about other runs, upload initial objects, until interrupted.
+
+        ``only``: no benchmark follows, and what is there is found by listing containers. Raises
+        WorkerError when all workers vanish, UsageError where the cluster lacks something, ClusterError when
+        Swift takes no container or not one of the initial objects, or where they are not as prepared.
+        """
+        if self._tokens is not None:
+            refuse_missing_features(self._scenario, self._options, self._tokens, uploads_only=only)
+            refuse_other_host(self._options, self._tokens)
+            if is_resumption_useless(self._scenario, self._tokens):
+                self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
+        if self._existing is not None:
+            for part in self._parts:
+                self._existing.fill(part.state)
+                part.crew.paths = self._existing.paths
+            return
+        if self._tokens is not None:
+            make_run_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
+            if self._stop():
+                return
+            self._begin_ownership(self._tokens, apart=not (only or self._options.prepared))
+            if self._stop():
+                return
+            if not only:
+                self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
+        if self._options.prepared:
+            self._sampled = check_prepared_objects(self._parts, self._loop)
+        else:
+            self._upload(only=only)
+        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
+        self.trouble = failed and not self._stop()
+        if not failed and self._ownership is not None:
+            self._ownership.ready()
+
+    def _upload(self, *, only: bool) -> None:
+        for part in self._parts:
+            found = self._find(part) if only and self._tokens is not None else None
+            if self._stop():
+                return
+            part.uploads = upload_initial_objects(
+                part.scenario,
+                self._options,
+                part.workload,
+                part.state,
+                self._loop,
+                pace=part.load.closed,
+                crew=part.crew,
+                found=found,
+            )
+
+    def _find(self, part: GroupRun) -> FoundObjects | None:
+        """Find out which initial objects of a part are there; None where the run is interrupted meanwhile."""
+        if TYPE_CHECKING:
+            assert self._tokens is not None
+        return find_prepared_objects(part, self._tokens, self._options, self._loop)
+
+    def _begin_ownership(self, tokens: TokenSource, *, apart: bool) -> None:
+        """Find out whether the objects of other runs may have the names of this one's.
+
+        Raises ClusterError where they would have to be ``apart`` and cannot be, because they were prepared.
+        """
+        self._ownership = Ownership(
+            self._scenario,
+            places_apart(place for part in self._parts for place in part.places),
+            self._options,
+            tokens,
+            self._loop,
+            run_id=self._run_id,
+            trans_id_extra=self._mark,
+        )
+        self.tag = self._ownership.begin()
+        if self.tag and not apart:
+            raise ClusterError(
+                "another run is under way in the same containers and may write prepared objects: wait for"
+                " its end"
+            )
+        for part in self._parts if self.tag else ():
+            # No other run will find its initial objects.
+            part.state.owns_initial = True
+            part.crew.change(size_classes=[tagged_object_stem(each, self.tag) for each in part.names])
+
+    def counts(self) -> dict[str, float]:
+        """Return what the stat file keeps of how many objects were made or found; nothing of a no-op run."""
+        found: Counter[str] = Counter()
+        for part in self._parts if self._tokens is not None else ():
+            found.update(part.uploads.counts() if part.uploads is not None else {})
+        if self._existing is not None:
+            found.update({"existing": len(self._existing), "existing_skipped": self._existing.skipped})
+        if self._sampled:
+            found["initial_sampled"] = self._sampled
+        return dict(found)
+
+    @property
+    def containers(self) -> list[str]:
+        """The names of the containers, where these cannot be derived."""
+        return [] if self._existing is None else self._existing.containers
+
+    def look_around(self) -> None:
+        """Look for runs that began since; after the benchmark, before the report."""
+        if self._ownership is not None:
+            self._ownership.look()
+
+    def leave(self, kept: int, *, at_once: bool) -> None:
+        """Take marks and signatures away; the last thing to be called. See :meth:`Ownership.end`."""
+        if self._signed is not None:
+            self._signed.end()
+        if self._ownership is not None:
+            self._ownership.end(kept, at_once=at_once)

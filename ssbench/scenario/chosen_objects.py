@@ -1,0 +1,482 @@
+"""A population of which objects are chosen by their popularity, not in turn.
+
+It keeps all promises of :class:`Population`. An object that is being written stays in its slot, so that it is
+as popular afterwards. An operation that draws it meanwhile draws again, which is counted.
+
+The objects of a size class in slots, of which one is chosen by its popularity.
+
+Each choice takes constant time, whatever the number of objects is. That number may change from one choice to
+the next. What choices are made by is drawn with numpy, many at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain, islice, repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.scenario.draws import Draw, Target, Workload
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.operations import Effect
+from ssbench.scenario.population import Population
+from ssbench.scenario.structured_values import Popularity, Reuse
+
+#: Numbers that are drawn at once: enough for numpy to be fast, few enough for what they are about to stay in
+#: the caches of a processor.
+SHARES_AT_ONCE = 512
+
+#: The same where there are few objects, whose number soon is another one.
+_SHARES_OF_FEW_OBJECTS = 64
+
+#: So many objects are more than the caches of a processor hold.
+_MANY_OBJECTS = 100_000
+
+#: Ranks whose weights are added up one by one. From there on the sum of the weights up to a rank is an
+#: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
+_EXACT_RANKS = 1024
+
+#: Free slots at the beginning are given back from so many on, where they are half of all.
+_MIN_FREE_SLOTS = 65536
+
+
+class SlottedObjects:
+    """Objects in slots: those of ``numbers`` from the slot ``first`` on, in 4 bytes each.
+
+    Where there is no object, ``numbers`` is empty.
+
+    In an ``aged`` line they are in the order in which they came, and an object that goes lets the oldest have
+    its slot. In another one the last has it, so that all others keep theirs.
+    """
+
+    __slots__ = ("_aged", "first", "next", "numbers")
+
+    def __init__(self, *, aged: bool) -> None:
+        self.numbers = array("I")
+        self.first = 0
+        #: The slot whose turn it is.
+        self.next = 0
+        self._aged = aged
+
+    def __len__(self) -> int:
+        return len(self.numbers) - self.first
+
+    def remove(self, slot: int) -> None:
+        """Let the object in a slot go."""
+        numbers = self.numbers
+        if not self._aged:
+            numbers[slot] = numbers[-1]
+            numbers.pop()
+            return
+        numbers[slot] = numbers[self.first]
+        self.first += 1
+        if self.first == len(numbers) or (self.first >= _MIN_FREE_SLOTS and self.first * 2 >= len(numbers)):
+            del numbers[: self.first]
+            self.next = max(self.next - self.first, 0)
+            self.first = 0
+
+
+#: Returns the slot of an object in its line, which has one object or more.
+ChooseSlot = Callable[[], int]
+
+ShareArray = npt.NDArray[np.float64]
+RankArray = npt.NDArray[np.int64]
+
+
+def is_aged(popularity: Popularity) -> bool:
+    """Whether the order in which objects came matters."""
+    return popularity.kind in {"rotate", "sequential", "latest"}
+
+
+def make_chooser(
+    popularity: Popularity,
+    line: SlottedObjects,
+    random: np.random.Generator,
+    along: Sequence[array[int]] = (),
+) -> ChooseSlot:
+    """Return what chooses an object of a line, by numbers of a generator.
+
+    ``along`` are arrays in which the chosen objects are looked up by their numbers: see
+    :func:`_touch_objects`.
+    """
+    match popularity.kind:
+        case "uniform":
+            found = _choose_by_rank(line, random, _split_evenly, along)
+        case "zipf":
+            found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along)
+        case "latest":
+            found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along, newest=True)
+        case "hotspot":
+            found = _choose_hotspot(popularity, line, random, along)
+        case _:
+            found = _choose_in_turn(line)
+    return found.__next__
+
+
+def make_deletion_chooser(
+    popularity: Popularity,
+    line: SlottedObjects,
+    random: np.random.Generator,
+    along: Sequence[array[int]] = (),
+) -> ChooseSlot:
+    """Return what chooses an object to be deleted: the oldest, or any where the order does not matter."""
+    if is_aged(popularity):
+        return lambda: line.first
+    return make_chooser(Popularity("uniform"), line, random, along)
+
+
+def draw_shares(random: np.random.Generator) -> Iterator[float]:
+    """Return numbers from 0 to 1, 1 excluded, without end."""
+    return chain.from_iterable(random.random(SHARES_AT_ONCE).tolist() for _ in repeat(None))
+
+
+# Between two numbers that a generator yields the line may change, and often does.
+
+
+def _choose_in_turn(line: SlottedObjects) -> Iterator[int]:
+    while True:
+        slot = line.next
+        if not line.first <= slot < len(line.numbers):
+            slot = line.first
+        line.next = slot + 1
+        yield slot
+
+
+def _choose_hotspot(
+    popularity: Popularity, line: SlottedObjects, random: np.random.Generator, along: Sequence[array[int]]
+) -> Iterator[int]:
+    numbers, objects, requests = line.numbers, popularity.objects, popularity.requests
+    known = hot = 0
+    while True:
+        parts = random.random(SHARES_AT_ONCE)
+        hots, colds = parts / requests * hot, (parts - requests) / (1 - requests) * (known - hot)
+        ranks = np.where(parts < requests, hots, hot + colds).astype(np.int64)
+        _touch_objects(line, line.first + ranks, along)
+        for part in parts.tolist():
+            first = line.first
+            count = len(numbers) - first
+            if count != known:
+                known, hot = count, min(max(round(count * objects), 1), count)
+            if hot == count:
+                yield first + int(part * count)
+            elif part < requests:
+                yield first + int(part / requests * hot)
+            else:
+                cold = int((part - requests) / (1 - requests) * (count - hot))
+                yield first + min(hot + cold, count - 1)
+
+
+def _choose_by_rank(
+    line: SlottedObjects,
+    random: np.random.Generator,
+    draw: Callable[[int, ShareArray], RankArray],
+    along: Sequence[array[int]],
+    *,
+    newest: bool = False,
+) -> Iterator[int]:
+    """Yield slots by the ranks of objects, of which the first is the oldest, or the ``newest``.
+
+    Ranks are drawn for a few more objects than there are, and those beyond the last object left out. That
+    leaves the others as likely as they are for the number of objects that there is.
+    """
+    numbers = line.numbers
+    while True:
+        most = len(line) + len(line) // 8 + 1
+        ranks = draw(most, random.random(min(max(most, _SHARES_OF_FEW_OBJECTS), SHARES_AT_ONCE)))
+        _touch_objects(line, len(numbers) - 1 - ranks if newest else ranks + line.first, along)
+        for rank in ranks.tolist():
+            first, end = line.first, len(numbers)
+            count = end - first
+            if rank < count <= most:
+                yield end - 1 - rank if newest else first + rank
+            elif count > most or 2 * count < most:
+                break
+
+
+def _touch_objects(line: SlottedObjects, slots: RankArray, along: Sequence[array[int]]) -> None:
+    """Read what will be asked for soon, all at once.
+
+    Of millions of objects it is in no cache of the processor, and each read by itself waits for the memory.
+    """
+    if len(line.numbers) < _MANY_OBJECTS:
+        return
+    found = np.frombuffer(line.numbers, np.uint32)[slots.clip(line.first, len(line.numbers) - 1)]
+    for each in along:
+        np.frombuffer(each, f"u{each.itemsize}")[found].sum()
+
+
+def _split_evenly(count: int, parts: ShareArray) -> RankArray:
+    return (parts * count).astype(np.int64)
+
+
+def make_rank_function(exponent: float) -> Callable[[int, ShareArray], RankArray]:
+    """Return a function of a count and of numbers from 0 to 1 that returns ranks from 0 to below the count.
+
+    They are by Zipf's law, of any exponent above 0.
+    """
+    sums = (np.arange(1, _EXACT_RANKS + 1, dtype=np.float64) ** -exponent).cumsum()
+    power = 1 - exponent
+
+    def integral(rank: float) -> float:
+        return math.expm1(power * math.log(rank)) / power if power else math.log(rank)
+
+    start = integral(_EXACT_RANKS + 0.5)
+
+    def ranks(count: int, parts: ShareArray) -> RankArray:
+        exact = min(count, _EXACT_RANKS)
+        total = sums[exact - 1] + (integral(count + 0.5) - start if count > _EXACT_RANKS else 0.0)
+        weights = parts * total
+        found: RankArray = np.minimum(sums[:exact].searchsorted(weights, side="right"), exact - 1)
+        if count > _EXACT_RANKS:
+            beyond = np.flatnonzero(weights >= sums[-1])
+            places = weights[beyond] - sums[-1] + start
+            far = np.exp(np.log1p(places * power) / power) if power else np.exp(places)
+            found[beyond] = np.clip((far - 0.5).astype(np.int64), _EXACT_RANKS, count - 1)
+        return found
+
+    return ranks
+
+
+# -- chosen ------------------------------------------------------------------------------------
+
+
+_ADDS, _READS, _REMOVES, _NONE = Effect.ADDS, Effect.READS, Effect.REMOVES, Effect.NONE
+
+#: How many objects are drawn before the next one that is free is taken.
+_MAX_TRIES = 16
+
+
+def make_population(scenario: Scenario, workload: Workload) -> Population:
+    """Return the objects of a run."""
+    if scenario.popularity in {None, Popularity()} and scenario.reuse is None:
+        return Population(scenario, workload)
+    return (ChosenPopulation if scenario.reuse is None else _ReusingPopulation)(scenario, workload)
+
+
+class ChosenPopulation(Population):
+    """The objects of a run whose scenario has a ``popularity``, or a ``reuse``.
+
+    ``redrawn`` counts the operations whose first choice was in use, ``reused`` the reads of what was read
+    before because of ``reuse``.
+    """
+
+    def __init__(self, scenario: Scenario, workload: Workload) -> None:
+        super().__init__(scenario, workload)
+        self.redrawn = 0
+        self.reused = 0
+        self._append = self._come_back
+        popularity = scenario.popularity or Popularity()
+        *generators, of_reuse = workload.generators()
+        self._share = draw_shares(of_reuse).__next__
+        classes = scenario.size_classes
+        self._lines = [SlottedObjects(aged=is_aged(popularity)) for _ in classes]
+        #: What is in their slots.
+        self._numbers = [line.numbers for line in self._lines]
+        lines = [
+            (line, random, (containers, sizes))
+            for line, random, containers, sizes in zip(
+                self._lines, generators, self._containers, self._sizes, strict=True
+            )
+        ]
+        self._choose = [make_chooser(popularity, *each) for each in lines]
+        self._choose_to_delete = [make_deletion_chooser(popularity, *each) for each in lines]
+        #: Objects that are being written, or are reserved for that; they are in their lines.
+        self._busy: list[set[int]] = [set() for _ in classes]
+        #: Objects whose delete was drawn and has not succeeded.
+        self._leaving: list[set[int]] = [set() for _ in classes]
+        self._reuse = scenario.reuse
+        #: The objects that were read last, of each class, and the place in them of the next one.
+        self._read = [array("I", [0]) * (self._reuse.farthest if self._reuse else 0) for _ in classes]
+        self._next_read = [0 for _ in classes]
+
+    def counts(self) -> dict[str, float]:
+        """Return what is counted of choices."""
+        return {"redrawn": self.redrawn, "reused": self.reused}
+
+    def _draw(self, jobs: list[Target], count: int, now: float) -> None:
+        if self._reuse is not None or self._expiry is not None:
+            self._draw_carefully(jobs, count, now)
+            return
+        effects, assign, add_job = self._effects, self._assign, jobs.append
+        containers, sizes, reading, busy = self._containers, self._sizes, self._reading, self._busy
+        lines, choose, to_delete = self._numbers, self._choose, self._choose_to_delete
+        adds, reads, removes, without = _ADDS, _READS, _REMOVES, _NONE
+        for code, index, container, size in islice(self._draws, count):
+            effect = effects[code]
+            if effect is adds:
+                number = len(containers[index])
+                containers[index].append(container)
+                sizes[index].append(size)
+                add_job((code, index, container, number, size))
+                continue
+            numbers = lines[index]
+            if effect is without or not numbers:
+                self._draw_one(jobs, (code, index, container, size), now)
+                continue
+            slot = to_delete[index]() if effect is removes else choose[index]()
+            number = numbers[slot]
+            readers = reading[index]
+            if number in busy[index] or (effect is not reads and number in readers):
+                if (job := assign(code, index, container, size, slot, now)) is not None:
+                    add_job(job)
+            elif effect is reads:
+                readers[number] = readers[number] + 1 if number in readers else 1
+                add_job((code, index, containers[index][number], number, sizes[index][number]))
+            else:
+                if effect is removes:
+                    self._lines[index].remove(slot)
+                else:
+                    busy[index].add(number)
+                    self._begin_update(code, index, number, size, now)
+                add_job((code, index, containers[index][number], number, size))
+        self.drawn += count
+
+    def _draw_carefully(self, jobs: list[Target], count: int, now: float) -> None:
+        """Do the same where objects expire, or are read again."""
+        for code, index, container, size in islice(self._draws, count):
+            if self._effects[code] is _ADDS:
+                number = len(self._containers[index])
+                self._containers[index].append(container)
+                self._sizes[index].append(size)
+                if self._expiry is not None:
+                    self._expiry.handed_out(index, number, now)
+                jobs.append((code, index, container, number, size))
+            else:
+                self._draw_one(jobs, (code, index, container, size), now)
+        self.drawn += count
+
+    def _draw_one(self, jobs: list[Target], draw: Draw, now: float) -> None:
+        """Append to ``jobs`` an operation that creates nothing, unless it has to wait or cannot be sent."""
+        code, index, container, size = draw
+        if self._effects[code] is _NONE:
+            self._draw_without(jobs, draw, now)
+        elif (job := self._assign(code, index, container, size, -1, now)) is not None:
+            jobs.append(job)
+
+    def _assign(
+        self, code: int, index: int, container: int, size: int, number: int, now: float
+    ) -> Target | None:
+        """Give an operation an object of its choice; ``number`` is its first slot, below 0 without one."""
+        effect, readers = self._effects[code], self._reading[index]
+        if effect is _READS or code in self._copies:
+            number = self._choose_to_read(index, now, number)
+            if not number:
+                self._wait_for_object((code, index, container, size))
+                return None
+            return self._begin_read(code, index, number, now)
+        removes = effect is _REMOVES
+        slot = self._pick(
+            index, now, (self._choose_to_delete if removes else self._choose)[index], readers.keys(), number
+        )
+        if slot < 0:
+            self._wait_for_object((code, index, container, size))
+            return None
+        line = self._lines[index]
+        number = line.numbers[slot]
+        if removes:
+            line.remove(slot)
+            if self._reuse is not None:
+                self._leaving[index].add(number)
+        else:
+            self._busy[index].add(number)
+        return self._begin_change((code, index, self._containers[index][number], number, size), now)
+
+    def _choose_to_read(self, index: int, now: float, slot: int) -> int:
+        number = 0
+        if self._reuse is not None and self._share() < self._reuse.share:
+            number = self._read_before(self._reuse, index, now)
+        if not number:
+            slot = self._pick(index, now, self._choose[index], (), slot)
+            number = self._lines[index].numbers[slot] if slot >= 0 else 0
+        if self._reuse is not None:
+            read, place = self._read[index], self._next_read[index]
+            read[place] = number
+            self._next_read[index] = (place + 1) % len(read)
+        return number
+
+    def _read_before(self, reuse: Reuse, index: int, now: float) -> int:
+        """Return what was read some reads ago, 0 where that may not be read now."""
+        nearest, farthest = reuse.nearest, reuse.farthest
+        distance = nearest + int(self._share() * (farthest - nearest + 1))
+        number = self._read[index][(self._next_read[index] - distance) % farthest]
+        if (
+            not number
+            or number in self._busy[index]
+            or number in self._leaving[index]
+            or self._objects.is_gone(index, number)
+            or (self._expiry is not None and self._expiry.passed(index, number, now))
+        ):
+            return 0
+        self.reused += 1
+        return number
+
+    def _pick(self, index: int, now: float, choose: ChooseSlot, avoided: Collection[int], slot: int) -> int:
+        """Return the slot of an object that is not being written, and not ``avoided`` if possible.
+
+        -1: there is none. ``slot`` is the first choice, below 0 where none was made.
+        """
+        line, busy, expiry = self._lines[index], self._busy[index], self._expiry
+        tries = _MAX_TRIES
+        while len(line.numbers) - line.first > len(busy):
+            slot = choose() if slot < 0 else slot
+            number = line.numbers[slot]
+            if number in busy or number in avoided:
+                self.redrawn += tries == _MAX_TRIES
+                tries -= 1
+                if tries > 0:
+                    slot = -1
+                    continue
+                slot = self._next_free(line, slot, busy, avoided)
+                number = line.numbers[slot]
+            if expiry is not None and expiry.passed(index, number, now):
+                self.expired += 1
+                line.remove(slot)
+                slot = -1
+                continue
+            return slot
+        return -1
+
+    @staticmethod
+    def _next_free(line: SlottedObjects, slot: int, busy: set[int], avoided: Collection[int]) -> int:
+        """Return the next slot, from one on, whose object is not being written, nor avoided if possible."""
+        free = -1
+        for each in range(line.first, len(line.numbers)):
+            place = slot + each - line.first
+            place -= len(line) if place >= len(line.numbers) else 0
+            number = line.numbers[place]
+            if number not in busy:
+                if number not in avoided:
+                    return place
+                free = place if free < 0 else free
+        return free
+
+    def _come_back(self, index: int, number: int) -> None:
+        """Let an object be chosen, again or for the first time."""
+        if number in self._busy[index]:
+            self._busy[index].discard(number)
+        else:
+            self._leaving[index].discard(number)
+            self._lines[index].numbers.append(number)
+
+    def _expire(self, index: int, number: int) -> None:
+        if number in self._busy[index]:
+            self._busy[index].discard(number)  # it is counted when it is drawn
+        else:
+            super()._expire(index, number)
+
+    def _take(self, index: int, now: float) -> int:
+        """Return -1, of which an object is chosen, or 0 where there is none to choose."""
+        return -(len(self._lines[index]) > len(self._busy[index]))
+
+
+class _ReusingPopulation(ChosenPopulation):
+    """That of a scenario with a ``reuse``, which has to know which objects are being deleted."""
+
+    def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
+        """Note that an operation of :meth:`next_jobs` has ended. Call this once for each."""
+        if ok and self._effects[operation] is _REMOVES:
+            self._leaving[size_class].discard(number)
+        super().finished(operation, size_class, container, number, ok)

@@ -1,0 +1,626 @@
+"""What an operation is, and what a scenario says of one.
+
+The table of operations: how each is sent, what is timed, what it does to the objects that exist.
+
+Code that needs to know something of an operation looks its row up in :data:`OPERATIONS`, by code or by name.
+A new operation is a new row. It needs a function in :mod:`ssbench.worker.operation_requests` only where it is
+more than one plain request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from ssbench.scenario.value_rules import (
+    FLAG_RULE,
+    LABEL_RULE,
+    TEXT_RULE,
+    Rule,
+    make_list_rule,
+    make_size_rule,
+    make_whole_rule,
+)
+
+#: A header field of a request.
+Header = tuple[str, str]
+
+#: The largest code: stat files and the rows of the master have one byte for it.
+MAX_OPERATION_CODE = 255
+
+#: The codes from here on are of operations that scenarios define.
+FIRST_DEFINED_CODE = 128
+
+#: How large objects are read, unless a scenario says otherwise.
+DEFAULT_READ_MODES: tuple[str, ...] = ("whole",)
+
+#: The least and the largest number of bytes of a part, unless a scenario says others.
+DEFAULT_PART_LENGTH = (4096, 4096)
+
+#: The most entries of a page of a listing, unless a scenario says otherwise.
+DEFAULT_LISTING_LIMIT = 1000
+
+#: Results have room for so many steps.
+MAX_STEPS = 6
+
+#: Longer values of settings are shortened.
+_MAX_VALUE_CHARACTERS = 60
+
+
+class Effect(Enum):
+    """What an operation does to the objects that exist.
+
+    Only operations with :attr:`DEFAULT_READ_MODES` may be in flight together on one object.
+    """
+
+    ADDS = "adds"  # makes a new object
+    READS = "reads"  # leaves the object as it is
+    REWRITES = "rewrites"  # replaces the object's data
+    CHANGES = "changes"  # alters the object, but not its data
+    COPIES = "copies"  # makes a new object of one that exists; nothing else uses the new one
+    NONE = "none"  # needs no object
+    REMOVES = "removes"  # deletes the object
+
+
+#: Names of header fields whose values are secrets: Authorization, Cookie, X-Service-Token, X-Amz-Signature,
+#: X-Container-Meta-Temp-URL-Key and so on. Rather too many than one too few.
+_SECRET_PATTERN = re.compile(
+    r"auth|token|key|cookie|secret|passw|signature|credential|session", re.IGNORECASE
+)
+
+#: What is shown in place of a secret.
+HIDDEN_VALUE = "(not shown)"
+
+#: Keys of a scenario, and fields of records, that hold header fields.
+_HEADER_KEYS = {"headers", "get_headers", "container_put_headers"}
+
+
+def hide_secret_value(field: str, value: Any) -> Any:
+    """Return the value of a header field as it may be shown and kept: not where that is a secret."""
+    return HIDDEN_VALUE if _SECRET_PATTERN.search(field) else value
+
+
+def remove_secrets(data: Any) -> Any:
+    """Return plain data of a scenario without the secrets among its header fields."""
+    match data:
+        case dict():
+            return {
+                key: _shown_fields(value) if key in _HEADER_KEYS else remove_secrets(value)
+                for key, value in data.items()
+            }
+        case list() | tuple():
+            return [remove_secrets(each) for each in data]
+    return data
+
+
+def _shown_fields(fields: Any) -> Any:
+    """Return header fields, a mapping or a list of pairs, without secrets; anything else unchanged."""
+    match fields:
+        case dict():
+            return {name: hide_secret_value(str(name), value) for name, value in fields.items()}
+        case list() | tuple():
+            return [_shown_pair(each) for each in fields]
+    return fields
+
+
+def _shown_pair(pair: Any) -> Any:
+    match pair:
+        case [str() as name, value]:
+            return [name, hide_secret_value(name, value)]
+    return pair
+
+
+class RequestTarget(Enum):
+    """What the request of an operation is for."""
+
+    OBJECT = "object"
+    CONTAINER = "container"
+    ACCOUNT = "account"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSettings:
+    """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
+
+    ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
+    """
+
+    name: str
+    headers: tuple[Header, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    defined: tuple[str, str, int] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.words)})"
+
+    @property
+    def words(self) -> list[str]:
+        """What is set, for people."""
+        words = [f"{self.defined[0]} {self.values['path']}"] if self.defined else []
+        words += [
+            f"{key} {_format_value(value)}"
+            for key, value in self.values.items()
+            if key != "path" or not self.defined
+        ]
+        return words + [f"header {field}: {hide_secret_value(field, value)}" for field, value in self.headers]
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    if isinstance(value, tuple | list):
+        return " to ".join(str(each) for each in dict.fromkeys(value))
+    return (
+        str(value) if len(str(value)) <= _MAX_VALUE_CHARACTERS else f"{str(value)[:_MAX_VALUE_CHARACTERS]}..."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationKind:
+    """One kind of job.
+
+    ``code`` is its number in messages and stat files: unique, from 0 to :data:`MAX_OPERATION_CODE`, never
+    used again for another operation. ``name`` is what scenarios and reports call it. ``method`` is the HTTP
+    method of its (last) request. ``sends_body``: the bytes of the job are sent. ``returns_object``: the bytes
+    of the result may be those of the object that exists. ``times_first_byte``: the latency of the first byte
+    means something. ``drawn``: scenarios may give it a weight; if not, only ssbench itself sends it.
+    ``stat_type`` is its name in the stat files of ssbench 0.x, empty if it has none.
+
+    ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
+    that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
+    that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
+    possible in a run of two sides. ``signed``: in place of a token it has a signature of the container, with
+    a key that is written to the account. ``beside``: it uses a container beside each of the scenario.
+    ``required`` are the keys without which it cannot be sent, each with an example. ``steps`` are those of
+    which the time is reported, in order: names, or in braces the key of its settings that has them.
+    ``posts``: it may replace the metadata of an object. ``group_key``: groups of users may set this key of
+    its settings, under its name.
+    """
+
+    code: int
+    name: str
+    method: str
+    effect: Effect
+    sends_body: bool = False
+    returns_object: bool = False
+    times_first_byte: bool = False
+    drawn: bool = True
+    stat_type: str = ""
+    on: RequestTarget = RequestTarget.OBJECT
+    headers: tuple[Header, ...] = ()
+    query: str = ""
+    success: frozenset[int] = frozenset()
+    causes: Mapping[int, str] = field(default_factory=dict, hash=False)
+    needs: str = ""
+    keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    requests: int = 1
+    repeats: str = ""
+    one_side: bool = False
+    signed: bool = False
+    beside: bool = False
+    required: Mapping[str, str] = field(default_factory=dict, hash=False)
+    steps: tuple[str, ...] = ()
+    posts: bool = False
+    group_key: str = ""
+
+    def most_requests(self, settings: OperationSettings) -> int:
+        """Return how many requests it is at most, those included that remove what it made.
+
+        ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
+        """
+        return self.requests + 2 * int(settings.values.get(self.repeats, 0))
+
+    def steps_of(self, settings: OperationSettings) -> tuple[str, ...]:
+        """Return the names of its steps; those of the same name are numbered."""
+        names: list[str] = []
+        for each in self.steps:
+            key = each.strip("{}")
+            names += [each] if key == each else settings.values.get(key, DEFAULT_READ_MODES)
+        return tuple(
+            f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
+            for place, name in enumerate(names)
+        )
+
+    @property
+    def reads_part(self) -> bool:
+        """Whether it reads a part of an object, which has to have one byte or more."""
+        return self.returns_object and "length" in self.keys
+
+    def mean_received(self, size: float, settings: OperationSettings) -> float:
+        """Return how many bytes it receives on average of an object of ``size`` bytes."""
+        if not self.returns_object:
+            return 0.0
+        return (
+            min(size, sum(settings.values.get("length", DEFAULT_PART_LENGTH)) / 2)
+            if self.reads_part
+            else size
+        )
+
+    @property
+    def has_object(self) -> bool:
+        """Whether an object is chosen for it."""
+        return self.effect is not Effect.NONE
+
+    @property
+    def defined(self) -> bool:
+        """Whether a scenario defines it."""
+        return self.code >= FIRST_DEFINED_CODE
+
+
+# -- operation table ---------------------------------------------------------------------------
+
+
+#: The cause of a failure to create an object that exists: it is not this run's.
+EXISTS_CAUSE = "exists already"
+
+#: Operations that a sequence begins with, and those that may follow.
+_FIRST_STEPS = ("create", "create_only")
+_LATER_STEPS = ("read", "head", "conditional", "range", "post", "update", "delete")
+
+SEQUENCE_STEPS_RULE = Rule(
+    lambda value: (
+        isinstance(value, list)
+        and 1 < len(value) <= MAX_STEPS
+        and value[0] in _FIRST_STEPS
+        and all(each in _LATER_STEPS for each in value[1:])
+        and "delete" not in value[:-1]
+    ),
+    f"a list of 2 to {MAX_STEPS} operations: {' or '.join(_FIRST_STEPS)}, then any of"
+    f" {', '.join(_LATER_STEPS)};"
+    " a delete is the last",
+)
+
+
+class OperationTable:
+    """Operations by code and by name. Iteration is in the order of the report's sections."""
+
+    def __init__(self, rows: Iterable[OperationKind]) -> None:
+        self._by_code: dict[int, OperationKind] = {}
+        #: The operations that scenarios may give a weight.
+        self.drawn: tuple[OperationKind, ...] = ()
+        for row in rows:
+            self.add(row)
+
+    def add(self, operation: OperationKind) -> None:
+        """Add a row after the others, before the first scenario is read.
+
+        Master and workers need the same rows. Raises ValueError if the code or the name is taken, or
+        the code is out of range.
+        """
+        if not 0 <= operation.code <= MAX_OPERATION_CODE:
+            raise ValueError(
+                f"operation {operation.name}: code {operation.code} is not 0 to {MAX_OPERATION_CODE}"
+            )
+        for row in self:
+            if operation.code == row.code or operation.name == row.name:
+                raise ValueError(f"operation {operation.name} ({operation.code}) is already there: {row}")
+        self._by_code[operation.code] = operation
+        if operation.drawn:
+            self.drawn = (*self.drawn, operation)
+
+    def define(self, settings: OperationSettings) -> OperationKind:
+        """Return the row of an operation that a scenario defines; it is added where there is none yet.
+
+        The same name, method and effect have the same row as long as the process lives. Raises ValueError
+        where there is no room for more.
+        """
+        new = self.of(settings)
+        for row in self:
+            if row.defined and replace(new, code=row.code) == row:
+                return row
+        code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED_CODE)
+        if code > MAX_OPERATION_CODE:
+            raise ValueError(
+                f"more than {MAX_OPERATION_CODE - FIRST_DEFINED_CODE + 1} operations of their own"
+            )
+        self._by_code[code] = row = replace(new, code=code)
+        self.drawn = (*self.drawn, row)
+        return row
+
+    def of(self, settings: OperationSettings) -> OperationKind:
+        """Return the row that settings are of; with the code that they say where the scenario defines it."""
+        if settings.defined is None:
+            return self.named(settings.name)
+        method, effect, code = settings.defined
+        return OperationKind(
+            code=code,
+            name=settings.name,
+            method=method,
+            effect=Effect(effect),
+            times_first_byte=method not in {"PUT", "POST"},
+        )
+
+    def __iter__(self) -> Iterator[OperationKind]:
+        return iter(self._by_code.values())
+
+    def __getitem__(self, code: int) -> OperationKind:
+        """Return the operation with this code; raises KeyError."""
+        return self._by_code[code]
+
+    def get(self, code: int) -> OperationKind | None:
+        """Return the operation with this code, None if there is none."""
+        return self._by_code.get(code)
+
+    @property
+    def length_by_code(self) -> int:
+        """How long a list must be that is indexed by the codes of operations that are drawn."""
+        return 1 + max(operation.code for operation in self.drawn)
+
+    def named(self, name: str) -> OperationKind:
+        """Return the operation with this name; raises KeyError."""
+        for row in reversed(self._by_code.values()):
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+
+CREATE = OperationKind(
+    code=0,
+    name="create",
+    method="PUT",
+    effect=Effect.ADDS,
+    sends_body=True,
+    stat_type="upload_object",
+    keys={"etag": FLAG_RULE},
+)
+READ = OperationKind(
+    code=1,
+    name="read",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    stat_type="get_object",
+)
+UPDATE = OperationKind(
+    code=2,
+    name="update",
+    method="PUT",
+    effect=Effect.REWRITES,
+    sends_body=True,
+    stat_type="update_object",
+    keys={"etag": FLAG_RULE},
+)
+DELETE = OperationKind(
+    code=3,
+    name="delete",
+    method="DELETE",
+    effect=Effect.REMOVES,
+    times_first_byte=True,
+    stat_type="delete_object",
+)
+HEAD = OperationKind(code=4, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
+HEAD_CONTAINER = OperationKind(
+    code=5,
+    name="head_container",
+    method="HEAD",
+    effect=Effect.NONE,
+    on=RequestTarget.CONTAINER,
+    times_first_byte=True,
+)
+HEAD_ACCOUNT = OperationKind(
+    code=6,
+    name="head_account",
+    method="HEAD",
+    effect=Effect.NONE,
+    on=RequestTarget.ACCOUNT,
+    times_first_byte=True,
+)
+_LISTING_KEYS = {
+    "prefix": TEXT_RULE,
+    "delimiter": LABEL_RULE,
+    "marker": TEXT_RULE,
+    "limit": make_whole_rule(1, 100_000),
+    "pages": make_whole_rule(1, 100_000),
+}
+LIST = OperationKind(
+    code=7,
+    name="list",
+    method="GET",
+    effect=Effect.NONE,
+    on=RequestTarget.CONTAINER,
+    times_first_byte=True,
+    keys=_LISTING_KEYS,
+    repeats="pages",
+)
+LIST_ACCOUNT = OperationKind(
+    code=8,
+    name="list_account",
+    method="GET",
+    effect=Effect.NONE,
+    on=RequestTarget.ACCOUNT,
+    times_first_byte=True,
+    keys=_LISTING_KEYS,
+    repeats="pages",
+)
+#: A cache asks whether what it has is still right: any ETag is, as long as the object exists.
+CONDITIONAL = OperationKind(
+    code=9,
+    name="conditional",
+    method="GET",
+    effect=Effect.READS,
+    times_first_byte=True,
+    headers=(("If-None-Match", "*"),),
+    success=frozenset({304}),
+    causes={200: "condition ignored"},
+)
+POST = OperationKind(
+    code=10,
+    name="post",
+    method="POST",
+    effect=Effect.CHANGES,
+    keys={"metadata": make_whole_rule(1, 89), "metadata_bytes": make_whole_rule(1, 256)},
+    posts=True,
+)
+CREATE_ONLY = OperationKind(
+    code=11,
+    name="create_only",
+    method="PUT",
+    effect=Effect.ADDS,
+    sends_body=True,
+    headers=(("If-None-Match", "*"),),
+    causes={412: EXISTS_CAUSE},
+    keys={"etag": FLAG_RULE},
+)
+RANGE = OperationKind(
+    code=12,
+    name="range",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    keys={"offset": make_size_rule(0), "length": make_size_rule(1)},
+)
+PUBLIC = OperationKind(
+    code=13,
+    name="public",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    causes={401: "not public", 403: "not public"},
+)
+COPY = OperationKind(
+    code=14,
+    name="copy",
+    method="COPY",
+    effect=Effect.COPIES,
+    times_first_byte=True,
+    success=frozenset({201}),
+)
+SYMLINK = OperationKind(
+    code=15,
+    name="symlink",
+    method="PUT",
+    effect=Effect.READS,
+    returns_object=True,
+    needs="symlink",
+    requests=4,
+    steps=("write", "read", "delete"),
+)
+SLO = OperationKind(
+    code=16,
+    name="slo",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="slo",
+    requests=12,
+    repeats="segments",
+    keys={
+        "segments": make_whole_rule(1, 1000),
+        "segment_size": make_size_rule(1),
+        "reads": make_list_rule(("whole", "range", "part")),
+    },
+    steps=("segments", "manifest", "{reads}", "delete"),
+)
+DLO = replace(
+    SLO,
+    code=19,
+    name="dlo",
+    needs="",
+    requests=16,
+    keys={**SLO.keys, "reads": make_list_rule(("whole", "range"))},
+)
+BULK = OperationKind(
+    code=17,
+    name="bulk",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="bulk_upload",
+    requests=12,
+    repeats="objects",
+    keys={"objects": make_whole_rule(1, 1000), "size": make_size_rule(0)},
+    steps=("upload", "delete"),
+)
+#: A read by temporary URL, with the signature of its container in place of a token.
+TEMPURL = OperationKind(
+    code=18,
+    name="tempurl",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    causes={401: "signature refused"},
+    needs="tempurl",
+    one_side=True,
+    signed=True,
+)
+#: Versions of objects in a container beside that of the job, which the master makes for it.
+VERSIONS = OperationKind(
+    code=20,
+    name="versions",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="object_versioning",
+    requests=18,
+    repeats="versions",
+    keys={"versions": make_whole_rule(1, 100), "size": make_size_rule(0)},
+    steps=("write", "read", "list", "delete", "remove"),
+    beside=True,
+)
+#: Operations on an object of its own, one after the other, by one user.
+SEQUENCE = OperationKind(
+    code=21,
+    name="sequence",
+    method="PUT",
+    effect=Effect.NONE,
+    sends_body=True,
+    requests=8,
+    keys={"steps": SEQUENCE_STEPS_RULE},
+    required={"steps": "[create, post, read]"},
+    steps=("{steps}",),
+    posts=True,
+    group_key="steps",
+)
+#: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
+UPLOAD_IF_MISSING = OperationKind(
+    code=64,
+    name="upload_if_missing",
+    method="PUT",
+    effect=Effect.ADDS,
+    sends_body=True,
+    returns_object=True,
+    drawn=False,
+)
+#: The clean-up after a run: DELETE, for which 404 is a success.
+REMOVE = OperationKind(
+    code=65, name="remove", method="DELETE", effect=Effect.REMOVES, times_first_byte=True, drawn=False
+)
+#: A sample of initial objects that were prepared: HEAD, which has to find an object of that size.
+CHECK = OperationKind(
+    code=66, name="check", method="HEAD", effect=Effect.READS, times_first_byte=True, drawn=False
+)
+
+#: Every operation.
+OPERATIONS = OperationTable(
+    (
+        CREATE,
+        READ,
+        UPDATE,
+        DELETE,
+        HEAD,
+        HEAD_CONTAINER,
+        HEAD_ACCOUNT,
+        LIST,
+        LIST_ACCOUNT,
+        CONDITIONAL,
+        POST,
+        CREATE_ONLY,
+        RANGE,
+        PUBLIC,
+        COPY,
+        SYMLINK,
+        SLO,
+        BULK,
+        TEMPURL,
+        DLO,
+        VERSIONS,
+        SEQUENCE,
+        UPLOAD_IF_MISSING,
+        REMOVE,
+        CHECK,
+    )
+)

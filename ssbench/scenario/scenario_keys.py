@@ -1,0 +1,289 @@
+"""The valid values of each key of a scenario, with the words for messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ssbench.base import text_values
+from ssbench.base.errors import did_you_mean
+from ssbench.scenario import conditions
+from ssbench.scenario.model import CRUD_AND_LIST_OPERATIONS, CRUD_OPERATIONS
+from ssbench.scenario.names import OBJECT_NAMES_RULE
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.structured_values import (
+    BODY_RULE,
+    CONNECTIONS_RULE,
+    METADATA_RULE,
+    POPULARITY_RULE,
+    REUSE_RULE,
+)
+from ssbench.scenario.value_rules import (
+    HEADERS_RULE,
+    LABEL_RULE,
+    MAX_NUMBER,
+    SIZE_RULE,
+    TEXT_RULE,
+    Rule,
+    is_label,
+    is_number,
+    make_whole_rule,
+    shorten_value,
+)
+
+#: Operations a second that no master can hand out.
+_MAX_RATE = 10_000_000
+
+
+#: Each message to a worker holds the storage URLs of all accounts, and tokens.
+MAX_ACCOUNTS = 1000
+
+_ACCOUNT_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
+_GROUP_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
+
+
+def _is_group_name(value: object) -> bool:
+    # part of the names of objects, and of conditions such as web.read.p99 > 50ms
+    return (
+        isinstance(value, str)
+        and _GROUP_NAME_PATTERN.match(value) is not None
+        and value.lower()
+        not in {"total", "all", *(operation.name for operation in OPERATIONS if not operation.defined)}
+    )
+
+
+def _is_container_part(value: object) -> bool:
+    return is_label(value) and "/" not in str(value)
+
+
+class _Range(Rule):
+    """A rule for a number, or for two of which the second is reached evenly: ``16..64``."""
+
+    def read(self, value: object) -> object:
+        """Return the numbers at the beginning and at the end; raises ValueError."""
+        if not isinstance(value, str):
+            return value, value
+        low, dots, high = value.partition("..")
+        if not dots:
+            raise ValueError(f"expected {self.expected}, not {shorten_value(value)}")
+        return _parse_number(low), _parse_number(high)
+
+
+def _parse_number(text: str) -> float | None:
+    """Return the number that a text is; a whole one where it has no point, None where it is none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _are_users(value: object) -> bool:
+    return isinstance(value, tuple) and all(type(each) is int and 1 <= each <= MAX_NUMBER for each in value)
+
+
+def _is_rate(value: object) -> bool:
+    return is_number(value) and 0 <= value <= _MAX_RATE  # type: ignore[operator]
+
+
+def _are_rates(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_is_rate, value)) and any(value)
+
+
+def _is_weights(value: object) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    elif not isinstance(value, list) or len(value) not in {
+        len(CRUD_OPERATIONS),
+        len(CRUD_AND_LIST_OPERATIONS),
+    }:
+        return False
+    return all(map(is_number, value)) and sum(value) > 0 and max(value) < 1e300
+
+
+def _check_weights(value: object) -> object:
+    """Return weights unchanged; raises ValueError for what is no operation."""
+    names = {operation.name for operation in OPERATIONS.drawn}
+    for name in value if isinstance(value, dict) else ():
+        if name not in names:
+            meant = did_you_mean(str(name), names) or f" (there are {', '.join(sorted(names))})"
+            raise ValueError(f"expected names of operations, not {shorten_value(name)}{meant}")
+    return value
+
+
+def _whole_seconds(text: str) -> float:
+    value = text_values.parse_seconds(text)
+    return int(value) if value.is_integer() else value
+
+
+def _parse_life(value: object) -> object:
+    """Return whole seconds of a text with a unit, two of a text with dots; any other value unchanged."""
+    if not isinstance(value, str):
+        return value
+    low, dots, high = value.partition("..")
+    if not dots:
+        return _whole_seconds(value) if value.strip()[-1:].isalpha() else value
+    return tuple(_whole_seconds(each if each.strip()[-1:].isalpha() else f"{each}s") for each in (low, high))
+
+
+def _is_life(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(type(each) is int for each in value) and 0 < value[0] <= value[1] <= 2**62
+    return type(value) is int and 0 <= value <= 2**62
+
+
+def split_delete_after(value: Any) -> dict[str, int | None]:
+    """Return the keys of a scenario for a valid value of ``delete_after``."""
+    least, most = value if isinstance(value, tuple) else (value, None)
+    return {"delete_after": least, "delete_after_most": most}
+
+
+def _parse_conditions(value: object) -> object:
+    """Return conditions as texts; what is no list of texts is left as it is."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return value
+    return tuple(conditions.parse_condition(text, grouped=True).text for text in texts)
+
+
+ACCOUNT_BASE_RULE = Rule(
+    lambda value: isinstance(value, str) and _ACCOUNT_NAME_PATTERN.match(value) is not None,
+    "1 to 64 letters, digits, hyphens and underscores",
+)
+_CONTAINER_PART_RULE = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
+WEIGHTS_RULE = Rule(
+    _is_weights,
+    "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
+    " or a mapping of operations to such numbers, as in {read: 9, head: 1}",
+    convert=_check_weights,
+)
+INITIAL_FILES_RULE = make_whole_rule(0, MAX_NUMBER)
+_SECONDS_RULE = Rule(
+    lambda value: is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
+    "a number of seconds above 0",
+    text_values.parse_seconds,
+)
+
+_SECONDS_OR_0_RULE = Rule(
+    lambda value: is_number(value) and value <= 1e9,  # type: ignore[operator]
+    "a number of seconds of 0 or more",
+    text_values.parse_seconds,
+)
+_RATE_RULE = Rule(
+    lambda value: _is_rate(value) and value != 0,
+    f"a number of operations a second above 0, up to {_MAX_RATE}",
+)
+_ARRIVALS_RULE = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
+
+#: Keys of a file, without ``sizes``, ``initial_files`` and ``stages``, which have a structure of their own.
+SCENARIO_RULES = {
+    "name": TEXT_RULE,
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
+    "get_headers": HEADERS_RULE,
+    "container_put_headers": HEADERS_RULE,
+    "operation_count": make_whole_rule(1, 2**62),
+    "run_seconds": _SECONDS_RULE,
+    "user_count": make_whole_rule(1, MAX_NUMBER),
+    "container_base": _CONTAINER_PART_RULE,
+    "container_count": make_whole_rule(1, MAX_NUMBER),
+    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
+    "object_names": OBJECT_NAMES_RULE,
+    "container_concurrency": make_whole_rule(1, 10_000),
+    "accounts": make_whole_rule(1, MAX_ACCOUNTS),
+    "account_base": ACCOUNT_BASE_RULE,
+    "delete_after": Rule(
+        _is_life,
+        f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
+        convert=_parse_life,
+    ),
+    "policy": _CONTAINER_PART_RULE,
+    "rate": _RATE_RULE,
+    "arrivals": _ARRIVALS_RULE,
+    "warmup": _SECONDS_OR_0_RULE,
+    "think_time": _SECONDS_OR_0_RULE,
+    "popularity": POPULARITY_RULE,
+    "reuse": REUSE_RULE,
+    "body": BODY_RULE,
+    "metadata": METADATA_RULE,
+    "connections": CONNECTIONS_RULE,
+    "fail_if": Rule(
+        lambda value: isinstance(value, tuple),
+        "a list of conditions, such as 'read.p99 > 200ms'",
+        convert=_parse_conditions,
+    ),
+}
+CLASS_RULES = {
+    "name": LABEL_RULE,
+    "size_min": SIZE_RULE,
+    "size_max": SIZE_RULE,
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
+}
+STAGE_RULES = {
+    "seconds": _SECONDS_RULE,
+    "users": _Range(
+        _are_users,
+        f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second",
+    ),
+    "rate": _Range(
+        _are_rates,
+        f"a number of operations a second above 0, up to {_MAX_RATE}, or two as in 100..500,"
+        " from the first to the second",
+    ),
+}
+#: Keys of a group, without ``sizes``, ``initial_files`` and ``stages``.
+GROUP_RULES = {
+    "name": Rule(
+        _is_group_name,
+        "1 to 32 letters, digits, hyphens and underscores that are not the name of an operation",
+    ),
+    "users": make_whole_rule(1, MAX_NUMBER),
+    "crud_profile": WEIGHTS_RULE,
+    "profile": WEIGHTS_RULE,
+    "rate": _RATE_RULE,
+    "arrivals": _ARRIVALS_RULE,
+    "think_time": _SECONDS_OR_0_RULE,
+    "container_base": _CONTAINER_PART_RULE,
+    "container_count": make_whole_rule(1, MAX_NUMBER),
+    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
+    "policy": _CONTAINER_PART_RULE,
+    **{row.name: row.keys[row.group_key] for row in OPERATIONS if row.group_key},
+    "popularity": POPULARITY_RULE,
+    "reuse": REUSE_RULE,
+    "connections": CONNECTIONS_RULE,
+}
+#: The share of a size class in the operations of a group.
+SHARE_RULE = Rule(
+    lambda value: is_number(value) and value < 1e300,  # type: ignore[operator]
+    "a number of 0 or more",
+)
+#: Optional keys, which may also be present with an empty value.
+NULLABLE_KEYS = {
+    "operation_count",
+    "run_seconds",
+    "delete_after",
+    "policy",
+    "crud_profile",
+    "profile",
+    "operations",
+    "get_headers",
+    "container_put_headers",
+    "rate",
+    "arrivals",
+    "stages",
+    "groups",
+    "accounts",
+    "account_base",
+    "warmup",
+    "think_time",
+    "popularity",
+    "reuse",
+    "body",
+    "objects_per_container",
+    "object_names",
+    "metadata",
+    "connections",
+    "fail_if",
+}

@@ -1,0 +1,256 @@
+"""What uploads of a scenario have: random bytes, zeros, both or the bytes of files; and metadata.
+
+On which connections requests are sent: the key ``connections`` of a scenario.
+
+Which object an operation is for: the keys ``popularity`` and ``reuse`` of a scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ssbench.base import text_values
+from ssbench.document.columns import format_plural
+from ssbench.scenario.body_files import BodyFiles, find_body_files, refuse_outside
+from ssbench.scenario.value_rules import Rule, is_number, shorten_value
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Bodies of which a share is ``zeros``, evenly spread; the rest is random. 1: all of it.
+
+    Where there are ``files``, they are of the bytes of these.
+    """
+
+    zeros: float
+    files: BodyFiles | None = None
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes objects with such bodies from others; empty for random ones."""
+        if self.files is not None:
+            return f"files {self.files.digest}"
+        return f"Body(zeros={self.zeros!r})" if self.zeros else ""
+
+    def __str__(self) -> str:
+        if self.files is not None:
+            return str(self.files)
+        if self.zeros in {0, 1}:
+            return "zero" if self.zeros else "random"
+        return f"compressible: {self.zeros:g}"
+
+
+def _parse_body(value: object) -> object:
+    """Return what a scenario says of bodies; a value that says nothing unchanged."""
+    match value:
+        case "random" | "zero":
+            return Body(float(value == "zero"))
+        case {"compressible": int() | float() as share, **rest} if not rest and type(share) is not bool:
+            return Body(float(share)) if 0 < share < 1 else value
+        case {"files": str() as folder, **rest} if not rest and folder and "\0" not in folder:
+            return Body(0.0, BodyFiles(folder))
+    return value
+
+
+def read_files_of_body(body: Body, folder: Path, allowed: Sequence[Path] = ()) -> Body:
+    """Return bodies whose files, if any, have been read; their path is relative to a folder.
+
+    They have to be in that folder, or in one that is ``allowed``. Raises ValueError.
+    """
+    if body.files is None:
+        return body
+    files = folder / body.files.folder
+    refuse_outside(files, (folder, *allowed))
+    return Body(0.0, find_body_files(files.resolve()))
+
+
+BODY_RULE = Rule(
+    lambda value: isinstance(value, Body),
+    "random, zero, {compressible: 0.6}, a share above 0 and below 1, which a compressor saves, or"
+    " {files: FOLDER}, whose files are uploaded",
+    convert=_parse_body,
+)
+
+
+#: Swift takes 90 items of 256 bytes unless a cluster says otherwise, which is asked before a run.
+_MAX_ITEMS, _MAX_BYTES = 1000, 10_000
+
+
+class Metadata(Struct, frozen=True):
+    """``number`` items of metadata of each object, ``size`` bytes of value each."""
+
+    number: int
+    size: int
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{format_plural(self.number, 'item')} of {format_plural(self.size, 'byte')}"
+
+
+def _parse_metadata(value: object) -> object:
+    """Return what a value means; any wrong value unchanged."""
+    match value:
+        case {"number": int() as number, "size": int() | str() as given, **others} if not others:
+            size = int(text_values.parse_size(given)) if isinstance(given, str) else given
+            if type(number) is not bool and type(given) is not bool:
+                return Metadata(number, size)
+    return value
+
+
+METADATA_RULE = Rule(
+    lambda value: (
+        isinstance(value, Metadata) and 1 <= value.number <= _MAX_ITEMS and 1 <= value.size <= _MAX_BYTES
+    ),
+    f"a mapping with number, a whole number of items from 1 to {_MAX_ITEMS}, and size, the bytes of each"
+    f" value from 1 to {_MAX_BYTES}",
+    convert=_parse_metadata,
+)
+
+
+# -- connections -------------------------------------------------------------------------------
+
+
+class ConnectionSettings(Struct, frozen=True):
+    """A share of operations, ``new``, has a new connection for each request; the others use kept ones.
+
+    With ``tls_resume`` a new connection continues the TLS session of an earlier one, where the server allows
+    it.
+    """
+
+    new: float = 0.0
+    tls_resume: bool = False
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        words = f"new for {100 * self.new:g}% of operations" if self.new else "kept"
+        return f"{words}, TLS sessions resumed" if self.tls_resume else words
+
+
+def _parse_connections(value: object) -> object:
+    """Return what a value means; any wrong value unchanged."""
+    match value:
+        case "kept" | "new":
+            return ConnectionSettings(float(value == "new"))
+        case dict() if value and value.keys() <= {"new", "tls_resume"}:
+            new, resume = value.get("new", 0), value.get("tls_resume", False)
+            if is_number(new) and new <= 1 and type(resume) is bool:
+                return ConnectionSettings(float(new), resume)
+    return value
+
+
+CONNECTIONS_RULE = Rule(
+    lambda value: isinstance(value, ConnectionSettings),
+    "kept, new, or a mapping with new, the share of operations from 0 to 1 that have new connections,"
+    " tls_resume, which is true or false, or both",
+    convert=_parse_connections,
+)
+
+
+# -- popularity --------------------------------------------------------------------------------
+
+
+PopularityKind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
+
+#: Kinds that have no parameters; "latest" may have one.
+_PLAIN_KINDS = ("rotate", "uniform", "sequential", "latest")
+
+#: The exponent of "latest" where none is given; that of YCSB (Cooper et al. 2010).
+_DEFAULT_EXPONENT = 0.99
+
+#: Requests that are remembered for each size class at most, in 4 bytes each.
+_MAX_REUSE_DISTANCE = 1_000_000
+
+
+class Popularity(Struct, frozen=True):
+    """How an object is chosen.
+
+    ``exponent`` is that of Zipf's law: the object of rank n is asked for n ** -exponent times as often as
+    the first.
+    ``latest`` ranks the newest object first. In a ``hotspot`` a part of the ``objects`` has a part of the
+    ``requests``, both from 0 to 1.
+    """
+
+    kind: PopularityKind = "rotate"
+    exponent: float = 0.0
+    objects: float = 0.0
+    requests: float = 0.0
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        if self.kind == "hotspot":
+            return f"hotspot, {100 * self.requests:g}% of requests for {100 * self.objects:g}% of objects"
+        return f"{self.kind} {self.exponent:g}" if self.exponent else self.kind
+
+
+class Reuse(Struct, frozen=True):
+    """A ``share`` of reads is for what was read between ``nearest`` and ``farthest`` reads ago."""
+
+    share: float
+    nearest: int
+    farthest: int
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        far = "" if self.nearest == self.farthest else f" to {self.farthest:,}"
+        return f"{100 * self.share:g}% of what was read {self.nearest:,}{far} reads ago"
+
+
+def _parse_popularity(value: object) -> object:
+    """Return what a value means; any wrong value unchanged."""
+    match value:
+        case str() if value in _PLAIN_KINDS:
+            return Popularity(value, _DEFAULT_EXPONENT if value == "latest" else 0.0)  # type: ignore[arg-type]
+        case {"zipf": exponent, **others} if not others and _is_exponent(exponent):
+            return Popularity("zipf", float(exponent))
+        case {"latest": exponent, **others} if not others and _is_exponent(exponent):
+            return Popularity("latest", float(exponent))
+        case {"hotspot": {"objects": objects, "requests": requests, **beside}, **others} if (
+            not others and not beside and _is_part(objects) and _is_part(requests)
+        ):
+            return Popularity("hotspot", objects=float(objects), requests=float(requests))
+    return value
+
+
+def _is_exponent(value: Any) -> bool:
+    return is_number(value) and 0 < value <= 10
+
+
+def _is_part(value: Any) -> bool:
+    return is_number(value) and 0 < value < 1
+
+
+def _parse_reuse(value: object) -> object:
+    match value:
+        case {"share": share, "distance": distance, **others} if not others and is_number(share):
+            ends = str(distance).split("..")
+            if type(distance) is bool or len(ends) > 2 or not all(end.strip().isdecimal() for end in ends):
+                raise ValueError(f"expected {_EXPECTED_REUSE}, not {shorten_value(value)}")
+            return Reuse(float(share), int(ends[0]), int(ends[-1]))
+    return value
+
+
+_EXPECTED_REUSE = (
+    "a mapping with share, a number above 0 up to 1, and distance, a number of reads from 1 to"
+    f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000"
+)
+
+POPULARITY_RULE = Rule(
+    lambda value: isinstance(value, Popularity),
+    "rotate, uniform, sequential, latest, or a mapping: {zipf: 0.99} or {latest: 0.99} (above 0, up to 10),"
+    " or {hotspot: {objects: 0.2, requests: 0.8}} (above 0, below 1)",
+    convert=_parse_popularity,
+)
+REUSE_RULE = Rule(
+    lambda value: (
+        isinstance(value, Reuse)
+        and 0 < value.share <= 1
+        and 1 <= value.nearest <= value.farthest <= _MAX_REUSE_DISTANCE
+    ),
+    _EXPECTED_REUSE,
+    convert=_parse_reuse,
+)

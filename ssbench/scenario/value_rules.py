@@ -1,0 +1,148 @@
+"""What a value of a scenario file must be, with the words for messages."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ssbench.base import text_values
+
+#: Leaves room in the 32 bits that container and object numbers have on the wire.
+MAX_NUMBER = 1_000_000_000
+MAX_BYTES = 2**63 - 1
+
+
+class Rule(NamedTuple):
+    """What a value must be: a test, and a description for messages.
+
+    ``parse`` turns a text with a unit into a number, or raises ValueError; where it is None, no unit is
+    allowed. ``convert`` does so with any value.
+    """
+
+    accepts: Callable[[object], bool]
+    words: str | Callable[[], str]
+    parse: Callable[[str], float] | None = None
+    convert: Callable[[object], object] | None = None
+
+    def read(self, value: object) -> object:
+        """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
+        if self.convert is not None:
+            return self.convert(value)
+        # A number in quotes is a text in YAML, and was always refused.
+        if self.parse is None or not isinstance(value, str) or not value.strip()[-1:].isalpha():
+            return value
+        return self.parse(value)
+
+    @property
+    def expected(self) -> str:
+        """The words for what a value must be."""
+        return self.words if isinstance(self.words, str) else self.words()
+
+
+def make_whole_rule(low: int, high: int) -> Rule:
+    """Return a rule for a whole number between two, both included."""
+    # type() and not isinstance(), because True is an int
+    return Rule(
+        lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}"
+    )
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a text that names on the wire can hold."""
+    try:  # JSON can spell halves of surrogate pairs, which no name on the wire can hold
+        return isinstance(value, str) and 1 <= len(value.encode()) <= 900
+    except UnicodeEncodeError:
+        return False
+
+
+def is_label(value: object) -> bool:
+    """Whether a value is a text for one line."""
+    # nothing that ends a line, of a report or of an HTTP header
+    return isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number of 0 or more."""
+    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _parse_sizes(value: object) -> object:
+    """Return the two ends of ``4kB..64kB``, or of one size; any other value unchanged."""
+    if isinstance(value, str):
+        low, dots, high = value.partition("..")
+        ends = text_values.parse_size(low), text_values.parse_size(high if dots else low)
+        if ends[0] > ends[1]:
+            raise ValueError(f"the smaller size comes first, but not in {shorten_value(value)}")
+        return ends
+    return (value, value) if type(value) is int else value
+
+
+def make_size_rule(low: int) -> Rule:
+    """Return a rule for a size, or two between which each is drawn."""
+    return Rule(
+        lambda value: (
+            isinstance(value, tuple) and len(value) == 2 and low <= value[0] <= value[1] <= MAX_BYTES
+        ),
+        f"a size of {low} or more, or two as in 4kB..64kB, between which each is drawn evenly",
+        convert=_parse_sizes,
+    )
+
+
+def make_list_rule(names: tuple[str, ...]) -> Rule:
+    """Return a rule for a list of some of these names, each at most once."""
+    return Rule(
+        lambda value: (
+            isinstance(value, list)
+            and bool(value)
+            and all(each in names for each in value)
+            and len(set(value)) == len(value)
+        ),
+        f"a list of one or more of {', '.join(names)}, each once",
+    )
+
+
+def shorten_value(value: object) -> str:
+    """Show a value in an error message, shortened."""
+    return "nothing" if value is None else reprlib.repr(value)
+
+
+def _parse_headers(value: object) -> object:
+    """Return a mapping of header fields as pairs; any other value unchanged."""
+    if not isinstance(value, dict):
+        return value
+    return tuple((name, each if isinstance(each, str) else str(each)) for name, each in value.items())
+
+
+def _are_headers(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(name, str)
+        and _FIELD_NAME(name)
+        and name.lower() not in _RESERVED_FIELDS
+        and _FIELD_VALUE(each)
+        and type(each) is str
+        for name, each in value
+    )
+
+
+#: Names and values of header fields (RFC 9110, 5.5 and 5.6.2); those that only ssbench can send.
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}").fullmatch
+_FIELD_VALUE = re.compile(r"[\x20-\x7e]{0,4000}").fullmatch
+_RESERVED_FIELDS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "x-auth-token", "expect", "upgrade"}
+)
+
+HEADERS_RULE = Rule(
+    _are_headers,
+    "a mapping of header fields to printable ASCII texts, without those that ssbench sends"
+    " (Host, Content-Length, Connection, X-Auth-Token)",
+    convert=_parse_headers,
+)
+LABEL_RULE = Rule(
+    is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)"
+)
+TEXT_RULE = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
+FLAG_RULE = Rule(lambda value: type(value) is bool, "true or false")
+SIZE_RULE = make_whole_rule(0, MAX_BYTES)._replace(parse=text_values.parse_size)

@@ -1,0 +1,300 @@
+"""Whether the load generator, rather than the store, limited what was measured, or stalled meanwhile.
+
+``doc/numbers.rst`` defines the figures. All is judged from what a run's summary says about its workers and
+its master, so that a report of a file says the same as the report at the end of its run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from ssbench.document.figures import BUSY_CPU_SHARE
+from ssbench.document.units import (
+    format_count,
+    format_latency,
+    format_milliseconds,
+    format_percent,
+    format_seconds,
+    format_share,
+)
+from ssbench.results.run_description import Gap, HostFacts, LoadSample, MasterFacts, RunSummary, WorkerFacts
+
+#: Users that are busy for less than this share of the window wait for something other than the store.
+_BUSY_USERS_SHARE = 0.95
+
+#: A shorter window (seconds) says nothing of that: users begin one after the other, and end so.
+_MIN_WINDOW_SECONDS = 1.0
+
+#: An event loop that is late by more than this share of a latency adds to it noticeably: in the median, and
+#: at the 99th percentile.
+_LAG_SHARE = 0.1
+
+#: Lags are upper ends of half octaves: the least that they may have been is this share of them.
+_LAG_LOWER_SHARE = 2**-0.5
+
+#: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency. So many of them
+#: are named.
+_GAP_SECONDS = 0.1
+_MAX_NAMED_GAPS = 5
+
+#: Clocks that drift apart faster than this (500 ppm) are worth a warning, and times of day this far apart.
+_MAX_CLOCK_DRIFT = 500e-6
+_MAX_WALL_OFFSET = 0.1
+
+#: A machine was shared where a hypervisor took more than this share of its CPU.
+_MAX_STOLEN_SHARE = 0.05
+
+#: It was where other programs used more than this share of its CPU while a process of the run waited for one
+#: for more than this share of the time, and of the time in which it wanted one.
+_OTHERS_SHARE, _WAITED_SHARE, _DENIED_SHARE = 0.25, 0.02, 1 / 3
+
+#: Where its kernel does not tell that: where some thread waited for more than this share of the time, and the
+#: run queue had so many threads for each core besides those of the run.
+_PRESSURE_SHARE, _QUEUE_LENGTH = 0.8, 2.0
+
+#: Workers are named one by one up to this number.
+_MAX_NAMED_WORKERS = 3
+
+
+class LoadGenerator(msgspec.Struct, frozen=True):
+    """What the load generator did itself.
+
+    ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
+    ``load`` is how busy it was over time, ``hosts`` are the machines on which it ran. ``lacking`` says that
+    users waited for objects, and not for it.
+    """
+
+    master: MasterFacts | None = None
+    workers: tuple[WorkerFacts, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    limits: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    load: tuple[LoadSample, ...] = ()
+    hosts: tuple[HostFacts, ...] = ()
+
+
+class GeneratorMeasurements(msgspec.Struct, frozen=True):
+    """What was measured, as far as it says something of the load generator.
+
+    ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
+    any. ``busy`` is the share of the users' time with an operation under way, our own pauses between its
+    attempts too, None where users are idle by intention. ``delayed`` counts the operations whose latencies
+    were left out. ``p99_least`` is the lower end of the interval of ``p99``, minus infinity where there is
+    none, infinity where it is not known. ``waited`` is the share of the operations that waited for a free
+    object.
+    """
+
+    start: float
+    end: float
+    median: float
+    p99: float
+    busy: float | None
+    delayed: int
+    p99_least: float = math.inf
+    waited: float = 0.0
+
+    @property
+    def idle(self) -> float | None:
+        """The share of the users' time without an operation, where it is so much that it has to be said."""
+        if self.busy is None or self.busy >= _BUSY_USERS_SHARE or self.end - self.start < _MIN_WINDOW_SECONDS:
+            return None
+        return 1 - self.busy
+
+    @property
+    def lacks_objects(self) -> bool:
+        """Whether users were idle because operations waited for objects that others had.
+
+        While as many wait as there are users no more are drawn, so that nearly all have waited.
+        """
+        return self.idle is not None and self.waited > self.idle
+
+
+def summarize_generator(summary: RunSummary | None, measured: GeneratorMeasurements) -> LoadGenerator:
+    """Return what is known of the load generator."""
+    if summary is None:
+        return LoadGenerator()
+    least = max(_GAP_SECONDS, 0.0 if math.isnan(measured.p99) else measured.p99)
+    gaps = tuple(
+        gap
+        for gap in summary.gaps
+        if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
+    )
+    own = LoadGenerator(
+        summary.master, summary.workers, gaps, load=summary.generator_load, hosts=summary.hosts
+    )
+    if not measured.median > 0:  # a no-op run
+        return own
+    return replace(own, limits=tuple(_was_the_limit(own, measured)), lacking=tuple(_lacked_objects(measured)))
+
+
+def list_generator_warnings(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
+    """Yield a warning for each way in which the load generator changed what was measured."""
+    yield from _stalled(own, measured)
+    yield from own.limits
+    yield from _warn_of_shared_hosts(own.hosts)
+    yield from own.lacking
+    yield from _warn_of_clocks(own.workers)
+
+
+def _stalled(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
+    if not own.gaps:
+        return
+    names = {worker.worker_id: _name_worker(worker) for worker in own.workers}
+    longest = sorted(
+        sorted(own.gaps, key=lambda gap: -gap.seconds)[:_MAX_NAMED_GAPS], key=lambda gap: gap.start
+    )
+    listed = "; ".join(
+        f"{_name_stalled(gap, names)} for {format_seconds(gap.seconds)} s from"
+        f" {format_seconds(gap.start - measured.start)} s on"
+        for gap in longest
+    )
+    more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
+    left_out = ""
+    if measured.delayed == 1:
+        left_out = " The latency of 1 operation is left out for that."
+    elif measured.delayed:
+        left_out = f" Latencies of {measured.delayed:,} operations are left out for that."
+    yield (
+        f"The load generator stalled: {listed}{more}.{left_out}"
+        " Run no other programs on the machines that measure"
+    )
+
+
+def _name_stalled(gap: Gap, names: dict[int, str]) -> str:
+    return "the master" if gap.worker_id is None else names.get(gap.worker_id, f"worker {gap.worker_id}")
+
+
+def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
+    if own.workers and measured.idle is not None and not measured.lacks_objects:
+        busy = f"users were busy for {format_percent(1 - measured.idle)} % of the window"
+        yield f"The load generator was the limit: {busy}. {_cause_of_idling(own)}"
+    late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
+    for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_MAX_NAMED_WORKERS]:
+        lag = worker.lag_p50 or 0.0
+        yield (
+            f"The load generator was the limit: the event loop of {_name_worker(worker)}"
+            f" was {format_latency(lag)}"
+            f" late in half of the cases, {format_share(lag, measured.median)} of the"
+            f" median latency. Start more"
+            " workers, on more cores, or use fewer users"
+        )
+    if len(late) > _MAX_NAMED_WORKERS:
+        yield f"So were the event loops of {len(late) - _MAX_NAMED_WORKERS} more workers"
+    yield from _added_to_the_tail([each for each in own.workers if each not in late], measured)
+
+
+def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: GeneratorMeasurements) -> Iterator[str]:
+    """Yield a sentence for the workers that were late by a good part of the 99th percentile of latency.
+
+    Chance may move it as far as its interval goes, so that less says nothing.
+    """
+    p99 = measured.p99
+    matters = max(_LAG_SHARE * p99, p99 - measured.p99_least)
+    late = [each for each in workers if _LAG_LOWER_SHARE * (each.lag_p99 or 0.0) > matters]
+    for worker in sorted(late, key=lambda each: -(each.lag_p99 or 0.0))[:1]:
+        lag = worker.lag_p99 or 0.0
+        others = len(late) - 1
+        more = (
+            f"; so {'was that' if others == 1 else 'were those'} of {others} more worker{'s'[: others - 1]}"
+        )
+        more = f"{more}, by less" if others else ""
+        yield (
+            f"The load generator was the limit of the tail: the event loop of {_name_worker(worker)} was"
+            f" {format_milliseconds(_LAG_LOWER_SHARE * lag)} to {format_latency(lag)} late in 1 of 100 cases,"
+            f" {format_share(_LAG_LOWER_SHARE * lag, p99)} or more of the 99th percentile"
+            f" of latency{more}. Start more"
+            " workers, on more cores, or use fewer users"
+        )
+
+
+def _lacked_objects(measured: GeneratorMeasurements) -> Iterator[str]:
+    if measured.lacks_objects:
+        busy, waited = format_percent(measured.busy or 0.0), format_percent(measured.waited)
+        yield (
+            f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
+            " free object: there are too few objects for so many users. Use more initial_files or fewer users"
+        )
+
+
+def _cause_of_idling(own: LoadGenerator) -> str:
+    """Return what to change so that users are idle no longer."""
+    busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
+    if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU_SHARE:
+        return (
+            f"The master used {format_percent(own.master.cpu_share)} % of a core: use a larger --batch-size"
+        )
+    if busiest is not None and (busiest.cpu_share or 0.0) > BUSY_CPU_SHARE:
+        return (
+            f"W{_name_worker(busiest)[1:]} used {format_percent(busiest.cpu_share)} % of its"
+            f" core: start more workers"
+        )
+    if own.gaps:
+        return "It stalled meanwhile"
+    return (
+        "They waited for the master: use a larger --batch-size, or bring workers and master closer together"
+    )
+
+
+def describe_shared_host(host: HostFacts) -> str:
+    """Return who else took the CPU of a machine that the run wanted, in words; empty where that is not clear.
+
+    What others use is none of the run's as long as there is enough: its processes must have waited, too. The
+    load average alone says nothing of that, because it counts programs of low priority like any other.
+    """
+    if (host.stolen or 0.0) > _MAX_STOLEN_SHARE:
+        return f"a hypervisor gave {format_percent(host.stolen)} % of its CPU to others"
+    if host.denied is None:
+        queue = (host.load_end or 0.0) - host.processes
+        waited = (host.pressed is None or host.pressed > _PRESSURE_SHARE) and queue > _QUEUE_LENGTH * max(
+            1, host.cores
+        )
+    else:
+        waited = (host.waited or 0.0) > _WAITED_SHARE and host.denied > _DENIED_SHARE
+    if waited and (host.other_cpu or 0.0) > _OTHERS_SHARE:
+        return f"other programs used {format_percent(host.other_cpu)} % of its CPU"
+    return ""
+
+
+def _warn_of_shared_hosts(hosts: Sequence[HostFacts]) -> Iterator[str]:
+    for each in hosts:
+        if why := describe_shared_host(each):
+            load = ""
+            if each.load_begin is not None and each.load_end is not None:
+                load = (
+                    f"; load average {each.load_begin:.1f} at the beginning, {each.load_end:.1f} at the end"
+                )
+            waited = (
+                f", and a process of this run waited {format_percent(each.denied)} % of the"
+                f" time it wanted a CPU"
+            )
+            yield (
+                f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
+                f" ({each.cores} cores{load}). Run nothing else on the machines that"
+                " measure; a store there is something else, too, unless --local-swift started it"
+            )
+
+
+def _warn_of_clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
+    for worker in workers:
+        if worker.clock_slope is not None and abs(worker.clock_slope) > _MAX_CLOCK_DRIFT:
+            pace = "slow" if worker.clock_slope > 0 else "fast"
+            slope = format_count(round(abs(worker.clock_slope) * 1e6))
+            yield (
+                f"Clocks: that of {_name_worker(worker)} is at least {slope} ppm {pace}"
+                " against the master's: its latencies are off by as much or more. Check the clocks of both"
+            )
+        if worker.wall_offset is not None and abs(worker.wall_offset) > _MAX_WALL_OFFSET:
+            behind = "behind" if worker.wall_offset > 0 else "ahead of"
+            yield (
+                f"Clocks: the time of day of {_name_worker(worker)} is at least"
+                f" {format_seconds(abs(worker.wall_offset))} s"
+                f" {behind} the master's. No figure uses it, but its logs show other times. Check NTP there"
+            )
+
+
+def _name_worker(worker: WorkerFacts) -> str:
+    return f"worker {worker.worker_id} on {worker.host}" if worker.host else f"worker {worker.worker_id}"

@@ -1,0 +1,430 @@
+"""The bytes that are uploaded: random, cheap, never the same twice, never held whole.
+
+A body is a stamp of 16 bytes that no other body has, followed by one block of random bytes read
+round and round from an offset that differs for each body. In a body of at most 4 kB the stamp comes
+last, and there are few offsets: so the MD5 of all before it is known, and that of the body costs 0.6 µs
+instead of 6. The block's length is a prime, so that within an object no two chunks of a power of two
+are alike before 4 MiB times their size. A store that compresses gains nothing. One that shares equal
+chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB; only content-defined
+chunking would find the block again, and bytes that are new each time would cost ten times what sending
+them does.
+
+ETags: Swift's is the MD5 of an object's bytes, so it shows whether they arrived as they were sent.
+
+The ETag in the answer to an upload is checked against the MD5 of what was sent, that of a read against the
+MD5 of what came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not
+computed for every body: see :data:`SAMPLE_INTERVAL`. With ``--verify`` it is.
+
+Bodies that can be checked by anyone who knows their object's name (``--verify``).
+
+The block of a :class:`~.payload.Payload` then follows from a seed, or is of files, so that all
+workers have the same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8
+that are its version; the offset at which the block is read follows from both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+import struct
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from ssbench.scenario.body_files import BodyContent
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
+
+#: Of uploads that :class:`~ssbench.store.http.bodies.BodySource` has no MD5 of, and of reads, one in so many
+#: is checked: the first, and then each time that so many more were made.
+SAMPLE_INTERVAL = 128
+
+#: The same of uploads of more than LARGE_BYTES, of which MD5 would be a tenth of all that they cost.
+LARGE_SAMPLE_INTERVAL = 1024
+LARGE_BYTES = 65536
+
+_MATCH_MD5 = re.compile("[0-9a-f]{32}").fullmatch
+
+
+def start_md5(data: bytes = b"") -> HASH:
+    """Return an MD5 that holds ``data``."""
+    return hashlib.md5(data, usedforsecurity=False)
+
+
+def describe_wrong_etag(etag: str | None, expected: str, what: str) -> str | None:
+    """Say that the ETag of an answer is not ``expected``, the MD5 of ``what``; None where it is.
+
+    An ETag that is no MD5, as of stores that are not Swift, says nothing of the bytes.
+    """
+    said = _stripped(etag)
+    if said == expected or not _MATCH_MD5(said):
+        return None
+    return f"the answer has the ETag {said}, {what} have the MD5 {expected}"
+
+
+def is_md5(etag: str | None) -> bool:
+    """Return whether the ETag of an answer is there and an MD5."""
+    return _MATCH_MD5(_stripped(etag)) is not None
+
+
+def _stripped(etag: str | None) -> str:
+    return "" if etag is None else etag.strip().strip('"').lower()
+
+
+class RegularSample:
+    """Chooses one in ``every``, beginning with the first."""
+
+    __slots__ = ("_every", "_left")
+
+    def __init__(self, every: int = SAMPLE_INTERVAL) -> None:
+        self._every = every
+        self._left = 0
+
+    def is_next(self) -> bool:
+        """Return whether the next one is chosen; count it where it is not."""
+        if self._left:
+            self._left -= 1
+            return False
+        return True
+
+    def __call__(self) -> bool:
+        """Return whether this one is chosen."""
+        if not self.is_next():
+            return False
+        self._left = self._every - 1
+        return True
+
+
+class ReceivedDigest:
+    """The MD5 of a body that comes; like :class:`~.verify.Check`, but any bytes are right."""
+
+    wrong: int | None = None
+
+    def __init__(self) -> None:
+        self.md5 = start_md5()
+        self.feed: Callable[[bytes], None] = self.md5.update
+
+
+# -- payload -----------------------------------------------------------------------------------
+
+
+#: The largest prime below 4 MiB.
+BLOCK_BYTES = 4194301
+
+STAMP_BYTES = 16
+
+#: The longest piece of a body that is in one piece in memory.
+PIECE_BYTES = 1 << 20
+
+#: Up to this size the stamp comes last. Each of their chunks of 4 kB has one, so that no two are alike.
+SMALL_BYTES = 4096
+
+#: How many offsets small bodies have. Of each the MD5 is kept at every step (bytes), which is how MD5 goes.
+_SMALL_OFFSETS = 64
+_OFFSET_STEP = 64
+
+#: So many random bytes tell a place of the block from all others.
+_TELLING_BYTES = 24
+
+#: Where a share of bodies is zeros, each so many bytes have theirs, at the end.
+_ZEROS_BLOCK_BYTES = 256
+
+#: Coprime to the block: the offsets visit each place once before they come back.
+_OFFSET_PRIME = 2654435761
+_OFFSET_STRIDE = _OFFSET_PRIME % BLOCK_BYTES
+
+
+class BodySource:
+    """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
+
+    A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
+    ``block`` is what is read round and round in place of random bytes, PIECE_BYTES or more.
+    """
+
+    def __init__(self, seed: int | None = None, zeros: float = 0.0, *, block: bytes | None = None) -> None:
+        if block is None:
+            block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+        self.block_bytes = len(block)
+        #: So many bytes are at one place of the block only, as far as that can be.
+        self.telling = _TELLING_BYTES
+        self._stamped = zeros < 1
+        if zeros:
+            block = _with_zeros(block, zeros)
+            self.telling += _ZEROS_BLOCK_BYTES
+        # The block's beginning once more at the end: a piece may begin anywhere.
+        self._block = memoryview(block + block[:PIECE_BYTES])
+        self._source = os.urandom(8)
+        self._count = 0
+        self._sample, self._large_sample = RegularSample(), RegularSample(LARGE_SAMPLE_INTERVAL)
+        #: What small bodies begin with, and its MD5, by offset and number of steps.
+        self._kept: dict[tuple[int, int], tuple[bytes, HASH]] = {}
+        self._closed = False
+        self._file: int | None = None
+
+    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
+        """Begin the next body, of ``size`` bytes.
+
+        Returns its first bytes, all of a small one; the offset of those that follow; and, where it is
+        to be known, the MD5 of these first bytes, which :meth:`add_to` continues.
+        """
+        self._count = count = self._count + 1
+        stamp = struct.pack("<Q", count) + self._source if self._stamped else bytes(STAMP_BYTES)
+        if size > SMALL_BYTES:
+            return stamp, count * _OFFSET_STRIDE % BLOCK_BYTES, self._digest(size, stamp)
+        left = size - STAMP_BYTES
+        if left <= 0:
+            return stamp[:size], 0, start_md5(stamp[:size])
+        key = count % _SMALL_OFFSETS, left // _OFFSET_STEP
+        kept = self._kept.get(key)
+        if kept is None:
+            offset = key[0] * PIECE_BYTES // _SMALL_OFFSETS
+            begin = bytes(self._block[offset : offset + SMALL_BYTES])
+            kept = self._kept[key] = begin, start_md5(begin[: key[1] * _OFFSET_STEP])
+        begin, digest = kept[0][:left] + stamp, kept[1].copy()
+        digest.update(begin[key[1] * _OFFSET_STEP :])
+        return begin, 0, digest
+
+    def _digest(self, size: int, first: bytes) -> HASH | None:
+        """Return the MD5 of the first bytes of a body that is not small, where it is of the sample."""
+        sample = self._sample if size <= LARGE_BYTES else self._large_sample
+        return start_md5(first) if sample() else None
+
+    def pieces(self, offset: int, left: int) -> list[memoryview]:
+        """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
+        size = self.block_bytes
+        first = self._block[offset : min(offset + left, size)]
+        second = self._block[: min(left - len(first), size - len(first))]
+        return [first, second] if second else [first]
+
+    def add_to(self, digest: HASH, offset: int, count: int) -> None:
+        """Add ``count`` bytes from ``offset`` on to an MD5."""
+        while count:
+            piece = self.piece(offset, count)
+            digest.update(piece)
+            count -= len(piece)
+            offset = (offset + len(piece)) % self.block_bytes
+
+    def piece(self, offset: int, limit: int) -> memoryview:
+        """Return the bytes from ``offset`` (below the block's length), at most ``limit`` and PIECE_BYTES."""
+        return self._block[offset : offset + min(limit, PIECE_BYTES)]
+
+    def offset_of(self, stamp: bytes) -> int:
+        """Return where in the block the bytes after a stamp begin, in a body that can be verified."""
+        return int.from_bytes(stamp, "little") * _OFFSET_PRIME % self.block_bytes
+
+    def places(self, data: bytes, at: int) -> list[int]:
+        """Return the offset from which on the bytes are as in ``data``; nothing where there is none.
+
+        ``data`` is what a verified body has from ``at`` on, behind its stamp.
+        """
+        whole: bytes = self._block.obj  # type: ignore[assignment]
+        place = whole.find(data[: self.telling])
+        return [] if place < 0 else [place % self.block_bytes]
+
+    def difference(self, offset: int, data: bytes) -> int | None:
+        """Return where ``data`` first differs from the bytes from an offset on; None where it does not."""
+        left = data
+        while left:
+            piece = bytes(self.piece(offset, len(left)))
+            if not left.startswith(piece):
+                return len(data) - len(left) + _first_difference(left, piece)
+            left = left[len(piece) :]
+            offset = (offset + len(piece)) % self.block_bytes
+        return None
+
+    def file(self) -> int | None:
+        """Return the descriptor of a memory file that holds the block, for ``sendfile``; None without one."""
+        possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
+        if self._file is None and possible and not self._closed:
+            self._file = os.memfd_create("ssbench-payload")
+            rest = self._block
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        return self._file
+
+    def close(self) -> None:
+        """Close the memory file."""
+        self._closed = True
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _first_difference(data: bytes, piece: bytes) -> int:
+    step = min(len(data), len(piece), PIECE_BYTES)
+    return next((place for place in range(step) if data[place] != piece[place]), step)
+
+
+def _with_zeros(block: bytes, share: float) -> bytes:
+    """Return a block of which a share is zeros, evenly spread."""
+    count = round(_ZEROS_BLOCK_BYTES * share)
+    changed = bytearray(block)
+    for place in range(_ZEROS_BLOCK_BYTES - count, len(changed), _ZEROS_BLOCK_BYTES):
+        end = min(place + count, len(changed))
+        changed[place:end] = bytes(end - place)
+    return bytes(changed)
+
+
+#: Bytes by which a part of a body is looked for in the files.
+_COMPARED_BYTES = 64
+
+
+class FileBodySource(BodySource):
+    """Source of bodies that are the bytes of files. Without a verifier they have no stamp."""
+
+    def __init__(self, content: BodyContent) -> None:
+        # So that no piece of a long body is short because the files are.
+        times = -(-PIECE_BYTES // len(content.data))
+        super().__init__(block=content.data * times)
+        self._starts = content.starts
+        self._count = random.randrange(len(self._starts))
+        self.telling = 1
+
+    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
+        """Begin the next body, with the next file."""
+        self._count = count = self._count + 1
+        start = self._starts[count % len(self._starts)]
+        if size > SMALL_BYTES:
+            return b"", start, self._digest(size, b"")
+        first = bytes(self._block[start : start + size])
+        return first, 0, start_md5(first)
+
+    def offset_of(self, stamp: bytes) -> int:
+        """Return where the file begins that comes after a stamp."""
+        return self._starts[int.from_bytes(stamp, "little") % len(self._starts)]
+
+    def places(self, data: bytes, at: int) -> list[int]:
+        """Return all places where ``data`` may be that is from ``at`` on in a verified body."""
+        places = ((start + at - STAMP_BYTES) % self.block_bytes for start in self._starts)
+        begin = data[:_COMPARED_BYTES]
+        return [each for each in places if self._block[each : each + len(begin)] == begin]
+
+
+# -- verify ------------------------------------------------------------------------------------
+
+
+_NAME_BYTES = 8
+
+
+class BodyVerifier:
+    """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed."""
+
+    def __init__(self, payload: BodySource, seed: int) -> None:
+        self.payload = payload
+        self._key = struct.pack("<Q", seed % 2**64)
+        self._count = int.from_bytes(os.urandom(8), "little")
+
+    def begin(self, name: bytes, size: int) -> tuple[bytes, int, HASH]:
+        """Begin the next body of an object: its first bytes, the offset of those that follow, an MD5.
+
+        As :meth:`~ssbench.store.http.bodies.BodySource.begin` does, but the stamp comes first in every body.
+        """
+        self._count = (self._count + 1) % 2**64
+        stamp = self.of_name(name) + struct.pack("<Q", self._count)
+        return stamp[:size], self.payload.offset_of(stamp), start_md5(stamp[:size])
+
+    def of_name(self, name: bytes) -> bytes:
+        """Return what every body of an object begins with."""
+        return blake2b(name, digest_size=_NAME_BYTES, key=self._key).digest()
+
+    def check(self, name: bytes) -> BodyComparison:
+        """Return a check of a body of an object."""
+        return BodyComparison(self.payload, self.of_name(name))
+
+    def check_part(self, name: bytes, first: int) -> PartComparison:
+        """Return a check of the bytes of a body from ``first`` on. The ETag says nothing of a part."""
+        return PartComparison(self.payload, self.of_name(name), first)
+
+
+class BodyComparison:
+    """Compares a body, piece by piece, with what was written. ``wrong`` is where it differed first.
+
+    Until then ``md5`` is that of what came.
+    """
+
+    def __init__(self, payload: BodySource, of_name: bytes) -> None:
+        self.wrong: int | None = None
+        self.md5: HASH = start_md5()
+        self._payload = payload
+        self._of_name = of_name
+        self._stamp = b""
+        self._offset = 0
+        self._seen = 0
+
+    def feed(self, data: bytes) -> None:
+        """Receive the next bytes of the body."""
+        if self.wrong is not None:
+            return
+        self.md5.update(data)
+        if self._seen < STAMP_BYTES:
+            part, data = data[: STAMP_BYTES - self._seen], data[STAMP_BYTES - self._seen :]
+            self._take_stamp(part)
+        if data and self.wrong is None:
+            place = self._payload.difference(self._offset, data)
+            self.wrong = None if place is None else self._seen + place
+            self._seen += len(data)
+            self._offset = (self._offset + len(data)) % self._payload.block_bytes
+
+    def _take_stamp(self, part: bytes) -> None:
+        self._stamp += part
+        self._seen += len(part)
+        if self._stamp[:_NAME_BYTES] != self._of_name[: len(self._stamp)]:
+            self.wrong = 0
+        elif self._seen == STAMP_BYTES:
+            self._offset = self._payload.offset_of(self._stamp)
+
+
+class PartComparison:
+    """Compares a part of a body, piece by piece, with what was written.
+
+    What comes after the stamp has to be in the block from some place on and without a break. That place
+    follows from a version, of which the part says nothing.
+    """
+
+    md5 = None
+
+    def __init__(self, payload: BodySource, of_name: bytes, first: int) -> None:
+        self._payload = payload
+        self._of_name = of_name
+        self._at = first
+        self._begin = b""
+        #: Where in the block the next bytes may be; None before that is known.
+        self._offsets: list[int] | None = None
+        self._wrong: int | None = None
+
+    @property
+    def wrong(self) -> int | None:
+        """Where it differed first."""
+        if self._wrong is None and self._offsets is None and self._begin:
+            self._look()
+        return self._wrong
+
+    def feed(self, data: bytes) -> None:
+        """Receive the next bytes of the part."""
+        if self._at < STAMP_BYTES:
+            stamp, data = data[: STAMP_BYTES - self._at], data[STAMP_BYTES - self._at :]
+            expected = self._of_name[self._at : self._at + len(stamp)]
+            if not stamp.startswith(expected):
+                self._wrong = self._at
+            self._at += len(stamp)
+        if self._offsets is None:
+            self._begin += data
+            if len(self._begin) < self._payload.telling:
+                return
+            data = self._begin
+            self._look()
+        if data and self._wrong is None and self._offsets:
+            found = {offset: self._payload.difference(offset, data) for offset in self._offsets}
+            size = self._payload.block_bytes
+            self._offsets = [(each + len(data)) % size for each, place in found.items() if place is None]
+            if not self._offsets:
+                self._wrong = self._at + max(place for place in found.values() if place is not None)
+            self._at += len(data)
+
+    def _look(self) -> None:
+        self._offsets = self._payload.places(self._begin, self._at)
+        if not self._offsets and self._wrong is None:
+            self._wrong = self._at

@@ -1,0 +1,281 @@
+"""What each operation asks of the store: a function for each row of :mod:`ssbench.scenario.operations`.
+
+It is a function of a job (:class:`JobTarget`), makes one request or several through the run's client, and
+returns how the job ended. :data:`REQUEST_BUILDERS` holds those of operations that are more than one plain
+request; for all others the method decides.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, structs
+
+from ssbench.fleet.wire import RunParameters, Spent
+from ssbench.scenario.names import format_object_name
+from ssbench.scenario.operations import (
+    DEFAULT_PART_LENGTH,
+    OPERATIONS,
+    Header,
+    OperationKind,
+    OperationSettings,
+    RequestTarget,
+)
+from ssbench.store.contract import RequestOutcome, StoreRequest
+from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
+from ssbench.store.http.metadata import MetadataShape, make_metadata_fields, posted_shape
+
+if TYPE_CHECKING:
+    from ssbench.store.http.connection import HttpConnection
+    from ssbench.store.swift.objects import SwiftClient
+
+NO_SETTINGS = OperationSettings("")
+
+
+class JobTarget(Struct, frozen=True, gc=False):
+    """A job as a request builder sees it.
+
+    ``url`` is the storage URL to use, ``size`` the bytes to send, or those of the object that is read
+    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before. ``begun`` is a
+    connection on which its request was sent. ``settings`` are those of its operation.
+    """
+
+    operation: OperationKind
+    client: SwiftClient
+    parameters: RunParameters
+    url: str
+    container: str
+    name: str
+    size: int
+    size_class: int
+    spent: Spent
+    token: str | None
+    begun: HttpConnection | None = None
+    settings: OperationSettings = NO_SETTINGS
+    container_number: int = 0
+
+    def request(self, **more: Any) -> StoreRequest:
+        """Return the request that the row of the operation describes, changed by ``more``."""
+        row = self.operation
+        return StoreRequest(
+            **{
+                "method": row.method,
+                "container": "" if row.on is RequestTarget.ACCOUNT else self.container,
+                "name": self.name if row.on is RequestTarget.OBJECT else "",
+                "headers": row.headers + self.settings.headers,
+                "query": row.query,
+                "success": row.success,
+                "causes": row.causes,
+                **more,
+            }
+        )
+
+    def ask(self, **more: Any) -> RequestOutcome:
+        """Make that request."""
+        return self.client.perform(self.url, self.request(**more), self.token, self.spent, self.begun)
+
+    @property
+    def delete_after(self) -> int | None:
+        """In how many seconds what is written is to expire: drawn, where there are two ends; None: never."""
+        least, most = self.parameters.delete_after, self.parameters.delete_after_most
+        return least if least is None or most is None else random.randint(least, most)
+
+    @property
+    def owner(self) -> str | None:
+        """What the object is to say of whose it is; None for nothing."""
+        owners = self.parameters.owners
+        return owners[self.size_class] if owners else None
+
+    def with_metadata(self, shape: MetadataShape) -> tuple[Header, ...]:
+        """Return the header fields of a request that gives the object so much metadata."""
+        path = f"{self.container}/{self.name}"
+        of_object = make_metadata_fields(self.parameters.run_id, path, shape)
+        return self.operation.headers + of_object + self.settings.headers
+
+
+RequestBuilder = Callable[[JobTarget], RequestOutcome]
+
+#: Functions of operations that are not one plain request, by code.
+REQUEST_BUILDERS: dict[int, RequestBuilder] = {}
+
+
+def register_builder(*names: str) -> Callable[[RequestBuilder], RequestBuilder]:
+    """Let a function make the requests of the operations of these names."""
+
+    def register(function: RequestBuilder) -> RequestBuilder:
+        REQUEST_BUILDERS.update({OPERATIONS.named(name).code: function for name in names})
+        return function
+
+    return register
+
+
+def _body_fields(target: JobTarget) -> dict[str, Any]:
+    """Return the body of a request that writes an object, whose it is, and its metadata."""
+    found: dict[str, Any] = {"size": target.size, "owner": target.owner}
+    if target.parameters.metadata[0]:
+        found["headers"] = target.with_metadata(target.parameters.metadata)
+    return found
+
+
+def _write_fields(target: JobTarget) -> dict[str, Any]:
+    """Return what a request has besides that writes an object."""
+    etag = bool(target.settings.values.get("etag"))
+    return {"delete_after": target.delete_after, "etag": etag, **_body_fields(target)}
+
+
+def write_object(target: JobTarget) -> RequestOutcome:
+    """PUT the object."""
+    return target.ask(**_write_fields(target))
+
+
+def send_request(target: JobTarget) -> RequestOutcome:
+    """Make a request without a body; a read must return the object's bytes, where their number is known."""
+    row = target.operation
+    return target.ask(
+        # A lost worker may have deleted the object, or an attempt whose answer was lost.
+        missing_ok=target.spent[-1] and row.method == "DELETE",
+        expected=target.size if row.returns_object else 0,
+    )
+
+
+def check_object_size(target: JobTarget) -> RequestOutcome:
+    """HEAD the object, which has to have its size. That is not counted: no body was moved."""
+    outcome = send_request(target)
+    if (
+        outcome.cause is None
+        and target.operation.on is RequestTarget.OBJECT
+        and target.size not in {0, outcome.size}
+    ):
+        detail = f"{target.name}: {outcome.size} bytes, by the answer, of an object of {target.size}"
+        return structs.replace(outcome, size=0, cause=WRONG_SIZE, detail=detail)
+    return structs.replace(outcome, size=0)
+
+
+@register_builder("public")
+def read_anonymously(target: JobTarget) -> RequestOutcome:
+    """GET the whole object without credentials."""
+    return target.ask(anonymous=True, expected=target.size)
+
+
+@register_builder("tempurl")
+def read_signed(target: JobTarget) -> RequestOutcome:
+    """GET the whole object by temporary URL."""
+    query = target.parameters.signed[target.container_number]
+    return target.ask(anonymous=True, query=query, content=target.name, expected=target.size)
+
+
+@register_builder("copy")
+def copy_object(target: JobTarget) -> RequestOutcome:
+    """COPY an object, of the number that the job has in place of a size, to the object of the job."""
+    parameters = target.parameters
+    source = format_object_name(
+        parameters.object_names, parameters.size_classes[target.size_class], target.size
+    )
+    place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
+    headers = (("Destination", place), *target.settings.headers)
+    whose = {"delete_after": target.delete_after, "owner": target.owner}
+    return structs.replace(target.ask(name=source, headers=headers, **whose), size=0)
+
+
+@register_builder("range")
+def read_part(target: JobTarget) -> RequestOutcome:
+    """GET a part of the object, of a length and from an offset that are drawn; it ends with the object."""
+    values, size = target.settings.values, target.size
+    length = random.randint(*values.get("length", DEFAULT_PART_LENGTH))
+    if "offset" in values:
+        first = random.randint(*values["offset"])
+    else:
+        first = random.randint(0, max(size - length, 0))
+    if not size:  # it is not known
+        return target.ask(part=(first, first + length - 1))
+    first = min(first, size - 1)
+    last = min(first + length, size) - 1
+    return target.ask(part=(first, last), expected=last - first + 1)
+
+
+@register_builder("create_only")
+def write_new_object(target: JobTarget) -> RequestOutcome:
+    """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
+    return target.ask(done_before=frozenset({412}), **_write_fields(target))
+
+
+@register_builder("post")
+def post_metadata(target: JobTarget) -> RequestOutcome:
+    """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
+    headers = target.with_metadata(posted_shape(target.settings, target.parameters.metadata))
+    return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
+
+
+@register_builder("upload_if_missing")
+def upload_if_missing(target: JobTarget) -> RequestOutcome:
+    """PUT the object, unless there is one of this scenario, of a size in the range of its class.
+
+    What does not say whose it is, because an earlier version of ssbench wrote it, is taken for this
+    scenario's.
+    """
+    found, others = None, ""
+    # What it finds may be of an earlier run, and is not checked.
+    looked = target.request(method="HEAD", content="")
+    outcome = target.client.perform(target.url, looked, target.token)
+    if outcome.cause is None:
+        found = outcome.size
+        others = outcome.owner if outcome.owner and outcome.owner != target.owner else ""
+        smallest, largest = target.parameters.size_ranges[target.size_class]
+        # What an earlier run wrote cannot be checked.
+        if smallest <= found <= largest and not others and target.parameters.verify_seed is None:
+            return structs.replace(outcome, found=found)
+    elif outcome.cause != NOT_FOUND:
+        return outcome
+    # Initial objects never expire: no X-Delete-After.
+    request = target.request(**_body_fields(target))
+    outcome = target.client.perform(target.url, request, target.token, target.spent)
+    return structs.replace(outcome, found=found, detail=outcome.detail or others)
+
+
+@register_builder("check")
+def check_object(target: JobTarget) -> RequestOutcome:
+    """HEAD the object, which has to have its size, and to be of this scenario."""
+    outcome = target.client.perform(target.url, target.request(), target.token, target.spent)
+    if outcome.cause is not None:
+        return outcome
+    cause, detail = None, ""
+    if outcome.size != target.size:
+        cause, detail = WRONG_SIZE, f"{outcome.size} bytes, where {target.size} were prepared"
+    elif outcome.owner and outcome.owner != target.owner:
+        cause, detail = OF_ANOTHER_SCENARIO, outcome.owner
+    return structs.replace(outcome, size=0, cause=cause, detail=detail and f"{target.name}: {detail}")
+
+
+@register_builder("remove")
+def remove_object(target: JobTarget) -> RequestOutcome:
+    """DELETE the object; it is as good if there is none."""
+    return target.client.perform(target.url, target.request(missing_ok=True), target.token)
+
+
+def send_defined_request(target: JobTarget) -> RequestOutcome:
+    """Make the request that a scenario defines."""
+    values = target.settings.values
+    path = values["path"]
+    for word, text in (("account", target.client.path(target.url)), ("container", target.container)):
+        path = path.replace(f"{{{word}}}", text if word == "account" else target.client.quoted(text))
+    path = path.replace("{object}", target.client.quoted(target.name))
+    body = values.get("body")
+    outcome = target.ask(
+        path=path,
+        body=None if body is None else body.encode(),
+        success=frozenset(values.get("success", ())),
+    )
+    return structs.replace(outcome, size=0) if target.operation.method == "HEAD" else outcome
+
+
+#: Plain requests that are more than to ask, by method.
+_PLAIN_BUILDERS: dict[str, RequestBuilder] = {"PUT": write_object, "HEAD": check_object_size}
+
+
+def find_builder(operation: OperationKind) -> RequestBuilder:
+    """Return the request builder of an operation."""
+    if operation.defined:
+        return send_defined_request
+    return REQUEST_BUILDERS.get(operation.code) or _PLAIN_BUILDERS.get(operation.method, send_request)

@@ -1,0 +1,545 @@
+"""Operations of several requests, which are timed as one: see :mod:`ssbench.worker.operation_requests`.
+
+Large objects of segments: see :mod:`ssbench.worker.request_sequences`.
+
+Versions of an object: see :mod:`ssbench.worker.request_sequences`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import tarfile
+from collections import Counter
+from typing import Any
+from urllib.parse import urlencode
+
+import gevent
+from msgspec import MsgspecError, json, structs
+
+from ssbench.scenario.names import versioned_container
+from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, DEFAULT_READ_MODES, OPERATIONS, Effect
+from ssbench.store.contract import NO_PRIOR_ATTEMPTS, RequestOutcome, StoreRequest
+from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
+from ssbench.store.http.bodies import start_md5
+from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, register_builder
+
+#: Objects of archives, and their sizes, unless a scenario says others.
+_OBJECT_COUNT, _OBJECT_SIZES = 10, (1000, 1000)
+
+#: The largest body that says how a request went.
+MAX_VERDICT_BYTES = 2**20
+ACCEPT_JSON_HEADERS = (("Accept", "application/json"),)
+
+#: What reading a body as JSON raises: it may also hold bytes that are no UTF-8, or be nested too deeply.
+DECODING_ERRORS = (MsgspecError, ValueError, RecursionError)
+
+_NOT_FOUND_STATUS = 404
+
+_LISTING_FIELDS = ("prefix", "delimiter", "marker")
+#: Bytes of the largest page of a listing.
+_MAX_PAGE_BYTES = 64 * 2**20
+
+
+class RequestSequence:
+    """The requests of one operation, one after the other, and their totals as its one outcome.
+
+    It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
+    listings.
+    """
+
+    def __init__(self, target: JobTarget) -> None:
+        self.entries = 0
+        self._steps: list[float] = []
+        self._target = target
+        self._done: list[RequestOutcome] = []
+
+    def ask(self, **more: Any) -> RequestOutcome:
+        """Make the request of the operation's row, changed by ``more``."""
+        return self.perform(self._target.request(**more))
+
+    def perform(self, request: StoreRequest) -> RequestOutcome:
+        """Make a request; one that fails should be the last."""
+        target = self._target
+        prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
+        outcome = target.client.perform(target.url, request, target.token, prior)
+        self._done.append(outcome)
+        return outcome
+
+    def together(self, requests: list[StoreRequest]) -> list[RequestOutcome]:
+        """Make requests at once."""
+        target = self._target
+        prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
+        # All began with the operation's first attempt; its retries and its pause count once.
+        later = (0, prior[1], None, prior[3])
+        perform, url, token = target.client.perform, target.url, target.token
+        begun = [
+            gevent.spawn(perform, url, request, token, later if place else prior)
+            for place, request in enumerate(requests)
+        ]
+        outcomes = [each.get() for each in begun]
+        # The last one is how it ended: one that failed, else the one that took longest.
+        self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))
+        return outcomes
+
+    def step(self) -> None:
+        """Let a step end with the last request; it began with the end of the step before."""
+        self._steps.append(max(0.0, self._took() - sum(self._steps)))
+
+    def _took(self) -> float:
+        """Return the seconds from the beginning of the first request to the end of the last.
+
+        Of requests at once, which are sorted by how they ended, any may have begun first or ended last.
+        """
+        began = min(each.completed - ((each.last_byte or each.spent) or 0.0) for each in self._done)
+        took = max(each.completed for each in self._done) - began
+        # Sums of floating point numbers: a first byte is not to come some picoseconds after the last one.
+        return max(took, self._done[0].first_byte or 0.0)
+
+    def add(self, outcome: RequestOutcome) -> None:
+        """Note how a request ended that something else made."""
+        self._done.append(outcome)
+
+    @property
+    def cause(self) -> str | None:
+        """Why the last request failed; None where it succeeded, or there is none yet."""
+        return self._done[-1].cause if self._done else None
+
+    def fault(self, cause: str, detail: str) -> RequestOutcome:
+        """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
+        return self._whole(cause, detail)
+
+    def outcome(self) -> RequestOutcome:
+        """Return the outcome of what was done so far, which is that of the last request where it failed."""
+        last = self._done[-1]
+        return self._whole(last.cause, last.detail)
+
+    def _whole(self, cause: str | None, detail: str) -> RequestOutcome:
+        first, last = self._done[0], self._done[-1]
+        retried: Counter[str] = Counter()
+        for each in self._done:
+            retried.update(each.retried or {})
+        took = self._took()
+        # Of requests at once they add up to more than there was.
+        connecting = min(took, sum(each.connecting for each in self._done))
+        pausing = min(took - connecting, sum(each.pausing for each in self._done))
+        return structs.replace(
+            last,
+            first_byte=first.first_byte if cause is None else None,
+            last_byte=took if cause is None or last.unauthorized else None,
+            completed=max(each.completed for each in self._done),
+            size=sum(each.size for each in self._done) if cause is None else 0,
+            retries=sum(each.retries for each in self._done),
+            cause=cause,
+            detail=detail,
+            retried=dict(retried) or None,
+            spent=None if cause is None else took,
+            resent=sum(each.resent for each in self._done),
+            connecting=connecting,
+            pausing=pausing,
+            connections=sum(each.connections for each in self._done),
+            resumed=sum(each.resumed for each in self._done),
+            unchecked=sum(each.unchecked for each in self._done),
+            last_attempt=None,
+            reply=None,
+            entries=self.entries,
+            steps=tuple(self._steps) if cause is None else (),
+        )
+
+
+class TemporaryObjects:
+    """Objects that one operation makes and removes, with the requests for that, and the wrong answer, if any.
+
+    Their names begin with that of the job's object, and are used once. ``left`` is how many could not be
+    deleted where something failed.
+    """
+
+    def __init__(self, target: JobTarget) -> None:
+        self.target = target
+        self.sequence = RequestSequence(target)
+        self.prefix = f"{target.name}-{os.urandom(8).hex()}"
+        self.wrong: tuple[str, str] | None = None
+        self.left = 0
+
+    def put(self, name: str, **more: Any) -> StoreRequest:
+        """Return a PUT of an object under the prefix; it says whose it is, and may expire."""
+        target = self.target
+        return StoreRequest(
+            method="PUT",
+            container=target.container,
+            name=self.prefix + name,
+            keep=MAX_VERDICT_BYTES,
+            delete_after=target.delete_after,
+            owner=target.owner,
+            **more,
+        )
+
+    def verdict(self, outcome: RequestOutcome, count: str, expected: int) -> bool:
+        """Whether a body says that all went well, and how many objects it was about; remember if not."""
+        said = _decode_body(outcome)
+        status = str(said.get("Response Status", "no verdict"))
+        if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
+            return True
+        cause = f"HTTP {status[:3]}" if status[:3].isdecimal() and status[0] != "2" else WRONG_VERDICT
+        self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
+        return False
+
+    def deleted(self, outcome: RequestOutcome, *names: str, manifest: bool = False) -> bool:
+        """Whether a body says that all of these names are gone; remember if not.
+
+        What an attempt without an answer may have deleted is not there any more for the next one. Of a
+        ``manifest`` that is gone, the last of the names, the store does not know what else there was.
+        """
+        expected = len(names)
+        if outcome.resent or UNANSWERED_CAUSES & (outcome.retried or {}).keys():
+            if outcome.status == _NOT_FOUND_STATUS:
+                return True
+            said = _decode_body(outcome)
+            number, missing = said.get("Number Deleted"), said.get("Number Not Found")
+            if manifest and (number, missing) == (0, 1):
+                expected = 0
+            elif isinstance(missing, int):
+                expected -= missing
+        return self.verdict(outcome, "Number Deleted", expected)
+
+    @property
+    def good(self) -> bool:
+        """Whether all went well so far."""
+        return self.wrong is None and self.sequence.cause is None
+
+    def end(self, *names: str) -> RequestOutcome:
+        """Return the outcome; where something failed, delete what there may be of these names first."""
+        if self.good:
+            return self.sequence.outcome()
+        outcome = self.sequence.fault(*self.wrong) if self.wrong else self.sequence.outcome()
+        for name in names:
+            container = self.target.container
+            self.clean(StoreRequest(method="DELETE", container=container, name=self.prefix + name))
+        return structs.replace(outcome, left=self.left)
+
+    def clean(self, request: StoreRequest) -> None:
+        """Delete what an operation may have made, or not; count it in ``left`` if that fails."""
+        target = self.target
+        request = structs.replace(request, missing_ok=True)
+        self.left += target.client.perform(target.url, request, target.token).cause is not None
+
+
+def _decode_body(outcome: RequestOutcome) -> dict[str, Any]:
+    """Return what a body says; empty where it is no such body."""
+    try:
+        return json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
+    except DECODING_ERRORS:
+        return {}
+
+
+@register_builder("list", "list_account")
+def run_listing(target: JobTarget) -> RequestOutcome:
+    """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
+    values = target.settings.values
+    query: dict[str, str] = {key: values[key] for key in _LISTING_FIELDS if key in values}
+    query |= {"format": "json", "limit": str(values.get("limit", DEFAULT_LISTING_LIMIT))}
+    sequence = RequestSequence(target)
+    for _ in range(values.get("pages", 1)):
+        page = sequence.ask(query=urlencode(query), keep=_MAX_PAGE_BYTES)
+        if page.cause is not None:
+            break
+        names = _names_in(page.reply.body if page.reply else b"")
+        if names is None or len(names) > int(query["limit"]) or names != sorted(names):
+            return sequence.fault(WRONG_LISTING, f"{len(names or ())} names, of which some are out of order")
+        sequence.entries += len(names)
+        if len(names) < int(query["limit"]):
+            break
+        query["marker"] = names[-1].decode()
+    return sequence.outcome()
+
+
+def _names_in(body: bytes) -> list[bytes] | None:
+    """Return the names in a listing as UTF-8, which is how Swift sorts them; None where it is none."""
+    try:
+        rows = json.decode(body, type=list[dict[str, Any]])
+        return [str(row.get("name") or row["subdir"]).encode() for row in rows]
+    except (*DECODING_ERRORS, KeyError):
+        return None
+
+
+@register_builder("symlink")
+def run_symlink(target: JobTarget) -> RequestOutcome:
+    """PUT a symbolic link to the object, GET the object through it, DELETE the link."""
+    made = TemporaryObjects(target)
+    place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
+    made.sequence.perform(made.put("", headers=(("X-Symlink-Target", place), *target.settings.headers)))
+    made.sequence.step()
+    if made.sequence.cause is None:
+        whole = StoreRequest(
+            method="GET",
+            container=target.container,
+            name=made.prefix,
+            expected=target.size,
+            content=target.name,
+        )
+        made.sequence.perform(whole)
+        made.sequence.step()
+    if made.sequence.cause is None:
+        link = StoreRequest(method="DELETE", container=target.container, name=made.prefix)
+        made.sequence.perform(link)
+        made.sequence.step()
+    return made.end("")
+
+
+@register_builder("bulk")
+def run_bulk(target: JobTarget) -> RequestOutcome:
+    """PUT an archive that becomes objects, then delete all of them with one request."""
+    made, values, container = TemporaryObjects(target), target.settings.values, target.container
+    names = [f"/{number:06d}" for number in range(values.get("objects", _OBJECT_COUNT))]
+    low, high = values.get("size", _OBJECT_SIZES)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for name in names:
+            entry = tarfile.TarInfo(made.prefix + name)
+            entry.size = random.randint(low, high)
+            tar.addfile(entry, io.BytesIO(os.urandom(entry.size)))
+    upload = StoreRequest(
+        method="PUT",
+        container=container,
+        query="extract-archive=tar",
+        headers=(*ACCEPT_JSON_HEADERS, *target.settings.headers),
+        body=archive.getvalue(),
+        keep=MAX_VERDICT_BYTES,
+    )
+    done = made.sequence.perform(upload)
+    made.sequence.step()
+    if done.cause is None and made.verdict(done, "Number Files Created", len(names)):
+        listed = "\n".join(f"/{target.client.quoted(container + '/' + made.prefix + name)}" for name in names)
+        delete = StoreRequest(
+            method="POST",
+            query="bulk-delete",
+            headers=(*ACCEPT_JSON_HEADERS, ("Content-Type", "text/plain")),
+            body=listed.encode(),
+            keep=MAX_VERDICT_BYTES,
+        )
+        made.deleted(made.sequence.perform(delete), *names)
+        made.sequence.step()
+    return made.end(*names)
+
+
+@register_builder("sequence")
+def run_sequence(target: JobTarget) -> RequestOutcome:
+    """Carry out operations on an object of its own; what is left of that is deleted afterwards."""
+    made = TemporaryObjects(target)
+    own = {each.name: each for each in target.parameters.operations}
+    steps = target.settings.values["steps"]
+    for name in steps:
+        row = OPERATIONS.named(name)
+        step = structs.replace(
+            target,
+            operation=row,
+            name=made.prefix,
+            settings=own.get(name, NO_SETTINGS),
+            spent=target.spent if name is steps[0] else NO_PRIOR_ATTEMPTS,
+        )
+        if made.good:
+            made.sequence.add(find_builder(row)(step))
+            made.sequence.step()
+    outcome = made.end("")
+    if made.good and OPERATIONS.named(steps[-1]).effect is not Effect.REMOVES:
+        made.clean(StoreRequest(method="DELETE", container=target.container, name=made.prefix))
+    return structs.replace(outcome, left=made.left)
+
+
+# -- large objects -----------------------------------------------------------------------------
+
+
+#: Segments and their sizes, unless a scenario says others.
+_SEGMENT_COUNT, _SEGMENT_SIZES = 3, (1_000_000, 1_000_000)
+
+
+class ObjectSegments:
+    """The segments of an object, which are put at once; then ``etags`` are those of the answers."""
+
+    def __init__(self, made: TemporaryObjects) -> None:
+        values = made.target.settings.values
+        low, high = values.get("segment_size", _SEGMENT_SIZES)
+        self.names = [f"/{number:06d}" for number in range(values.get("segments", _SEGMENT_COUNT))]
+        self.requests = [made.put(name, size=random.randint(low, high)) for name in self.names]
+        self.etags = [
+            each.reply.fields.get("etag", "").strip('"') if each.reply else ""
+            for each in made.sequence.together(self.requests)
+        ]
+        made.sequence.step()
+
+
+def _read_segments(made: TemporaryObjects, segments: ObjectSegments) -> None:
+    """GET the whole, a range of the length of the first segment, or a segment by its number."""
+    sizes = [each.size for each in segments.requests]
+    of_object = StoreRequest(method="GET", container=made.target.container, name=made.prefix, content="")
+    for how in made.target.settings.values.get("reads", DEFAULT_READ_MODES):
+        if not made.good:
+            return
+        if how == "range":
+            first = random.randint(0, sum(sizes) - sizes[0])
+            last = first + sizes[0] - 1
+            read = structs.replace(of_object, part=(first, last), expected=sizes[0])
+        elif how == "part":
+            number = random.randrange(len(sizes))
+            read = structs.replace(
+                of_object,
+                query=f"part-number={number + 1}",
+                success=frozenset({206}),
+                expected=sizes[number],
+            )
+        else:
+            read = structs.replace(of_object, expected=sum(sizes))
+        made.sequence.perform(read)
+        made.sequence.step()
+
+
+@register_builder("slo")
+def run_slo(target: JobTarget) -> RequestOutcome:
+    """PUT segments at once and a manifest of them, GET what was put, DELETE it with its segments."""
+    made = TemporaryObjects(target)
+    segments = ObjectSegments(made)
+    if made.good:
+        rows = [
+            {"path": f"/{target.container}/{each.name}", "etag": etag, "size_bytes": each.size}
+            for each, etag in zip(segments.requests, segments.etags, strict=True)
+        ]
+        headers = target.settings.headers
+        manifest = made.put("", query="multipart-manifest=put", body=json.encode(rows), headers=headers)
+        put = made.sequence.perform(manifest)
+        made.sequence.step()
+        etag = start_md5("".join(segments.etags).encode()).hexdigest()
+        said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag
+        if said != etag:
+            made.wrong = WRONG_ETAG, f"the answer has the ETag {said}, that of the segments is {etag}"
+    _read_segments(made, segments)
+    if made.good:
+        gone = StoreRequest(
+            method="DELETE",
+            container=target.container,
+            name=made.prefix,
+            query="multipart-manifest=delete",
+            headers=ACCEPT_JSON_HEADERS,
+            keep=MAX_VERDICT_BYTES,
+        )
+        made.deleted(made.sequence.perform(gone), *segments.names, "", manifest=True)
+        made.sequence.step()
+    return made.end("", *segments.names)
+
+
+@register_builder("dlo")
+def run_dlo(target: JobTarget) -> RequestOutcome:
+    """PUT segments at once and a manifest of their prefix, GET what was put, DELETE all of them at once.
+
+    The store finds the segments in a listing: one that lags makes the whole too short, which is a failure.
+    """
+    made = TemporaryObjects(target)
+    segments = ObjectSegments(made)
+    if made.good:
+        place = f"{target.client.quoted(target.container)}/{target.client.quoted(made.prefix)}/"
+        headers = (("X-Object-Manifest", place), *target.settings.headers)
+        made.sequence.perform(made.put("", headers=headers))
+        made.sequence.step()
+    _read_segments(made, segments)
+    if made.good:
+        names = ["", *segments.names]
+        made.sequence.together(
+            [
+                StoreRequest(method="DELETE", container=target.container, name=made.prefix + name)
+                for name in names
+            ]
+        )
+        made.sequence.step()
+    return made.end("", *segments.names)
+
+
+# -- versions ----------------------------------------------------------------------------------
+
+
+#: Versions and their sizes, unless a scenario says others.
+_VERSION_COUNT, _VERSION_SIZES = 3, (1000, 1000)
+
+
+@register_builder("versions")
+def run_versions(target: JobTarget) -> RequestOutcome:
+    """PUT versions of an object, GET the first, list all, DELETE the object, then every version by its id.
+
+    They are in a container of their own, because deleting in one leaves versions behind.
+    """
+    container, values = versioned_container(target.container), target.settings.values
+    made = TemporaryObjects(structs.replace(target, container=container))
+    low, high = values.get("size", _VERSION_SIZES)
+    sizes = [random.randint(low, high) for _ in range(values.get("versions", _VERSION_COUNT))]
+    ids = [_make_version(made, made.put("", size=size, headers=target.settings.headers)) for size in sizes]
+    made.sequence.step()
+    if made.good:
+        first = StoreRequest(
+            method="GET",
+            container=container,
+            name=made.prefix,
+            query=urlencode({"version-id": ids[0]}),
+            content=made.prefix,
+            expected=sizes[0],
+        )
+        made.sequence.perform(first)
+        made.sequence.step()
+    if made.good:
+        found = made.sequence.perform(_listing_request(made))
+        made.sequence.step()
+        if made.good and (listed := _ids_in(found)) is not None and not set(listed) - set(ids):
+            made.sequence.entries = len(listed)
+        elif made.good:
+            made.wrong = WRONG_LISTING, "no list of the versions of the object"
+    # Without an id the object is deleted as it would be anywhere, which adds a version that says so.
+    ids.append(
+        _make_version(made, StoreRequest(method="DELETE", container=container, name=made.prefix, keep=1))
+    )
+    made.sequence.step()
+    for version in ids:
+        if made.good:
+            made.sequence.perform(_deletion_request(made, version))
+    made.sequence.step()
+    if not made.good:
+        _delete_versions(made, ids)
+    return made.end()
+
+
+def _make_version(made: TemporaryObjects, request: StoreRequest) -> str:
+    """Make a request if all is well; return the id of the version that it made."""
+    if not made.good:
+        return ""
+    reply = made.sequence.perform(request).reply
+    found = reply.fields.get("x-object-version-id", "") if reply else ""
+    if made.good and not found:
+        made.wrong = NOT_VERSIONED, f"the answer to {request.method} has no X-Object-Version-Id"
+    return found
+
+
+def _listing_request(made: TemporaryObjects) -> StoreRequest:
+    query = urlencode({"versions": "", "format": "json", "prefix": made.prefix})
+    return StoreRequest(method="GET", container=made.target.container, query=query, keep=MAX_VERDICT_BYTES)
+
+
+def _deletion_request(made: TemporaryObjects, version: str) -> StoreRequest:
+    query = urlencode({"version-id": version}) if version else ""
+    container = made.target.container
+    return StoreRequest(
+        method="DELETE", container=container, name=made.prefix, query=query, missing_ok=not query
+    )
+
+
+def _ids_in(outcome: RequestOutcome) -> list[str] | None:
+    """Return the ids of versions in a listing; None where it is none."""
+    try:
+        rows = json.decode(outcome.reply.body if outcome.reply else b"", type=list[dict[str, Any]])
+        return [str(row["version_id"]) for row in rows]
+    except (*DECODING_ERRORS, KeyError):
+        return None
+
+
+def _delete_versions(made: TemporaryObjects, known: list[str]) -> None:
+    """Delete what may be left: the versions that are known, and those in the listing."""
+    perform, url, token = made.target.client.perform, made.target.url, made.target.token
+    found = _ids_in(perform(url, _listing_request(made), token)) or []
+    for version in dict.fromkeys([*found, *filter(None, known)]) or [""]:
+        made.clean(_deletion_request(made, version))

@@ -1,0 +1,465 @@
+"""A run as a worker sees it: its parameters, its client, and what becomes of a job.
+
+What a job asks of the store is in :mod:`ssbench.worker.operation_requests`.
+
+Which jobs have new connections: a share of them, drawn from a seed and their numbers.
+
+The short way of a usual job: one request on a kept connection, and its result made at once.
+
+It does what :meth:`ssbench.worker.worker_run.WorkerRun.perform` does, the careful way, for jobs that need
+none of its care: no history, one storage URL, a request that is sent in one piece, an answer that comes in
+one. Everything else goes the careful way: from the start where that can be seen before, or from where the
+request was sent. Tests hold both to the same answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+import ssbench.worker.request_sequences  # noqa: F401 - its functions register themselves
+from ssbench.base.errors import SsbenchError, WireError
+from ssbench.fleet.wire import AccountAccess, Job, JobBatch, JobResult, RareFields, RunParameters, Spent
+from ssbench.scenario.names import container_name, format_object_name, object_stem, split_container_number
+from ssbench.scenario.operations import OPERATIONS, Effect, OperationKind, OperationSettings, RequestTarget
+from ssbench.store.contract import RequestOutcome
+from ssbench.store.http.bodies import PIECE_BYTES
+from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.metadata import MetadataShape, find_posting_settings, posted_shape
+from ssbench.store.http.pool import ConnectionPool
+from ssbench.store.swift.objects import ClientSettings, SwiftClient, quote_name
+from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, send_request, write_object
+
+#: Operations that only ssbench itself sends, and that are no part of a benchmark.
+_OWN_CODES = frozenset(row.code for row in OPERATIONS if not row.drawn)
+
+_DIGEST_BYTES = 8
+
+
+class FreshConnections:
+    """The jobs that have new connections. ``client`` carries them out."""
+
+    def __init__(self, parameters: RunParameters, client: SwiftClient) -> None:
+        self.client = client.without_keeping()
+        self._limit = parameters.new_connections * 2 ** (8 * _DIGEST_BYTES)
+        self._key = parameters.seed.to_bytes(8, "little")
+
+    def has(self, job: Job) -> bool:
+        """Return whether a job is one of them; the same each time for its number."""
+        number, code, *_ = job
+        drawn = blake2b(number.to_bytes(8, "little"), digest_size=_DIGEST_BYTES, key=self._key).digest()
+        return code not in _OWN_CODES and int.from_bytes(drawn, "little") < self._limit
+
+
+# -- requests ----------------------------------------------------------------------------------
+
+
+_log = logging.getLogger(__name__)
+
+#: Nothing was spent on a job that is sent for the first time.
+_NOTHING_SPENT: Spent = (0, None, None, False)
+
+#: Header fields after which the status of a success may be another one.
+_CONDITIONAL_FIELDS = frozenset(
+    {"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"}
+)
+
+#: More connections that failed are not reported with one result.
+_MAX_UNREACHED = 1000
+
+#: Texts from the server are cut to this many characters; the wire allows 4096.
+MAX_DETAIL_CHARACTERS = 500
+
+
+class RequestPlan(Struct, frozen=True, gc=False):
+    """How jobs of one operation, size class and container are carried out briefly.
+
+    ``template`` makes a request of an object's number, or of number, size and body of an upload, which it is
+    if it ``sends``. ``reads``: it is a GET; ``sized``: the job has the size of the object. Where there is
+    ``named``, the template takes the name that this returns for a job in place of a number.
+    """
+
+    template: bytes
+    pool: ConnectionPool
+    sends: bool
+    reads: bool
+    sized: bool
+    named: Callable[[Job], bytes] | None = None
+
+
+class WorkerRun:
+    """The parameters of a run, its client, and what is derived from them once.
+
+    At most ``concurrency`` requests are in flight at once. Raises UsageError where this host lacks the files
+    that bodies are to be of.
+    """
+
+    def __init__(self, parameters: RunParameters, concurrency: int) -> None:
+        #: Replaced by later ones of the same run, which have a new token, for example.
+        self.parameters = parameters
+        self.client = SwiftClient(
+            ClientSettings(
+                **structs.asdict(parameters.requests),
+                max_connections=concurrency,
+                insecure=parameters.insecure,
+                ca_certificates=parameters.ca_certificates,
+                trans_id_extra=parameters.trans_id_extra,
+                verify_seed=parameters.verify_seed,
+                every_etag=parameters.every_etag,
+                zeros=parameters.zeros,
+                files=parameters.files,
+                shapes=_metadata_shapes(parameters),
+                tls_resume=parameters.tls_resume,
+            )
+        )
+        #: What carries out a share of the jobs; None where all use kept connections.
+        self.apart = FreshConnections(parameters, self.client) if parameters.new_connections else None
+        #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
+        self.named: dict[int, str] = {}
+        #: By operation, size class and container; None for those that are carried out carefully.
+        self.plans: dict[tuple[int, int, int], RequestPlan | None] = {}
+        self._containers: dict[int, str] = {}
+        #: The rows of operations, their functions and their settings, by code.
+        self._operations = {row.code: (row, find_builder(row), NO_SETTINGS) for row in OPERATIONS}
+        for settings in parameters.operations:
+            row = OPERATIONS.of(settings)
+            self._operations[row.code] = row, find_builder(row), settings
+
+    def close(self) -> None:
+        """Close all connections; requests in flight fail at once."""
+        self.client.close()
+
+    def update(self, parameters: RunParameters) -> None:
+        """Use later parameters of the same run, which have a new token, for example."""
+        self.parameters = parameters
+        self.plans.clear()
+
+    def name(self, batch: JobBatch) -> None:
+        """Remember where the objects of jobs are."""
+        for job, path in zip(batch.jobs, batch.paths, strict=True):
+            container, _, self.named[job[0]] = path.partition("/")
+            self._containers[job[3]] = container
+
+    def forget_names(self, job_ids: Iterable[int]) -> None:
+        """Forget the names of objects of jobs that have ended, or were taken back."""
+        for job_id in job_ids:
+            self.named.pop(job_id, None)
+
+    def perform(
+        self, job: Job, history: Spent | None, begun: HttpConnection | None = None
+    ) -> tuple[RequestOutcome, int]:
+        """Carry out a job; ``history`` is that of its batch, None for a new one.
+
+        ``begun`` is a connection on which its request was sent, to be resumed. Returns how it ended, and the
+        place of the storage URL that was used. Raises nothing.
+        """
+        urls, token = self._account(job[3])
+        place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
+        try:
+            outcome = self._perform(job, urls[place], token, history, begun)
+            if unreached := self.client.take_failed():
+                outcome = structs.replace(outcome, unreached=unreached)
+            return outcome, place
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
+            if not isinstance(error, SsbenchError):
+                _log.exception("A job raised an exception")
+            detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+            return RequestOutcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
+
+    def _account(self, container_number: int) -> AccountAccess:
+        """Return the account that a container is in."""
+        parameters = self.parameters
+        accounts = parameters.accounts
+        if not accounts:
+            return parameters.storage_urls, parameters.token
+        urls, token = accounts[container_number % len(accounts)]
+        return urls, parameters.token if token is None else token
+
+    def _perform(
+        self, job: Job, url: str, token: str | None, history: Spent | None, begun: HttpConnection | None
+    ) -> RequestOutcome:
+        parameters = self.parameters
+        _, code, size_class, container_number, _, size = job
+        if code not in self._operations:
+            raise WireError(f"no operation has the code {code}")
+        operation, build, settings = self._operations[code]
+        container = self._containers.get(container_number) or self._name_container(container_number)
+        name = self.named[job[0]] if self.named else self._derived(job)
+        client = self.client if self.apart is None or not self.apart.has(job) else self.apart.client
+        spent = history or _NOTHING_SPENT
+        return build(
+            JobTarget(
+                operation,
+                client,
+                parameters,
+                url,
+                container,
+                name,
+                size,
+                size_class,
+                spent,
+                token,
+                begun,
+                settings,
+                container_number,
+            )
+        )
+
+    def plan(self, code: int, size_class: int, container_number: int) -> RequestPlan | None:
+        """Return how the usual jobs of an operation are carried out briefly; None where they cannot be.
+
+        They can be where each is a plain request to the one storage URL of the account, and no body is
+        verified.
+        """
+        parameters = self.parameters
+        operation, build, settings = self._operations.get(code, (None, None, NO_SETTINGS))
+        account = self._account(container_number)
+        if (
+            operation is None
+            or (build is not write_object and build is not send_request)
+            or not _is_plain(operation, settings)
+            or len(account[0]) != 1
+            or parameters.verify_seed is not None
+            or (
+                build is write_object and (parameters.delete_after_most is not None or parameters.metadata[0])
+            )
+        ):
+            return None
+        try:
+            template, pool = self.client.template(
+                account[0][0],
+                operation.method,
+                self._containers.get(container_number) or self._name_container(container_number),
+                ""
+                if self.named or parameters.object_names
+                else object_stem(parameters.size_classes[size_class]),
+                account[1],
+                parameters.delete_after if build is write_object else None,
+                parameters.owners[size_class] if build is write_object and parameters.owners else None,
+                settings.headers,
+            )
+        except (SsbenchError, LookupError):
+            return None  # each job says why
+        reads = operation.method == "GET"
+        sized = reads and operation.returns_object
+        named: Callable[[Job], bytes] | None = None
+        if self.named:
+            named = self._quoted
+        elif parameters.object_names:
+            named = self._quoted_derived
+        return RequestPlan(template, pool, build is write_object, reads, sized, named)
+
+    def _quoted(self, job: Job) -> bytes:
+        return quote_name(self.named[job[0]]).encode()
+
+    def _quoted_derived(self, job: Job) -> bytes:
+        return quote_name(self._derived(job)).encode()
+
+    def _derived(self, job: Job) -> str:
+        """Return the name of the object of a job, which follows from numbers."""
+        parameters = self.parameters
+        return format_object_name(parameters.object_names, parameters.size_classes[job[2]], job[4])
+
+    def _name_container(self, number: int) -> str:
+        parameters = self.parameters
+        _, own = split_container_number(number, len(parameters.accounts) or 1)
+        name = container_name(parameters.container_base, own, parameters.policy)
+        self._containers[number] = name
+        return name
+
+
+def _metadata_shapes(parameters: RunParameters) -> frozenset[MetadataShape]:
+    """Return which metadata objects may have, where they are verified: as written, or as posted later."""
+    shapes = {
+        parameters.metadata,
+        posted_shape(find_posting_settings(parameters.operations), parameters.metadata),
+    }
+    if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in parameters.operations):
+        shapes.add((0, 0))  # a POST of the scenario's own replaces them
+    return frozenset(shapes if parameters.verify_seed is not None else ())
+
+
+def _is_plain(operation: OperationKind, settings: OperationSettings) -> bool:
+    """Whether an operation asks for a whole object, or sends one, and takes the usual statuses."""
+    return (
+        operation.on is RequestTarget.OBJECT
+        and not operation.headers
+        and not operation.query
+        and not operation.success
+        and not settings.values
+        and all(name.lower() not in _CONDITIONAL_FIELDS for name, _ in settings.headers)
+    )
+
+
+def make_job_result(
+    job_id: int, outcome: RequestOutcome, storage_url: int, due: float | None = None
+) -> JobResult:
+    """Return the result of a job for the master.
+
+    ``storage_url`` is the place of the one it used, ``due`` when it was to begin, by the monotonic clock.
+    """
+    trans_id = outcome.trans_id
+    rare = None
+    if (
+        outcome.connecting
+        or outcome.pausing
+        or outcome.last_attempt is not None
+        or outcome.entries
+        or outcome.steps
+        or outcome.left
+        or outcome.address
+        or outcome.unreached
+        or outcome.unchecked
+    ):
+        rare = RareFields(
+            outcome.connecting,
+            outcome.pausing,
+            outcome.last_attempt,
+            entries=outcome.entries,
+            steps=list(outcome.steps),
+            left=outcome.left,
+            address=outcome.address,
+            unreached=list(outcome.unreached[:_MAX_UNREACHED]),
+            connections=outcome.connections,
+            resumed=outcome.resumed,
+            unchecked=outcome.unchecked,
+        )
+    return JobResult(
+        job_id,
+        outcome.first_byte,
+        outcome.last_byte,
+        outcome.completed,
+        outcome.size,
+        outcome.retries,
+        trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
+        outcome.cause,
+        outcome.detail[:MAX_DETAIL_CHARACTERS],
+        outcome.retried,
+        outcome.unauthorized,
+        storage_url,
+        outcome.found,
+        outcome.status,
+        outcome.spent,
+        outcome.resent,
+        rare,
+        None if due is None else _lateness_of(outcome, due),
+    )
+
+
+def _lateness_of(outcome: RequestOutcome, due: float) -> float:
+    """Return how long after it was due a job began: its first attempt, where there were several."""
+    took = outcome.last_byte if outcome.spent is None else outcome.spent
+    return max(0.0, outcome.completed - (took or 0.0) - due)
+
+
+# -- short way ---------------------------------------------------------------------------------
+
+
+class FastPath:
+    """That of one slot, which keeps its connection from one job to the next.
+
+    ``begun`` is the connection on which the request of the last job was sent that did not end this way.
+    """
+
+    __slots__ = ("_begin_body", "_connection", "_plans", "_run", "_sample", "begun")
+
+    def __init__(self, run: WorkerRun) -> None:
+        self.begun: HttpConnection | None = None
+        self._run = run
+        self._plans = run.plans
+        self._begin_body = run.client.payload.begin
+        self._sample = run.client.sample
+        self._connection: HttpConnection | None = None
+
+    def perform(self, job: Job, due: float | None) -> JobResult | None:
+        """Carry out a job; None where the careful way has to, from ``begun`` on if that is set."""
+        job_id, code, size_class, container, number, size = job
+        try:
+            plan = self._plans[code, size_class, container]
+        except KeyError:
+            plan = self._plans[code, size_class, container] = self._run.plan(code, size_class, container)
+        if (
+            plan is None
+            or (plan.sends and not 0 < size <= PIECE_BYTES)
+            or (self._connection is None and not self._take_kept(plan.pool.idle))
+            or (plan.reads and self._sample.is_next())
+        ):
+            return None
+        connection, self._connection = self._connection, None
+        if TYPE_CHECKING:
+            assert connection is not None
+        name = number if plan.named is None else plan.named(job)
+        if plan.sends:
+            body, offset, digest = self._begin_body(size)
+            message = plan.template % (name, size, body)
+            head = connection.exchange_briefly(message, digest, size - len(body), offset)
+        else:
+            head = connection.exchange_briefly(plan.template % name, None)
+        if head is None or (
+            plan.reads and (head.status != 200 or (size != head.length and plan.sized and size))
+        ):
+            self.begun = connection
+            return None
+        self._connection = connection
+        sent_at, ended = connection.sent_at, connection.received_at
+        trans_id = head.trans_id
+        return JobResult(
+            job_id,
+            None if plan.sends else ended - sent_at,
+            ended - sent_at,
+            ended,
+            size if plan.sends else head.length,
+            0,
+            trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
+            None,
+            "",
+            None,
+            False,
+            0,
+            None,
+            head.status,
+            None,
+            0,
+            RareFields(address=connection.address, unchecked=int(connection.unchecked))
+            if connection.address or connection.unchecked
+            else None,
+            None if due is None else max(0.0, sent_at - due),
+        )
+
+    def rest(self) -> None:
+        """Give the connection back: its slot waits for something else."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.rest()
+
+    def _take_kept(self, idle: list[HttpConnection]) -> bool:
+        """Take a kept connection of the kind whose bytes come from the kernel alone; False without one."""
+        if not idle or not idle[-1].stamped:
+            return False
+        self._connection = connection = idle.pop()
+        connection.claim()
+        return True
+
+
+class _KeptFastPath(FastPath):
+    """A short way of those jobs alone that use kept connections."""
+
+    __slots__ = ("_apart",)
+
+    def __init__(self, run: WorkerRun, apart: FreshConnections) -> None:
+        super().__init__(run)
+        self._apart = apart
+
+    def perform(self, job: Job, due: float | None) -> JobResult | None:
+        return None if self._apart.has(job) else super().perform(job, due)
+
+
+def make_fast_path(run: WorkerRun) -> FastPath:
+    """Return a short way for one slot of a run."""
+    return FastPath(run) if run.apart is None else _KeptFastPath(run, run.apart)

@@ -1,0 +1,42 @@
+"""Which scenario a command line names: FILE, or -f FILE."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.cli import options
+
+
+def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = None) -> str:
+    """Return what is chosen of a command line; ``elsewhere`` is what a file or a variable sets."""
+    parser = argparse.ArgumentParser()
+    options.add_scenario_arguments(parser)
+    arguments = parser.parse_args(words)
+    arguments.given = {*given}
+    if elsewhere is not None and arguments.scenario_file is None:
+        arguments.scenario_file = elsewhere
+    return options.choose_scenario_file(arguments)
+
+
+def test_both_ways() -> None:
+    assert chosen("a.yaml") == "a.yaml"
+    assert chosen("-f", "a.yaml", given=("scenario_file",)) == "a.yaml"
+    assert chosen("--scenario-file", "a.yaml", given=("scenario_file",)) == "a.yaml"
+
+
+def test_what_is_set_elsewhere_counts_where_the_command_line_names_none() -> None:
+    assert chosen(elsewhere="own.yaml") == "own.yaml"
+    assert chosen("a.yaml", given=("file",), elsewhere="own.yaml") == "a.yaml"
+
+
+def test_twice_is_once_too_often() -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        chosen("a.yaml", "-f", "b.yaml", given=("file", "scenario_file"))
+
+
+def test_none_is_not_enough() -> None:
+    with pytest.raises(UsageError, match="a scenario is expected: FILE"):
+        chosen()

@@ -1,0 +1,154 @@
+"""Two ways to run in turn: the options of the second one, the order, the comparison."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from simulated_runs import reads
+
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import repeat
+from ssbench.cli.master import parser
+from ssbench.cli.repeat import Repetition
+from ssbench.comparison.comparison_verdict import judge_comparison
+from ssbench.comparison.run_figures import FigureSample, RunFigures
+from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.run import Bench, RunOptions, RunOutcome
+from ssbench.scenario.reading import read_scenario
+
+SCENARIO = read_scenario("very_small")
+
+
+def arguments(*more: str) -> argparse.Namespace:
+    argv = ["run-scenario", "-f", "small", "--repeat", "4", "-u", "7", *more]
+    return parser(argv).parse_args(argv)
+
+
+def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() -> None:
+    first = arguments("--label", "one", "--versus=-f medium -p silver --block-size 4K --label two")
+    other = repeat.parse_second_side(first)
+    changed = {name for name in vars(first) if getattr(first, name) != getattr(other, name)} - {"given"}
+    assert changed == {"scenario_file", "policy", "block_size", "label"}
+    assert (other.user_count, other.label, other.block_size) == (7, "two", 4096)
+    assert first.label == "one"
+    assert not repeat.parse_second_side(arguments("--verify", "--versus=--no-verify")).verify
+    counted = repeat.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
+    assert (counted.run_seconds, counted.op_count) == (None, 5)
+    same = arguments("--versus=")
+    assert vars(repeat.parse_second_side(same)) == vars(same)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("--workers 2", "unrecognized arguments: --workers"),
+        ("-s x", "-s is no option that can differ"),
+        ("--repeat 5", "--repeat is for both sides"),
+        ("--seed 5", "--seed is for both sides"),
+        ("-u x", "-u/--user-count: 'x'"),
+        ("'", "No closing quotation"),
+    ],
+)
+def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
+    with pytest.raises(UsageError, match=f"^--versus: .*{why}"):
+        repeat.parse_second_side(arguments(f"--versus={options}"))
+
+
+@pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics-port", "9102")])
+def test_what_does_not_go_with_it(other: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"--versus.*leave out|leave out --versus"):
+        repeat.parse_second_side(arguments("--versus=", *other))
+
+
+def test_neither_way_is_always_the_first_of_a_pair() -> None:
+    assert [repeat.find_side_and_pair(number) for number in range(1, 7)] == [
+        (0, 1),
+        (1, 1),
+        (1, 2),
+        (0, 2),
+        (0, 3),
+        (1, 3),
+    ]
+
+
+def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, caplog: Any) -> None:
+    """The store becomes slower by 5 % from run to run; the second way is 3 % slower."""
+    done: list[RunOptions] = []
+
+    class Recorder:
+        def run(self, _scenario: object, options: RunOptions, **_more: object) -> RunOutcome:
+            done.append(options)
+            return RunOutcome(run_id=1, seed=options.seed or 0, path=options.stats_file, count=10)
+
+    def figures(_statistics: object, name: str) -> RunFigures:
+        p50 = 1.05 ** len(done) * (1.03 if ".b-" in name else 1.0) * (1 + len(done) % 3 / 1000)
+        row = {("ALL", None): {"p50": FigureSample(p50)}}
+        return RunFigures(name, row, {}, started=float(len(done)))
+
+    monkeypatch.setattr(repeat, "open_results", lambda path: path)
+    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
+    good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
+    monkeypatch.setattr(repeat, "verdict_of", lambda _statistics: good)
+    monkeypatch.setattr(repeat, "make_run_figures", figures)
+    options = RunOptions(stats_file=tmp_path / "s.stat.gz")
+    plans = [
+        repeat.RunPlan(argparse.Namespace(), SCENARIO, each)
+        for each in (options, replace(options, label="x"))
+    ]
+
+    def once(series: Any, plan: repeat.RunPlan, what: str, number: int) -> RunOutcome:
+        return cast(RunOutcome, series.run(plan.scenario, what, seed_offset=number - 1))
+
+    caplog.set_level("INFO")
+    code = repeat.run_in_turn(plans, Repetition(4, 0.0, prints=True), cast(Bench, Recorder()), once)
+    assert code is ExitCode.OK
+    names = [each.stats_file.name.split(".")[1] for each in done if each.stats_file]
+    assert names == ["a-1", "b-1", "b-2", "a-2", "a-3", "b-3", "b-4", "a-4"]
+    seeds = [each.seed for each in done if each.seed is not None]
+    assert [seed - seeds[0] for seed in seeds] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert done[1].label == "x"
+    out = capsys.readouterr().out
+    assert "pairs of runs, which were measured in turn" in " ".join(out.split())
+    assert "Drift from the first run to the last, besides the change: p50 +40" in " ".join(out.split())
+    assert f"compare {tmp_path}/s.a-*.stat.gz --to {tmp_path}/s.b-*.stat.gz" in caplog.text
+
+
+def sided(place: int, change: float, sides: tuple[str, ...] = ("old", "new")) -> SidedRun:
+    level = 1.05**place
+    values = {(("ALL", None), "p50"): (level, level * change), (("ALL", None), "errors"): (0.0, 0.0)}
+    return SidedRun(f"r{place}", sides, values, float(place), ("it was hot",))
+
+
+def test_runs_with_two_sides_count_once_each() -> None:
+    changes = (1.09, 1.11, 1.1, 1.12, 1.08)
+    found = compare_sided([sided(place, change) for place, change in enumerate(changes)])
+    change = found.find(None, None, "p50")
+    assert change is not None
+    assert change.word == "slower"
+    assert change.change == pytest.approx(math.prod(changes) ** 0.2 - 1)
+    assert change.low is not None
+    assert change.low > 0.07
+    assert found.runs == (5, 5)
+    assert found.warnings == ("it was hot",)
+    assert found.drifts == {"p50": pytest.approx(1.05**4 - 1, rel=0.1)}
+    assert judge_comparison(found).headline.startswith("slower: ALL p50 (+10.0 %)")
+    few = compare_sided([sided(0, 1.1), sided(1, 1.1)])
+    assert not few.repeated
+    assert "fewer than 4 runs: no verdict" in few.judgment
+
+
+def test_runs_with_other_sides_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="other sides"):
+        compare_sided([sided(0, 1.0), sided(1, 1.0, ("x", "y"))])
+    with pytest.raises(ValueError, match="no two sides"):
+        make_sided_run(reads(np.random.default_rng(1), 12), "r")
+    kept = make_sided_run(reads(np.random.default_rng(1), 12, 1.5, sides=("a", "b")), "r")
+    before, after = kept.values[("READ", None), "p50"]
+    assert after / before == pytest.approx(1.5, rel=0.2)

@@ -1,0 +1,373 @@
+"""Logs as collectors, containers and compressors hand them over: genuine lines in other shapes."""
+
+import bz2
+import gzip
+import json
+import lzma
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from genuine_logs import DATA, attribute, write_stat_file
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ssbench.cli.master import main
+from ssbench.cluster import log_files, log_scan, transaction_ids
+from ssbench.cluster.log_envelopes import host_of_prefix
+from ssbench.cluster.log_lines import TRANS_ID, BackendLine, CutLine, ErrorLine, parse_swift_line
+
+#: Node, program, message.
+Line = tuple[str, str, str]
+TIME = "2026-11-21T22:41:33.659092+00:00"
+
+
+@pytest.fixture
+def stat_file(tmp_path: Path) -> Path:
+    return write_stat_file(tmp_path / "run.stat.gz")
+
+
+def lines() -> Iterator[Line]:
+    for line in (DATA / "run-object.log").read_text().splitlines():
+        node, _, _, program, message = line.split(" ", 4)
+        yield node, program.rstrip(":"), message
+    for line in (DATA / "run-proxy.log").read_text().splitlines():
+        _, _, program, message = line.split(" ", 3)
+        yield "p1", program.rstrip(":"), message
+
+
+def journal(node: str, program: str, message: str) -> str:
+    return json.dumps({"MESSAGE": message, "_HOSTNAME": node, "SYSLOG_IDENTIFIER": program, "_PID": "12"})
+
+
+def filebeat(node: str, program: str, message: str) -> str:
+    record = {
+        "@timestamp": TIME,
+        "host": {"name": node, "ip": ["10.0.0.1"]},
+        "agent": {"hostname": "collector", "type": "filebeat"},
+        "event": {"original": f"{program}: {message}"},
+        "message": f"{program}: {message}",
+    }
+    return json.dumps(record)
+
+
+def filebeat_of_a_log_server(node: str, program: str, message: str) -> str:
+    return json.dumps({"host": {"name": "logs"}, "message": f"Nov 21 22:41:33 {node} {program}: {message}"})
+
+
+def fluentd(node: str, program: str, message: str) -> str:
+    return f"{TIME}\tsyslog.local0\t" + json.dumps({"host": node, "ident": program, "message": message})
+
+
+def docker_in_filebeat(node: str, program: str, message: str) -> str:
+    log = json.dumps({"log": f"{message}\n", "stream": "stdout", "time": TIME})
+    return json.dumps({"message": log, "agent": {"hostname": node}}, separators=(",", ":"))
+
+
+def elasticsearch(node: str, program: str, message: str) -> str:
+    return json.dumps({"_index": "swift", "_source": {"message": message, "host": {"hostname": node}}})
+
+
+def loki(node: str, program: str, message: str) -> str:
+    return json.dumps({"labels": {"host": node, "job": "swift"}, "line": message, "timestamp": TIME})
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        journal,
+        filebeat,
+        filebeat_of_a_log_server,
+        fluentd,
+        docker_in_filebeat,
+        elasticsearch,
+        loki,
+        lambda *words: journal(*words) + "\r",
+        lambda node, program, message: f"Nov 21 22:41:33 {node} swift[123]: {program}: {message}",
+        lambda node, program, message: f"Nov 21 22:41:33 {node} {program}[9]: INFO: {message}",
+        lambda node, program, message: f"{TIME} {node} {program} - - -  {message}",
+        lambda node, program, message: f"{TIME} stdout F Nov 21 22:41:33 {node} {program}: {message}",
+        lambda node, program, message: f"{node}  | {program}: {message}",
+        lambda node, program, message: f"[pod/{node}/{program}] {TIME} INFO {program}: {message}",
+        lambda node, program, message: f'{TIME} {{host="{node}", job="swift"}} {message}',
+        lambda node, program, message: f"{message} host={node} facility=local0",
+    ],
+)
+def test_one_file_of_all_hosts(stat_file: Path, shape: Callable[[str, str, str], str]) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text("".join(f"{shape(*line)}\n" for line in lines()))
+    _, found = attribute(stat_file, log)
+    assert found["coverage"]["reasons"] == []
+    assert (found["coverage"]["complete"], found["coverage"]["cut"]) == (40, 0)
+    assert {row["name"] for row in found["devices"]} == {"d1 on o1", "d4 on o1", "d2 on o2", "d3 on o3"}
+    assert [row["name"] for row in found["proxies"]] == ["p1"]
+
+
+def csv_of(node: str, program: str, message: str) -> str:
+    text = message.replace('"', '""')
+    return f'"{TIME}","{node}","{program}","{text}"'
+
+
+def escaped(node: str, program: str, message: str) -> str:
+    text = message.replace('"', '\\"')
+    return f'"{TIME}","{node}","{program}","{text}"'
+
+
+def coloured(node: str, program: str, message: str) -> str:
+    return f"\x1b[32mNov 21 22:41:33\x1b[0m {node} \x1b[1;36m{program}:\x1b[0m \x1b[0m{message}\x1b[0m"
+
+
+@pytest.mark.parametrize("shape", [csv_of, escaped, coloured])
+def test_lines_that_went_through_a_spreadsheet_or_a_terminal(
+    stat_file: Path, shape: Callable[[str, str, str], str]
+) -> None:
+    test_one_file_of_all_hosts(stat_file, shape)
+
+
+def export(every: list[Line]) -> str:
+    return "".join(
+        f"__CURSOR=s=1;i={place}\n__REALTIME_TIMESTAMP=1795300893{place:06d}\nPRIORITY=6\n_HOSTNAME={node}\n"
+        f"SYSLOG_IDENTIFIER={program}\nMESSAGE={message}\n_PID=12\n\n"
+        for place, (node, program, message) in enumerate(every)
+    )
+
+
+def loki_answer(every: list[Line]) -> str:
+    nodes = dict.fromkeys(node for node, _, _ in every)
+    streams = [
+        {
+            "stream": {"host": node, "job": "swift"},
+            "values": [["1795300893000000000", message] for host, _, message in every if host == node],
+        }
+        for node in nodes
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}})
+
+
+def elasticsearch_answer(every: list[Line]) -> str:
+    hits = [json.loads(elasticsearch(*each)) for each in every]
+    return json.dumps({"took": 3, "hits": {"total": len(hits), "hits": hits}}, indent=2)
+
+
+def list_of_records(every: list[Line]) -> str:
+    return json.dumps([json.loads(journal(*each)) for each in every])
+
+
+@pytest.mark.parametrize("shape", [export, loki_answer, elasticsearch_answer, list_of_records])
+def test_files_of_which_an_entry_is_no_line(stat_file: Path, shape: Callable[[list[Line]], str]) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text(shape([*lines()]))
+    _, found = attribute(stat_file, log)
+    assert (found["coverage"]["complete"], found["coverage"]["cut"]) == (40, 0)
+    assert {row["name"] for row in found["devices"]} == {"d1 on o1", "d4 on o1", "d2 on o2", "d3 on o3"}
+    assert [row["name"] for row in found["proxies"]] == ["p1"]
+
+
+def test_a_document_that_is_none_is_read_as_lines(stat_file: Path) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text(f"[{{\n{''.join(f'{journal(*each)}{chr(10)}' for each in lines())}")
+    _, found = attribute(stat_file, log)
+    assert found["coverage"]["complete"] == 40
+
+
+def by_node(folder: Path, shape: Callable[[str], str], path: str) -> list[Path]:
+    """Write a file for each node at a path that names it."""
+    texts: dict[Path, str] = {}
+    for node, program, message in lines():
+        file = folder / path.format(node=node, program=program)
+        texts[file] = texts.get(file, "") + f"{shape(message)}\n"
+    for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return list(texts)
+
+
+def docker(message: str) -> str:
+    return json.dumps({"log": f"{message}\n", "stream": "stdout", "time": TIME})
+
+
+@pytest.mark.parametrize(
+    ("shape", "path", "node"),
+    [
+        (docker, "containers/{node}/{node}-json.log", "o3-json"),
+        (
+            lambda text: f"{TIME} stdout F {text}",
+            "pods/swift_{node}/{program}/0.log",
+            "swift_o3/object-server/0",
+        ),
+        (lambda text: f"{TIME} stdout F object-server: {text}", "{node}.log", "o3"),
+    ],
+)
+def test_a_file_of_each_container(
+    stat_file: Path, tmp_path: Path, shape: Callable[[str], str], path: str, node: str
+) -> None:
+    _, found = attribute(stat_file, *by_node(tmp_path, shape, path))
+    assert found["coverage"]["complete"] == 40
+    assert f"d3 on {node}" in {row["name"] for row in found["devices"]}
+    assert len({row["name"].partition(" on ")[2] for row in found["devices"]}) == 3
+
+
+def zstd(data: bytes) -> bytes:
+    module = pytest.importorskip("zstandard")
+    return bytes(module.compress(data))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lambda data: bz2.compress(data, 1), lzma.compress, zstd])
+def test_compressed_logs(stat_file: Path, tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    plain = (DATA / "run-object.log").read_bytes()
+    middle = plain.index(b"\n", len(plain) // 2) + 1
+    log = tmp_path / "object.log.1"
+    log.write_bytes(compress(plain[:middle]) + compress(plain[middle:]))
+    _, found = attribute(stat_file, DATA / "run-proxy.log", log)
+    assert found["coverage"]["complete"] == 40
+    # What precedes damage counts, and the damage is named.
+    log.write_bytes(compress(plain * 20)[:-20])
+    _, found = attribute(stat_file, DATA / "run-proxy.log", log)
+    assert found["coverage"]["lines_of_run"] > 40
+
+
+def test_damage_of_a_compressed_log_is_told(
+    stat_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "object.log.xz"
+    data = lzma.compress((DATA / "run-object.log").read_bytes() * 40)
+    for damaged, says in ((data[:-20], "cut off"), (data[:-300] + b"x" * 300, "damaged")):
+        log.write_bytes(damaged)
+        main(["attribute", "-s", str(stat_file), "--swift-logs", str(DATA / "run-proxy.log"), str(log)])
+        assert f"object.log.xz: the compressed data are {says}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("begin", "says"),
+    [
+        (b"PK\x03\x04", "compressed by zip, which is not read; unpack it first (unzip)"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+    ],
+)
+def test_other_compression_is_named(
+    stat_file: Path, begin: bytes, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = stat_file.with_name("object.log.1")
+    log.write_bytes(begin + b"x" * 100)
+    assert attribute(stat_file, log)[0] == 2
+    assert says in " ".join(capfd.readouterr().err.split())
+
+
+def test_nodes_that_are_merged_are_told(stat_file: Path) -> None:
+    log = stat_file.with_name("storage.log")
+    # The devices of all nodes have the same names, and no line names its node.
+    text = "".join(f"{message}\n" for _, program, message in lines() if program == "object-server")
+    log.write_text(re.sub(r'"(GET|PUT) /d\d/', r'"\1 /sda/', text))
+    _, found = attribute(stat_file, DATA / "run-proxy.log", log)
+    (reason,) = (each for each in found["coverage"]["reasons"] if "several nodes" in each)
+    assert reason.startswith("storage is several nodes: in 18 writes sda has two lines.")
+
+
+@pytest.mark.parametrize("mask", [lambda tx: "tx" + "X" * 32, lambda tx: tx[:26], lambda tx: tx[:15]])
+def test_ids_that_are_not_whole_are_told(
+    stat_file: Path, mask: Callable[[str], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = stat_file.with_name("object.log")
+    text = re.sub(
+        TRANS_ID.pattern.decode(), lambda match: mask(match[0]), (DATA / "run-object.log").read_text()
+    )
+    log.write_text(text)
+    assert attribute(stat_file, log)[0] == 2
+    assert "was it cut off or masked?" in " ".join(capfd.readouterr().err.split())
+    _, found = attribute(stat_file, DATA / "run-proxy.log", log)
+    assert any(str(log) in each and "masked?" in each for each in found["coverage"]["reasons"])
+
+
+TEMPLATE = '{{"id": "{transaction_id}", "time": {request_time}, "by": "{source}", "{{": "{path.anonymized}"}}'
+
+
+@pytest.mark.parametrize("shape", [str, docker])
+def test_a_template_with_braces(stat_file: Path, shape: Callable[[str], str]) -> None:
+    log = stat_file.with_name("proxy.log")
+    texts = []
+    for _, program, message in lines():
+        if program == "proxy-server":
+            words = message.split()
+            texts.append(
+                f'{{"id": "{words[13]}", "time": {words[15]}, "by": "{words[16]}", "{{": "{{MD5}}x"}}'
+            )
+    log.write_text("".join(f"{shape(text)}\n" for text in texts))
+    _, found = attribute(stat_file, DATA / "run-object.log", log, "--log-format", TEMPLATE)
+    assert (found["coverage"]["with_proxy"], found["coverage"]["complete"]) == (40, 40)
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ("{transaction_id} {request_time}", "the template has no {source}"),
+        ("{source} {request_time}", "no {transaction_id}"),
+        ("{transaction_id.anonymized} {request_time} {source}", "only in another form"),
+        ("{transaction_id", "no template of Swift"),
+    ],
+)
+def test_a_wrong_template_is_one_sentence(
+    stat_file: Path, template: str, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        attribute(stat_file, DATA / "run-proxy.log", "--log-format", template)
+    assert caught.value.code == 2
+    assert says in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_template_that_does_not_fit(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ("--log-format", "{transaction_id}|{request_time}|{source}")
+    assert attribute(stat_file, DATA / "run-proxy.log", *options)[0] == 2
+    assert "that --log-format gives does not fit" in " ".join(capfd.readouterr().err.split())
+
+
+def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    logs = by_node(tmp_path / "logs", str, "{node}.log")
+    _, alone = attribute(stat_file, *logs)
+    monkeypatch.setattr(log_scan, "_MIN_PARALLEL_BYTES", 0)
+    monkeypatch.setattr(log_scan.os, "sched_getaffinity", lambda _: {0, 1})
+    _, together = attribute(stat_file, *logs)
+    assert alone == together
+    assert alone["coverage"]["complete"] == 40
+
+
+@settings(max_examples=30)
+@given(st.lists(st.from_regex(TRANS_ID.pattern.decode(), fullmatch=True), unique=True), st.data())
+def test_ids_are_found_and_no_others(texts: list[str], data: Any) -> None:
+    mine = data.draw(st.lists(st.sampled_from(texts), unique=True)) if texts else []
+    found, rows = transaction_ids.ids_of_column([None, "none", *mine])
+    assert rows.tolist() == list(range(2, 2 + len(mine)))
+    table = transaction_ids.TransactionIds.of(transaction_ids.number_ids(found), rows.astype("u4"))
+    chunk = "".join(f"x {text} y\n" for text in texts).encode()
+    starts = [match.start() for match in TRANS_ID.finditer(chunk)]
+    places = table.find(transaction_ids.gather_ids(chunk, transaction_ids.np.array(starts, "i8"))).tolist()
+    assert places == [mine.index(text) + 2 if text in mine else -1 for text in texts]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.binary(max_size=20)))
+def test_any_prefix_has_a_host_or_none(words: list[bytes]) -> None:
+    assert isinstance(host_of_prefix(words), bytes)
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_record_is_read(record: Any) -> None:
+    line = json.dumps({"message": "tx7d04489d656c49118d1c6-006b021e1d", "more": record}).encode()
+    assert parse_swift_line(line) is None or isinstance(
+        parse_swift_line(line), CutLine | BackendLine | ErrorLine
+    )
+
+
+def test_a_file_is_read_by_lines_however_it_is_cut_into_pieces(
+    stat_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, whole = attribute(stat_file, DATA / "run-proxy.log", DATA / "run-object.log")
+    monkeypatch.setattr(log_files, "_CHUNK_BYTES", 700)
+    _, pieces = attribute(stat_file, DATA / "run-proxy.log", DATA / "run-object.log")
+    assert whole == pieces

@@ -1,0 +1,86 @@
+"""Account servers are judged by what container servers tell them of the containers that a run makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from counted import SCENARIO, Memory, row
+from result_rows import block
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.cluster import finding_sentences, own_times
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.join import LogJoin
+from ssbench.cluster.joined_run import Device, JoinedRun
+from ssbench.cluster.log_files import LogFile
+from ssbench.results.run_description import RunDescription
+from ssbench.scenario.names import run_mark
+
+DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
+HEALTHY = simulate(1, Cause(), Shape(devices=4, nodes=3, requests=200))
+RUNS = 20
+
+
+def told(seed: int, slow: dict[int, float], containers: int = 40) -> JoinedRun:
+    """Each container's replicas tell one of three account servers each."""
+    random = np.random.default_rng(seed)
+    devices = [*HEALTHY.devices, *(Device(f"n{number}", "account", f"a{number}") for number in range(3))]
+    server = np.tile(np.arange(3), containers)
+    seconds = random.lognormal(np.log(0.003), 0.9, len(server))
+    for number, more in slow.items():
+        seconds[server == number] += more
+    return replace(HEALTHY, devices=devices, account_updates=(len(HEALTHY.devices) + server, seconds))
+
+
+def named(joined: JoinedRun) -> list[str]:
+    return [each.name for each in own_times.find_slow_account_servers(joined, 0.03)]
+
+
+def test_a_slow_account_server_is_named() -> None:
+    found = [named(told(seed, {1: 0.01})) for seed in range(RUNS)]
+    assert found == [["account server's a1 on n1"]] * RUNS
+    first = finding_sentences.describe_attribution(make_attribution(told(1, {1: 0.01})))[0]
+    assert first.startswith("account server's a1 on n1 is slow: the updates of new containers take ")
+    assert " ms longer by its own log, in " in first
+    assert " of them. +" in first
+    assert "p < 0.001. Next: iostat -x of the device with the databases." in first
+
+
+def test_it_is_a_finding_like_others() -> None:
+    (found,) = make_attribution(told(1, {1: 0.01})).findings
+    assert (found.kind, found.name, found.part) == ("slow", "account server's a1 on n1", "account updates")
+
+
+def test_two_slow_account_servers_are_both_named() -> None:
+    both = {"account server's a0 on n0", "account server's a1 on n1"}
+    assert sum(set(named(told(seed, {0: 0.03, 1: 0.01}))) == both for seed in range(RUNS)) >= 18
+
+
+def test_nobody_is_named_where_nobody_is_slow() -> None:
+    # Five times as many runs, one wrong at the most.
+    assert sum(bool(named(told(seed, {}))) for seed in range(5 * RUNS)) <= 1
+    # A difference that no request would feel, or of too few updates.
+    assert named(told(1, {1: 0.0005}, containers=2000)) == []
+    assert named(told(1, {1: 0.03}, containers=2)) == []
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_genuine_lines_of_account_updates(tmp_path: Path, *, twice: bool) -> None:
+    mark = f"-{run_mark(0x1234)}"
+    lines = (DATA / "syslog-rfc3339.log").read_text()
+    trans_id = "txeb8039b540b9445f85aab-006b021d3a"
+    path = tmp_path / "log"
+    path.write_text(lines.replace(trans_id, f"{trans_id}{mark}"))
+    of_run = f"tx0123456789abcdef01234-006b021d3a{mark}"
+    join = LogJoin(Memory(block([row()], [of_run]), run=RunDescription(SCENARIO, run_id=0x1234)))
+    join.read([LogFile(path, "a"), LogFile(path, "b")] if twice else [LogFile(path, "a")])
+    joined = join.joined()
+    device, seconds = joined.account_updates
+    assert {str(joined.devices[place]) for place in device} <= {
+        f"account server's d{n} on vm" for n in range(5)
+    }
+    assert len(seconds) == lines.count('"container-server ')
+    assert 0.0019 in seconds

@@ -1,0 +1,190 @@
+"""Deviates and intervals by ranks, against tables and arithmetic."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist, median, variance
+
+import numpy as np
+import pytest
+
+from ssbench.cluster.rank_tests import (
+    MIN_TEST_REQUESTS,
+    SLOWEST_SHARE,
+    Pairs,
+    Units,
+    _normal_of_t,
+    binomial_tail,
+    centre_scores,
+    is_evident,
+    make_pairs,
+    measure_deviates,
+    measure_median_interval,
+    measure_peer_difference,
+    measure_tail_deviates,
+    score_slowest,
+    upper_tail,
+)
+
+
+def units(count: int = 120, *, seed: int = 1, slices: bool = False) -> Units:
+    """Requests of four kinds, two of each group, with ties; of the fourth there is one."""
+    random = np.random.default_rng(seed)
+    stratum = random.integers(0, 3, count)
+    stratum[-1] = 3
+    seconds = np.round(random.lognormal(0, 0.5, count) + stratum, 1)
+    return Units(seconds, stratum, np.array([0, 1, 0, 1]), np.arange(count) // 20 if slices else None)
+
+
+def drawn(count: int, candidates: int, seed: int = 2) -> Pairs:
+    random = np.random.default_rng(seed)
+    return make_pairs(np.arange(count), random.integers(0, candidates, count), candidates)
+
+
+def scores_of(seconds: list[float]) -> list[float]:
+    """Return ranks by n + 1, those of equal ones their mean, less the mean of all."""
+    ordered = sorted(seconds)
+    places = {each: [i + 1 for i, other in enumerate(ordered) if other == each] for each in seconds}
+    found = [sum(places[each]) / len(places[each]) / (len(seconds) + 1) for each in seconds]
+    return [each - sum(found) / len(found) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "z"),
+    [(2.228, 10, 1.96), (2.042, 30, 1.96), (1.98, 120, 1.96), (-2.228, 10, -1.96)],
+)
+def test_the_normal_deviate_is_as_probable_as_students(t: float, freedom: int, z: float) -> None:
+    """Values of t from printed tables: 5 %, two-sided."""
+    assert _normal_of_t(t, freedom) == pytest.approx(z, abs=0.02)
+
+
+def test_without_a_degree_of_freedom_nothing_is_changed() -> None:
+    assert _normal_of_t(3.0, 0) == 3.0
+
+
+def test_pairs_are_each_once_and_in_order() -> None:
+    found = make_pairs(np.array([2, 0, 2, 1, 2]), np.array([1, 0, 1, 2, 0]), 3)
+    assert [*zip(found.unit.tolist(), found.candidate.tolist(), strict=True)] == [
+        (0, 0),
+        (1, 2),
+        (2, 0),
+        (2, 1),
+    ]
+    assert found.of(1, 4).tolist() == [False, False, True, False]
+    assert len(make_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 0).unit) == 0
+
+
+def test_scores_are_ranks_within_a_kind_less_their_mean() -> None:
+    made = units()
+    scores, sizes, variances = centre_scores(made)
+    for kind in range(4):
+        inside = np.flatnonzero(made.stratum == kind)
+        expected = scores_of(made.seconds[inside].tolist())
+        assert scores[inside] == pytest.approx(expected)
+        assert sizes[kind] == len(inside)
+        assert variances[kind] == pytest.approx(variance(expected) if len(expected) > 1 else 0.0)
+
+
+@pytest.mark.parametrize("candidates", [4, 400], ids=["few candidates", "many"])
+def test_a_deviate_is_the_sum_of_scores_by_its_standard_deviation(candidates: int) -> None:
+    made = units(300)
+    who = drawn(len(made), 4)
+    found = measure_deviates(made, Pairs(who.unit, who.candidate, candidates), 2)
+    assert found.z.shape == (3, candidates)
+    scores, sizes, variances = centre_scores(made)
+    for place in range(4):
+        mask = who.of(place, len(made))
+        for row, groups in enumerate(((0,), (1,), (0, 1))):
+            total = chance = 0.0
+            with_ = without = 0
+            for kind in (kind for kind in range(4) if made.group[kind] in groups and variances[kind] > 0):
+                inside = made.stratum == kind
+                took = int((mask & inside).sum())
+                total += float(scores[mask & inside].sum())
+                chance += float(variances[kind]) * took * (sizes[kind] - took) / sizes[kind]
+                with_, without = with_ + took, without + int(sizes[kind]) - took
+            assert (found.with_[row, place], found.without[row, place]) == (with_, without)
+            assert found.z[row, place] == pytest.approx(total / math.sqrt(chance))
+    assert np.isnan(found.z[:, 4:]).all()
+
+
+def test_a_test_needs_enough_requests_on_either_side() -> None:
+    made = Units(np.arange(40.0), np.zeros(40, np.int64), np.zeros(1, np.int64))
+    for count, told in (
+        (MIN_TEST_REQUESTS - 1, False),
+        (MIN_TEST_REQUESTS, True),
+        (40 - MIN_TEST_REQUESTS, True),
+        (41 - MIN_TEST_REQUESTS, False),
+    ):
+        found = measure_deviates(made, make_pairs(np.arange(count), np.zeros(count, np.int64), 1), 1)
+        assert np.isnan(found.z).any() != told
+
+
+def test_the_slowest_part_of_a_kind_scores_one() -> None:
+    assert score_slowest(np.arange(1.0, 21.0), np.full(20, 20.0)).tolist() == [0.0] * 17 + [1.0] * 3
+    assert math.ceil((1 - SLOWEST_SHARE) * 20) == 17
+
+
+@pytest.mark.parametrize("chance", [0.01, 0.3, 0.9])
+def test_the_binomial_tail_is_the_sum_of_its_terms(chance: float) -> None:
+    for least in (0, 1, 5, 20):
+        terms = [
+            math.comb(20, each) * chance**each * (1 - chance) ** (20 - each) for each in range(least, 21)
+        ]
+        assert binomial_tail(20, chance, least) == pytest.approx(math.fsum(terms))
+
+
+def test_what_is_certain_or_impossible() -> None:
+    assert [binomial_tail(9, 0.0, least) for least in (0, 1)] == [1.0, 0.0]
+    assert [binomial_tail(9, 1.0, least) for least in (0, 9)] == [1.0, 1.0]
+
+
+def test_large_deviates_of_the_slowest_are_those_of_the_binomial_tail() -> None:
+    seconds = np.arange(200.0)
+    made = Units(seconds, np.zeros(200, np.int64), np.zeros(1, np.int64))
+    mine = np.append(np.arange(180, 195), np.arange(0, 5))  # 15 of the 30 slowest, and 5 others
+    found = measure_tail_deviates(made, make_pairs(mine, np.zeros(20, np.int64), 1), 1)
+    expected = -NormalDist().inv_cdf(binomial_tail(20, 30 / 200, 15))
+    assert found.z[:, 0] == pytest.approx([expected, expected])
+    assert upper_tail(expected) == pytest.approx(binomial_tail(20, 30 / 200, 15))
+
+
+def test_what_counts_as_evident() -> None:
+    assert [is_evident(z) for z in (2.32, 2.33, math.nan)] == [False, True, False]
+
+
+def test_a_difference_is_to_the_others_of_the_same_kind() -> None:
+    made = units(121)
+    mask = np.random.default_rng(4).random(121) < 0.3
+    mask[-1] = True  # the only one of its kind: with nothing to compare it with
+    seconds = made.seconds + 0.5 * mask
+    found = measure_peer_difference(Units(seconds, made.stratum, made.group), mask)
+    base = {kind: median(seconds[(made.stratum == kind) & ~mask].tolist()) for kind in range(3)}
+    every = [each - base[kind] for each, kind in zip(seconds, made.stratum, strict=True) if kind < 3]
+    highest = float(np.quantile(every, 0.99))
+    compared = [place for place in np.flatnonzero(mask).tolist() if made.stratum[place] < 3]
+    beyond = [float(seconds[place]) - base[int(made.stratum[place])] for place in compared]
+    assert found.median == pytest.approx(median(beyond))
+    assert found.base == pytest.approx(median(base[int(made.stratum[place])] for place in compared))
+    others = {
+        kind: np.mean(np.minimum(seconds[(made.stratum == kind) & ~mask] - base[kind], highest))
+        for kind in range(3)
+    }
+    means = [
+        min(each, highest) - others[int(made.stratum[place])]
+        for each, place in zip(beyond, compared, strict=True)
+    ]
+    assert found.mean == pytest.approx(np.mean(means))
+    assert found.share == pytest.approx(max(found.median, found.mean) / found.base)
+    assert math.isnan(measure_peer_difference(made, np.ones(121, np.bool_)).median)
+
+
+def test_the_interval_of_a_median_is_wider_where_the_others_are_few() -> None:
+    for others in (25, 100_000):
+        seconds = np.append(np.arange(1.0, 26.0), np.zeros(others))
+        made = Units(seconds, np.zeros(len(seconds), np.int64), np.zeros(1, np.int64))
+        low, high = measure_median_interval(made, np.arange(len(seconds)) < 25)
+        reach = 0.98 * math.sqrt(25 * (1 + 25 / others))  # 6.9 and 4.9 places from the middle
+        assert (low, high) == (math.floor(12.5 - reach) + 1, math.ceil(12.5 + reach) + 1)
+    assert math.isnan(measure_median_interval(made, np.arange(len(seconds)) < MIN_TEST_REQUESTS - 1)[0])
+    assert math.isnan(measure_median_interval(made, np.ones(len(seconds), np.bool_))[0])

@@ -1,0 +1,172 @@
+"""What earlier equal runs say of the noise of a comparison."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from result_rows import many
+from simulated_runs import SCENARIO, reads
+
+from ssbench.cli.master import main
+from ssbench.comparison.archive import ArchiveEntry, find_equal_run_floors, make_earlier_run, make_entry
+from ssbench.comparison.change import FigurePlace
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.comparison_verdict import judge_change_condition
+from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors
+from ssbench.comparison.run_figures import FigureSample, RunFigures
+from ssbench.document.gates import GateResult
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
+from ssbench.scenario.conditions import parse_condition
+
+PLACE: FigurePlace = (("ALL", None), "p50")
+HOUR = 3600.0
+
+
+def past(
+    random: np.random.Generator, sessions: int, runs: int, between: float, within: float
+) -> list[EarlierRun]:
+    return [
+        EarlierRun(day * 24 * HOUR + 60 * run, {PLACE: level + random.normal(0, within)}, {})
+        for day, level in enumerate(random.normal(0, between, sessions))
+        for run in range(runs)
+    ]
+
+
+def test_the_variances_within_and_between_sessions() -> None:
+    random = np.random.default_rng(1)
+    found = [NoiseFloors([past(random, 6, 3, 0.04, 0.02)]).of(PLACE) for _ in range(300)]
+    floors = [each for each in found if each is not None]
+    assert len(floors) == 300
+    assert np.mean([each.between for each in floors]) == pytest.approx(0.04**2, rel=0.15)
+    assert np.mean([each.within for each in floors]) == pytest.approx(0.02**2, rel=0.15)
+    assert (floors[0].between_freedom, floors[0].within_freedom) == (5, 12)
+    assert floors[0].of_mean(2) == pytest.approx(floors[0].between + floors[0].within / 2)
+
+
+def test_few_sessions_say_nothing() -> None:
+    random = np.random.default_rng(1)
+    assert NoiseFloors([past(random, 3, 9, 0.1, 0.1)]).of(PLACE) is None
+    assert NoiseFloors([past(random, 1, 9, 0.1, 0.1)]).of(PLACE) is None
+    assert NoiseFloors([]).of(PLACE) is None
+    # Of two configurations each has a level of its own.
+    two = NoiseFloors([past(random, 3, 1, 0.1, 0.1), past(random, 3, 1, 0.1, 0.1)]).of(PLACE)
+    assert two is not None
+    assert two.between_freedom == 4
+
+
+def single(level: float, random: np.random.Generator, day: int) -> list[RunFigures]:
+    value = float(np.exp(level + random.normal(0, 0.05)))
+    return [RunFigures("r", {("ALL", None): {"p50": FigureSample(value, 0.01)}}, started=day * 24 * HOUR)]
+
+
+def test_single_runs_have_a_verdict_with_a_history() -> None:
+    random = np.random.default_rng(2)
+
+    def shown(level: float) -> int:
+        found = [
+            compare_runs(
+                single(0, random, 100),
+                single(level, random, 101),
+                floors=NoiseFloors([past(random, 8, 1, 0.05, 0.0)]),
+            )
+            for _ in range(60)
+        ]
+        return sum(change.differs for each in found for *_, change in each.changes())
+
+    assert shown(0.0) <= 6
+    assert shown(0.3) >= 50
+    found = compare_runs(
+        single(0, random, 1), single(0.4, random, 2), floors=NoiseFloors([past(random, 9, 1, 0.05, 0)])
+    )
+    assert found.repeated
+    assert "9 earlier equal runs" in found.judgment
+    assert (
+        judge_change_condition(found, parse_condition("p50 > +10%", relative=True)).result
+        is GateResult.FAILED
+    )
+    alone = compare_runs(single(0, random, 1), single(0.4, random, 2))
+    assert (
+        judge_change_condition(alone, parse_condition("p50 > +10%", relative=True)).result
+        is GateResult.UNDECIDED
+    )
+
+
+def test_groups_of_different_days_differ_by_the_days() -> None:
+    random = np.random.default_rng(3)
+    history = NoiseFloors([past(random, 12, 4, 0.05, 0.01)])
+
+    def group(day: int, level: float) -> list[RunFigures]:
+        return [
+            RunFigures(
+                "r",
+                {("ALL", None): {"p50": FigureSample(float(np.exp(level + random.normal(0, 0.01))))}},
+                started=day * 24 * HOUR + 60 * run,
+            )
+            for run in range(6)
+        ]
+
+    wrong = without = 0
+    for _ in range(40):
+        days = [group(day, random.normal(0, 0.05)) for day in (1, 2)]
+        wrong += compare_runs(days[0], days[1], floors=history).changes()[0][2].differs
+        without += compare_runs(days[0], days[1]).changes()[0][2].differs
+    assert wrong <= 5
+    assert without >= 20
+    # Within one session the days are no matter.
+    near = group(1, 0.0), [replace(run, started=(run.started or 0) + 600) for run in group(1, 0.04)]
+    assert (
+        compare_runs(*near, floors=history).changes()[0][2].error == compare_runs(*near).changes()[0][2].error
+    )
+
+
+def entries(count: int, **facts: str) -> list[ArchiveEntry]:
+    random = np.random.default_rng(4)
+    found = []
+    for number in range(count):
+        entry = make_entry(reads(random, 12), f"{number}.stat.gz", 1, 1)
+        known = {**json.loads(entry.facts), "seed": str(number), **facts}
+        found.append(replace(entry, started=number * 24 * HOUR, facts=json.dumps(known), verdict="ok"))
+    return found
+
+
+def test_equal_runs_are_found_in_an_archive() -> None:
+    known = entries(6)
+    facts = json.loads(known[0].facts)
+    assert find_equal_run_floors(known, [facts], []).runs == 6
+    assert find_equal_run_floors(known, [facts], ["/x/0.stat.gz", "1.stat.gz"]).runs == 4
+    assert find_equal_run_floors(known, [{**facts, "users": "99"}], []).runs == 0
+    assert (
+        find_equal_run_floors([*known, *entries(3, users="99")], [facts, {**facts, "users": "99"}], []).runs
+        == 9
+    )
+    assert (
+        find_equal_run_floors([replace(known[0], verdict="interrupted"), *known[1:]], [facts], []).runs == 5
+    )
+    assert make_earlier_run(known[0]).figures.keys() >= {PLACE, (("READ", None), "rate")}
+    assert make_earlier_run(replace(known[0], figures="{")).figures == {}
+
+
+def test_the_folder_of_results_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(5)
+    for day in range(7):
+        run = RunDescription(SCENARIO, "1", day, {"retries": 10}, started=1e9 + day * 24 * HOUR)
+        writer = RunResultsWriter(tmp_path / f"{day}.stat.gz", run)
+        last_byte = (
+            0.01 * np.exp(random.normal(0.5 if day == 6 else 0, 0.01)) * (1 + np.arange(1200) % 7 / 50)
+        )
+        columns = {"completed": (run.started or 0) + np.arange(1200) / 100, "last_byte": last_byte}
+        writer.add(many(range(1200), operation=1, **columns))
+        writer.end(RunSummary((run.started or 0) + 12))
+    files = [str(tmp_path / f"{day}.stat.gz") for day in (5, 6)]
+    gate = ("--fail-if", "read.p50 > +20%")
+    assert main(["compare", *files, *gate]) == 6
+    assert "no verdict" in capsys.readouterr().out
+    assert main(["compare", *files, *gate, "--results-dir", str(tmp_path)]) == 5
+    out = " ".join(capsys.readouterr().out.split())
+    assert "differs between 5 earlier equal runs" in out
+    assert main(["compare", *files, *gate, "--results-dir", str(tmp_path / "none")]) == 6

@@ -1,0 +1,42 @@
+"""Which runs have a figure, and the width of its interval."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ssbench.comparison.run_figures import (
+    COMPARABLE_FIGURES,
+    FigureSample,
+    RunFigures,
+    _sample,
+    runs_with_figure,
+)
+from ssbench.document.figures import Range
+
+KEY = ("READ", None)
+RANKED = next(key for key, figure in COMPARABLE_FIGURES.items() if figure.rank is not None)
+OTHER = next(key for key, figure in COMPARABLE_FIGURES.items() if figure.rank is None)
+
+
+def run(name: str, *keys: str) -> RunFigures:
+    return RunFigures(name, {KEY: dict.fromkeys(keys, FigureSample(1.0))})
+
+
+def test_a_percentile_is_compared_only_where_every_run_has_it() -> None:
+    fast, slow, empty = run("fast", RANKED, OTHER), run("slow", OTHER), RunFigures("empty", {})
+    assert runs_with_figure([fast, slow], KEY, COMPARABLE_FIGURES[RANKED]) == []
+    assert runs_with_figure([fast, fast], KEY, COMPARABLE_FIGURES[RANKED]) == [fast, fast]
+    assert runs_with_figure([fast, slow, empty], KEY, COMPARABLE_FIGURES[OTHER]) == [fast, slow]
+    assert runs_with_figure([fast, slow], ("READ", "tiny"), COMPARABLE_FIGURES[OTHER]) == []
+
+
+def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:
+    assert _sample(2.0, Range(1.0, 3.0)) == FigureSample(2.0, pytest.approx(math.log(2.0)))
+    assert _sample(2.0, Range(1.9, 4.0)) == FigureSample(2.0, pytest.approx(math.log(2.0)))
+
+
+@pytest.mark.parametrize("interval", [None, Range(0.0, 3.0), Range(-1.0, 3.0), Range(1.0, math.inf)])
+def test_an_interval_without_an_end_is_none(interval: Range | None) -> None:
+    assert _sample(2.0, interval) == FigureSample(2.0)

@@ -1,0 +1,236 @@
+"""What two runs should have in common: every setting that is recorded is compared."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from simulated_runs import SCENARIO
+
+from ssbench.base.option import list_options
+from ssbench.comparison.run_figures import (
+    FigureSample,
+    RunFigures,
+    collect_run_facts,
+    describe_fact_differences,
+)
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
+from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, recorded_options
+from ssbench.scenario.master_shares import MasterShare
+from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup, Weights
+from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.structured_values import Body, ConnectionSettings, Metadata, Popularity, Reuse
+from ssbench.statistics.summary import summarize
+from ssbench.store.request_options import RequestOptions
+
+BENCH = BenchOptions(workers=2)
+
+#: A value other than the default for each option of a run that the stat file keeps.
+OPTIONS = {
+    "prepared": True,
+    "noop": True,
+    "keep_objects": True,
+    "batch_size": 7,
+    "block_size": 4096,
+    "connect_timeout": 1.5,
+    "network_timeout": 2.5,
+    "request_timeout": 3.5,
+    "retries": 0,
+    "retry_404": 3,
+    "resolve": "swift=10.0.0.1,10.0.0.2",
+    "give_up_after": 0.0,
+    "max_errors": ErrorLimit(count=3),
+    "verify": True,
+    "find_warmup": True,
+    "sides": (RunSide("a", policy="x"), RunSide("b", policy="y")),
+    "part": MasterShare(1, 4),
+}
+
+#: Options that change no figure, or that a stat file keeps elsewhere.
+ELSEWHERE = {
+    "seed",
+    "mark_transactions",
+    "expect_workers",
+    "worker_timeout",
+    "start_at",
+    "label",
+    "stats_file",
+    "force",
+    "profile",
+    "undecided",
+    "existing",  # the containers that were found are kept
+}
+
+REQUESTS = set(list_options(RequestOptions))
+
+SETTINGS = {
+    "name": "other",
+    "size_classes": (SizeClass("small", 2, 3, 4, (0, 1, 0, 0)),),
+    "user_count": 9,
+    "run_seconds": 21.0,
+    "container_base": "mine",
+    "container_count": 7,
+    "container_concurrency": 3,
+    "accounts": 5,
+    "account_base": "tenant",
+    "delete_after": 60,
+    "delete_after_most": 90,
+    "policy": "gold",
+    "rate": 5.0,
+    "arrivals": "poisson",
+    "stages": (Stage(20.0, (1, 2)),),
+    "warmup": 2.0,
+    "think_time": 0.5,
+    "popularity": Popularity("zipf", 0.99),
+    "reuse": Reuse(0.5, 1, 9),
+    "phase": 0.25,
+    "body": Body(0.6),
+    "object_names": "{class}/{number}",
+    "metadata": Metadata(5, 100),
+    "connections": ConnectionSettings(0.1),
+    "operations": (OperationSettings("read", (("X-Newest", "true"),)),),
+    "container_put_headers": (("X-Container-Sharding", "on"),),
+    "groups": (UserGroup("web", SCENARIO.size_classes, 3),),
+}
+
+
+def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> dict[str, str]:
+    """Return the facts of a run as its stat file has them."""
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
+    of_requests = {name: options.pop(name) for name in [*options] if name in REQUESTS}
+    requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
+    run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
+    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(BENCH, run, "mark")))
+    writer.end(RunSummary(1e9))
+    return collect_run_facts(summarize(open_results(path)))
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
+    found = list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, **{option: OPTIONS[option]})]))
+    assert len(found) == 1
+    assert " differs: " in found[0]
+
+
+def test_no_option_is_forgotten() -> None:
+    names = {field.name for field in fields(RunOptions)} - {"requests"} | REQUESTS
+    assert names == OPTIONS.keys() | ELSEWHERE, "a new option has to be recorded, or named here"
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_setting_of_a_scenario_that_differs_is_said(tmp_path: Path, setting: str) -> None:
+    other = replace(SCENARIO, **{setting: SETTINGS[setting]})
+    found = list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, other)]))
+    assert found
+    assert all(" differs: " in each for each in found)
+
+
+def test_stages_that_differ_in_their_lengths_alone_are_said(tmp_path: Path) -> None:
+    """The same loads for 10 and 50 s, and for 50 and 10 s, were equal runs, of one noise floor."""
+    first, second = (
+        facts(tmp_path, replace(SCENARIO, stages=(Stage(one, (4, 4)), Stage(60.0 - one, (64, 64)))))
+        for one in (10.0, 50.0)
+    )
+    assert [*describe_fact_differences([first], [second])] == [
+        "stages differs: 4 users for 10 s, 64 users for 50 s before,"
+        " 4 users for 50 s, 64 users for 10 s after"
+    ]
+
+
+#: A value other than the default for each field of a group.
+GROUP = {
+    "name": "backup",
+    "size_classes": (replace(SCENARIO.size_classes[0], initial_files=77, weight=1.0),),
+    "user_count": 9,
+    "rate": 5.0,
+    "arrivals": "poisson",
+    "stages": (Stage(20.0, (1, 2)),),
+    "think_time": 0.5,
+    "container_base": "mine",
+    "container_count": 7,
+    "policy": "gold",
+    "operations": (OperationSettings("sequence", values={"steps": ["create", "read"]}),),
+    "popularity": Popularity("zipf", 0.9),
+    "reuse": Reuse(0.5, 1, 2),
+    "connections": ConnectionSettings(0.1, tls_resume=True),
+}
+
+
+@pytest.mark.parametrize("setting", [field.name for field in fields(UserGroup)])
+def test_every_setting_of_a_group_that_differs_is_said(tmp_path: Path, setting: str) -> None:
+    classes = (replace(SCENARIO.size_classes[0], weight=1.0),)
+    group = UserGroup("web", classes, 3)
+    before, after = (
+        facts(tmp_path, replace(SCENARIO, groups=(each,)))["groups"]
+        for each in (group, replace(group, **{setting: GROUP[setting]}))
+    )
+    assert before != after
+
+
+def test_no_setting_is_forgotten() -> None:
+    names = {field.name for field in fields(Scenario)}
+    assert names - {"operation_count", "data", "fail_if"} == SETTINGS.keys()
+
+
+def test_equal_runs_have_all_in_common(tmp_path: Path) -> None:
+    assert list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
+
+
+def test_what_a_file_does_not_know_is_named_once() -> None:
+    new = {"users": "4", "block size": "65536", "retries": "10", "verify": ""}
+    assert list(describe_fact_differences([{"users": "4"}], [new])) == [
+        "not known before: block size, retries"
+    ]
+    assert list(describe_fact_differences([new], [{"users": "4"}])) == [
+        "not known after: block size, retries"
+    ]
+
+
+def test_a_table_tells_apart_whatever_differs() -> None:
+    def run(label: str, **known: str) -> RunFigures:
+        row = {("ALL", None): {"rate": FigureSample(5.0)}}
+        return RunFigures("r", row, {"scenario": "s", "seed": label, **known}, label=label)
+
+    write = products.find_writer(Product.CONFIGURATIONS, "text")
+    lines = write([run("a"), run("a"), run("b", **{"think time": "0.5"})]).splitlines()
+    assert lines[0].split() == ["scenario", "label", "think", "time", "runs", "all/s", "MB/s", "p99", "ms"]
+    assert lines[1].split()[:4] == ["s", "a", "2", "5.00"]
+    assert lines[2].split()[:4] == ["s", "b", "0.5", "1"]
+    assert write([run("")]).split()[:2] == ["scenario", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mix"),
+    [
+        ({"read": 9, "head": 1}, {"read": 9, "list": 1}, "head 1, read 9"),
+        ((1, 9, 0, 0.5), {"read": 9, "create": 1}, "1/9/0/0.5"),
+    ],
+)
+def test_mixes_of_other_operations_differ(tmp_path: Path, before: Weights, after: Weights, mix: str) -> None:
+    first, second = (
+        facts(
+            tmp_path, replace(SCENARIO, size_classes=(replace(SCENARIO.size_classes[0], crud_profile=each),))
+        )
+        for each in (before, after)
+    )
+    assert first["mix"] != second["mix"]
+    assert first["mix"] == f"{SCENARIO.size_classes[0].name} {mix}"
+
+
+def test_a_mix_is_the_same_however_a_scenario_says_it(tmp_path: Path) -> None:
+    mixes = {
+        facts(
+            tmp_path, replace(SCENARIO, size_classes=(replace(SCENARIO.size_classes[0], crud_profile=each),))
+        )["mix"]
+        for each in (
+            (1.0, 9.0, 0.0, 0.0),
+            {"read": 9.0, "create": 1.0},
+            {"create": 1.0, "read": 9.0, "head": 0.0},
+        )
+    }
+    assert len(mixes) == 1

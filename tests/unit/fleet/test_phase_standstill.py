@@ -1,0 +1,76 @@
+"""When a phase is given up: each case by an example, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from ssbench.fleet.phase import StallDetector
+
+
+def standing(give_up_after: float = 60.0) -> StallDetector:
+    return StallDetector(give_up_after, 100.0)
+
+
+def test_what_succeeds_now_and_then_is_never_given_up() -> None:
+    watch = standing()
+    for now in range(101, 1000):
+        watch.failed("HTTP 503", "", 0.5, now)
+        if now % 50 == 0:
+            watch.succeeded(now)
+        assert not watch.hopeless(now, now - 0.1)
+
+
+def test_nothing_but_failures_is_given_up_in_time_and_told() -> None:
+    watch = standing()
+    watch.succeeded(110.0)
+    for now in range(111, 170):
+        watch.failed("connect refused" if now % 3 else "HTTP 503", f"at {now}", 8.0, now)
+        assert not watch.hopeless(now, now - 4.0)
+    watch.failed("connect refused", "", 8.0, 170.0)
+    assert watch.hopeless(170.0, 166.0)
+    assert watch.main_cause == "connect refused"
+    assert watch.failures == "40 x connect refused, 20 x HTTP 503 (the last: at 169)"
+    assert watch.silence(170.0) == 60.0
+
+
+def test_nothing_in_flight_leaves_nothing_to_hope_for() -> None:
+    watch = standing()
+    watch.failed("HTTP 401", "", 0.0, 101.0)
+    assert not watch.hopeless(159.0, None)
+    assert watch.hopeless(160.0, None)
+
+
+def test_slow_jobs_that_fail_at_nothing_are_waited_for() -> None:
+    assert not standing().hopeless(10_000.0, 100.0)
+
+
+def test_a_slow_job_is_waited_for_while_others_fail() -> None:
+    watch = standing()
+    for now in range(108, 300, 8):
+        watch.failed("HTTP 503", "", 8.0, now)
+        assert not watch.hopeless(now, 100.0), "it began before the first failure"
+    watch.failed("HTTP 503", "", 200.0, 300.0)  # that one
+    assert watch.hopeless(300.0, 296.0)
+
+
+def test_slow_jobs_begun_after_a_failure_are_waited_for() -> None:
+    watch = standing()
+    watch.failed("HTTP 503", "", 1.0, 101.0)
+    assert not watch.hopeless(280.0, 102.0), "they have been in flight for longer than the failure took"
+
+
+def test_never() -> None:
+    watch = standing(0)
+    watch.failed("HTTP 503", "", 1.0, 101.0)
+    assert not watch.hopeless(1e9, None)
+
+
+def test_the_longest_time_without_a_success_counts_only_where_something_failed() -> None:
+    watch = standing()
+    watch.succeeded(150.0)
+    assert watch.longest == 0.0
+    watch.failed("HTTP 503", "", 1.0, 160.0)
+    watch.succeeded(162.0)
+    watch.failed("HTTP 503", "", 1.0, 163.0)
+    assert watch.silence(165.0) == 12.0
+    watch.succeeded(165.0)
+    assert watch.longest == 12.0
+    assert watch.failures == ""

@@ -1,0 +1,78 @@
+"""What is put together of the readings of several processes of a run."""
+
+from __future__ import annotations
+
+import socket
+from typing import cast
+
+import pytest
+
+from ssbench.base import host
+from ssbench.base.host import HostCounters
+from ssbench.fleet.worker_state import WorkerLoad, WorkerState
+from ssbench.results.run_description import HostFacts
+from ssbench.run import load_samples
+
+HERE = socket.gethostname()[:255]
+
+
+class Presence:
+    used = True
+
+
+class Worker:
+    """A worker whose heartbeats said this of its machine, ten seconds apart."""
+
+    def __init__(self, name: str, pid: int, first: HostCounters, last: HostCounters) -> None:
+        self.host, self.pid, self.presence, self.load = name, pid, Presence(), WorkerLoad()
+        self.load.observe(100.0, 0.0, [], machine=first)
+        self.load.observe(110.0, 0.0, [], machine=last)
+
+
+def facts(
+    monkeypatch: pytest.MonkeyPatch, *workers: Worker, kids: tuple[dict[int, float], ...] = ({}, {})
+) -> list[HostFacts]:
+    """Make the facts of a run of ten seconds in which the master used one second of CPU."""
+    readings = iter(
+        [HostCounters(2, 1.0, 3.0, 10.0, 0.0, 0.0, 0.0), HostCounters(2, 2.0, 9.0, 26.0, 1.0, 5.0, 1.0)]
+    )
+    children, clock = iter(kids), iter([0.0, 10.0])
+    monkeypatch.setattr(host, "read_host_counters", lambda: next(readings))
+    monkeypatch.setattr(host, "read_child_cpu_times", lambda: next(children).items())
+    monkeypatch.setattr(load_samples, "monotonic", lambda: next(clock))
+    return list(load_samples.HostUsage().facts(cast("list[WorkerState]", list(workers))))
+
+
+def test_processes_of_the_run_are_told_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = Worker(HERE, 7, HostCounters(2, 0.0, waited=0.0), HostCounters(2, 4.0, waited=1.0))
+    by_hand = Worker(HERE, 8, HostCounters(2, 0.0, waited=0.0), HostCounters(2, 2.0, waited=6.0))
+    far = Worker(
+        "far", 7, HostCounters(4, 0.0, 0.5, 0.0, waited=0.0), HostCounters(4, 4.0, 0.75, 20.0, waited=0.5)
+    )
+    # 7 is the local worker, 9 a server of a local Swift.
+    here, there = facts(monkeypatch, local, by_hand, far, kids=({7: 1.0, 9: 0.0}, {7: 5.0, 9: 3.0}))
+    assert (here.host, here.cores, here.load_begin, here.load_end, here.processes) == (HERE, 2, 3.0, 9.0, 3)
+    # 1 s of the master, 4 and 2 of its workers, 3 of its Swift; 16 of all processes, in 10 s on 2 cores.
+    assert here.own_cpu == pytest.approx(10 / 20)
+    assert here.other_cpu == pytest.approx(6 / 20)
+    assert here.stolen == pytest.approx(1 / 20)
+    assert (here.pressed, here.waited, here.denied) == (0.5, 0.6, pytest.approx(0.75))
+    assert (there.host, there.load_begin, there.load_end) == ("far", 0.5, 0.75)
+    assert (there.stolen, there.pressed) == (None, None)
+    assert (there.own_cpu, there.other_cpu) == (pytest.approx(0.1), pytest.approx(0.4))
+    assert there.denied == pytest.approx(0.5 / 4.5)
+
+
+def test_a_machine_of_which_little_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of which no heartbeat came, or one, and one whose kernel tells nothing."""
+    never = Worker("never", 1, HostCounters(1, 0.0), HostCounters(1, 0.0))
+    never.load.clear()
+    once = [Worker(name, 1, HostCounters(1, 0.0), HostCounters(1, 0.0)) for name in ("once", HERE)]
+    for each in once:
+        each.load.clear()
+        each.load.observe(5.0, 0.0, [], machine=HostCounters(1, 0.0))
+    silent = Worker("silent", 1, HostCounters(1, 0.0), HostCounters(1, 5.0))
+    _, found = facts(monkeypatch, never, *once, silent)
+    assert found.host == "silent"
+    assert found.own_cpu == 0.5
+    assert [found.load_end, found.other_cpu, found.pressed, found.waited, found.denied] == [None] * 5

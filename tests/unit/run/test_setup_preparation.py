@@ -1,0 +1,92 @@
+"""Initial objects, uploaded over a simulated fleet."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from simulated import Network, failure, success
+
+from ssbench.base.errors import ClusterError
+from ssbench.fleet.phase import ClosedLoop
+from ssbench.fleet.wire import Job, JobResult, RunParameters
+from ssbench.run.loop import MasterLoop
+from ssbench.run.options import RunOptions
+from ssbench.run.phases import InitialUploads
+from ssbench.run.run_workers import wait_for_workers
+from ssbench.run.setup import upload_initial_objects
+from ssbench.run.tokens import TokenRenewal
+from ssbench.run.worker_messages import WorkerNews
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.population import Population
+
+SCENARIO = Scenario(
+    name="s",
+    size_classes=(SizeClass("c", 10, 10, 20, (0, 1, 0, 0)),),
+    user_count=4,
+    container_count=3,
+    operation_count=10,
+)
+
+
+class Bench:
+    """A loop over a simulated fleet of one worker."""
+
+    def __init__(self) -> None:
+        self.network = Network()
+        self.news = WorkerNews()
+        self.loop = MasterLoop(
+            self.network.fleet(RunParameters(run_id=1, size_classes=["c"])),
+            ClosedLoop(4, 2),
+            self.news,
+            [[TokenRenewal(None)]],
+            clock=lambda: self.network.now,
+        )
+        self.worker = self.network.worker(1)
+        wait_for_workers(self.loop, lambda: 1, 10.0, "advice")
+
+    def upload(self) -> InitialUploads:
+        workload = Workload(SCENARIO, 1)
+        return upload_initial_objects(
+            SCENARIO, RunOptions(), workload, Population(SCENARIO, workload), self.loop
+        )
+
+
+def some_fail(job: Job, parameters: RunParameters) -> JobResult | None:
+    return (failure("HTTP 503") if job[4] <= 3 else success)(job, parameters)
+
+
+def test_initial_objects_are_uploaded_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    with caplog.at_level(logging.INFO):
+        uploads = bench.upload()
+    assert (uploads.uploaded, uploads.failed) == (20, 0)
+    assert caplog.messages[-1] == "Initial objects: 20 uploaded, 0 replaced, 0 reused"
+    assert bench.news.warnings == []
+
+
+def test_a_warning_says_how_many_could_not_be_uploaded() -> None:
+    bench = Bench()
+    bench.worker.answer = some_fail
+    assert bench.upload().failed == 3
+    (warning,) = bench.news.warnings
+    assert warning.startswith("3 of 20 initial objects could not be uploaded: 3 x HTTP 503")
+
+
+def test_without_a_single_initial_object_the_run_ends() -> None:
+    bench = Bench()
+    bench.worker.answer = failure("HTTP 507")
+    with pytest.raises(
+        ClusterError, match="not one of the 20 initial objects could be uploaded: 20 x HTTP 507"
+    ):
+        bench.upload()
+
+
+def test_an_interrupted_run_is_not_warned_of_initial_objects() -> None:
+    bench = Bench()
+    bench.worker.answer = failure("HTTP 507")
+    bench.worker.seconds = 1.0
+    bench.network.at(1.5, bench.loop.interrupted.set)
+    assert 0 < bench.upload().failed < 20
+    assert bench.news.warnings == []

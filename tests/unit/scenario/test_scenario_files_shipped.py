@@ -1,0 +1,146 @@
+"""The scenarios that ship with ssbench."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from ssbench.document.figures import count_needed_results
+from ssbench.scenario.chosen_objects import make_population
+from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.model import Scenario, make_owner
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_files import list_shipped_scenarios
+
+SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
+USES = {"web", "backup", "media", "archive", "listing", "metadata", "tenants", "versions", "existing"}
+APPLICATIONS = {"glance", "registry", "nextcloud", "restic", "loki"}
+MANY = {
+    f"{size}_{count}_{kind}"
+    for size, count in (("4kB", "10M"), ("1MB", "1M"))
+    for kind in ("put", "get", "delete", "mixed")
+}
+NAMES = {"very_small", "small", "medium", "large", "huge", "zero_byte_upload", "three_classes"}
+NAMES |= {f"{size}_{kind}" for size in SIZES for kind in ("read", "write", "mixed")}
+NAMES |= USES | APPLICATIONS | MANY
+
+#: Initial objects of a class, at most, where a test draws from them.
+FEW = 300
+
+
+def test_all_are_there():
+    assert {name for name, _ in list_shipped_scenarios()} == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_each_loads_and_says_what_it_is_for(name, caplog):
+    with caplog.at_level(logging.WARNING):
+        scenario = read_scenario(name)
+    assert not caplog.records
+    assert scenario.operation_count or scenario.run_seconds
+    assert len(dict(list_shipped_scenarios())[name]) > 20
+    for size_class in scenario.size_classes:
+        assert size_class.size_max <= 5 * 2**30  # the most that Swift takes in one object
+    for size_class in (each for part in scenario.parts for each in part.size_classes):
+        weights = size_class.weights
+        if name.endswith("_delete"):
+            assert scenario.operation_count == size_class.initial_files
+        else:
+            assert weights.get("delete", 0) <= weights.get("create", 0)  # or the objects run out
+
+
+def few(scenario: Scenario) -> Scenario:
+    """Return a scenario with few initial objects, and the shares that it has."""
+    return replace(
+        scenario,
+        size_classes=tuple(
+            replace(each, initial_files=min(each.initial_files, FEW), weight=float(each.share))
+            for each in scenario.size_classes
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", sorted(NAMES - {name for name in MANY if name.endswith("_delete")}))
+def test_scenarios_do_not_run_out_of_objects_and_have_operations_for_all(name: str) -> None:
+    for part in map(few, read_scenario(name).parts):
+        workload = Workload(part, 1)
+        population = make_population(part, workload)
+        for size_class, _, number, size in workload.initial_objects():
+            population.add_initial(size_class, number, size)
+        drawn: Counter[str] = Counter()
+        users = min(part.user_count, 20)
+        for _ in range(8000 // users):
+            jobs = population.next_jobs(users)
+            drawn.update(OPERATIONS[job[0]].name for job in jobs)
+            for job in jobs:
+                population.finished(*job[:4], ok=True)
+        assert not population.not_sendable
+        asked = {name for each in part.size_classes for name, weight in each.weights.items() if weight}
+        assert drawn.keys() == asked
+
+
+@pytest.mark.parametrize("name", sorted(APPLICATIONS))
+def test_applications_have_a_container_and_limits_that_so_many_operations_can_decide(name: str) -> None:
+    scenario = read_scenario(name)
+    assert {part.container_count for part in scenario.parts} == {1}
+    assert scenario.object_names is not None
+    conditions = [parse_condition(text, grouped=True) for text in scenario.fail_if]
+    assert len(conditions) > 2
+    for condition in conditions:
+        part = next((each for each in scenario.parts if f"({condition.group})" in each.name), scenario)
+        # Of a closed loop with pauses at least one operation of each user in a second.
+        count = part.operation_count or (part.rate or part.user_count) * (part.run_seconds or 0)
+        found = [(each.share, each.weights, each.name) for each in part.size_classes]
+        share = sum(
+            of_class * weights.get(condition.operation or "", 0) / sum(weights.values())
+            for of_class, weights, own in found
+            if condition.size_class in {None, own}
+        ) / sum(of_class for of_class, *_ in found)
+        rank = condition.rank
+        if rank is not None and rank < 100:
+            assert count * share > 1.3 * count_needed_results(rank), condition.text
+
+
+def test_many_objects_are_prepared_once_for_reads_mixed_load_and_deletes() -> None:
+    for size, count in (("4kB", "10M"), ("1MB", "1M")):
+        prepared = [read_scenario(f"{size}_{count}_{kind}") for kind in ("get", "delete", "mixed")]
+        assert len({make_owner(each, each.size_classes[0]) for each in prepared}) == 1
+        assert len({(each.container_base, each.container_count) for each in prepared}) == 1
+        assert {each.size_classes[0].initial_files for each in prepared} == {
+            10_000_000 if size == "4kB" else 1_000_000
+        }
+
+
+@pytest.mark.parametrize(("kind", "operations"), [("read", {"read"}), ("write", {"create"}), ("mixed", None)])
+@pytest.mark.parametrize("size", SIZES)
+def test_one_size(size, kind, operations):
+    (size_class,) = read_scenario(f"{size}_{kind}").size_classes
+    assert size_class.size_min == size_class.size_max == SIZES[size]
+    names = ("create", "read", "update", "delete")
+    used = {name for name, weight in zip(names, size_class.crud_profile, strict=True) if weight}
+    assert used == (operations or set(names))
+
+
+def test_very_small():
+    scenario = read_scenario("very_small")
+    assert [(each.size_min, each.size_max) for each in scenario.size_classes] == [
+        (0, 0),
+        (4096, 8192),
+        (20000, 40000),
+    ]
+    assert all(
+        each.crud_profile[1] >= 75 / 100 * math.fsum(each.crud_profile) for each in scenario.size_classes
+    )
+    puts = sum(each.initial_files for each in scenario.size_classes) + scenario.container_count
+    assert puts + scenario.operation_count < 1000
+
+
+def test_zero_byte_upload():
+    (size_class,) = read_scenario("zero_byte_upload").size_classes
+    assert (size_class.size_max, size_class.crud_profile[1:]) == (0, (0.0, 0.0, 0.0))

@@ -1,0 +1,96 @@
+"""Whether the rate of a run changed from one level to another: found where it did, and not in noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_steps import RATE, rates
+
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.confidence import find_step, mean_interval, remove_step
+from ssbench.statistics.steadiness import Steadiness, judge_steadiness
+
+
+def judged(series: np.ndarray) -> Steadiness:
+    return judge_steadiness(series, 0.0, LatencyTable())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "change", "phi"),
+    [(32, 1.0, 0.8), (32, -0.3, 0.8), (32, -0.3, 0.0), (60, 1.0, 0.8), (60, -0.3, 0.8), (60, -0.2, 0.8)]
+    + [(120, change, 0.8) for change in (1.0, -0.3, -0.2)],
+)
+def test_a_step_is_found_where_noise_allows_it(seconds: int, change: float, phi: float) -> None:
+    found = [find_step(each) for each in rates(1, 60, seconds, change=change, phi=phi)]
+    steps = [each for each in found if each is not None]
+    assert len(steps) >= 55
+    assert np.median([abs(each.at - seconds / 2) for each in steps]) <= 0.7
+    assert np.median([each.before for each in steps]) == pytest.approx(RATE, rel=0.03)
+    assert np.median([each.after / each.before for each in steps]) == pytest.approx(1 + change, rel=0.03)
+
+
+@pytest.mark.parametrize("seconds", [25, 32, 60, 120])
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+def test_steady_runs_are_called_steady(seconds: int, phi: float) -> None:
+    """In 240 runs, 2 of 60 are 8."""
+    assert sum(not judged(each).steady for each in rates(2, 240, seconds, phi=phi)) <= 8
+
+
+def test_a_step_is_said_with_its_moment_and_both_rates() -> None:
+    (series,) = rates(3, 1, 60, change=-0.3, spread=0.01)
+    warning = judged(series).warning() or ""
+    assert warning.startswith(
+        "the run was not steady: its rate fell from 999.6 to 697.5 ops/s 29.500 s after"
+    )
+    (series,) = rates(3, 1, 60, change=1.0, at=0.2, spread=0.01)
+    assert "--warmup 1" in (judged(series).warning() or "")
+
+
+def test_a_ramp_is_told_as_a_ramp() -> None:
+    (noise,) = rates(4, 1, 60, spread=0.02)
+    found = judged(noise * np.linspace(1, 1.6, 60))
+    assert found.step is None or found.step.gradual
+    assert "rose by" in (found.warning() or "")
+    assert "a minute" in (found.warning() or "")
+
+
+def test_a_start_that_fades_is_told_with_what_to_leave_out() -> None:
+    (noise,) = rates(5, 1, 120, spread=0.02)
+    found = judged(noise * (1 - 0.5 * np.exp(-np.arange(120) / 15)))
+    assert "--warmup" in (found.warning() or "")
+    assert found.step is not None
+    assert 5 <= found.step.at <= 30
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_short_stall_is_no_step(length: int) -> None:
+    (series,) = rates(6, 1, 32, spread=0.01)
+    series[12 : 12 + length] = 0
+    assert find_step(series) is None
+
+
+def test_what_has_no_noise_at_all() -> None:
+    assert find_step(np.full(60, 100.0)) is None
+    assert find_step(np.zeros(60)) is None
+    assert find_step(np.repeat([100.0, 80.0], 10)) is not None
+    assert find_step(np.repeat([100.0, 80.0], 9)) is None
+    assert find_step(np.empty(0)) is None
+
+
+def test_a_long_run_is_looked_at_in_parts() -> None:
+    (series,) = rates(7, 1, 3600, change=-0.2)
+    found = find_step(series, 0.25)
+    assert found is not None
+    assert found.at == pytest.approx(1800.25, abs=15)
+    left = remove_step(series)
+    assert left.mean() == pytest.approx(series.mean())
+    assert left.std() < 0.07 * RATE < series.std()
+
+
+def test_the_interval_of_a_rate_with_a_step_is_that_of_the_noise_around_both_levels() -> None:
+    for series in rates(8, 20, 60, change=1.0):
+        plain, found = mean_interval(series), mean_interval(remove_step(series))
+        assert plain is not None
+        assert found is not None
+        assert found.low <= 1.5 * RATE * 1.05
+        assert found.half_width < 0.2 * series.mean() < plain.half_width

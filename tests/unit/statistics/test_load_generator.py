@@ -1,0 +1,165 @@
+"""What is said of the load generator's own part."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from msgspec import structs
+from section_lines import section_lines
+
+from ssbench.document.elements import Section
+from ssbench.reports import key_figures
+from ssbench.results.run_description import Gap, MasterFacts, RunSummary, WorkerFacts
+from ssbench.statistics.load_generator import (
+    GeneratorMeasurements,
+    LoadGenerator,
+    list_generator_warnings,
+    summarize_generator,
+)
+
+START = 1_700_000_000.0
+MEASURED = GeneratorMeasurements(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0)
+WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001, lag_max=0.01)
+
+
+def said(
+    *workers: WorkerFacts, master: MasterFacts | None = None, gaps: tuple[Gap, ...] = (), **measured: object
+) -> list[str]:
+    these = structs.replace(MEASURED, **measured)
+    summary = RunSummary(ended=START + 61, workers=workers, master=master, gaps=gaps)
+    return list(list_generator_warnings(summarize_generator(summary, these), these))
+
+
+def changed(**changes: object) -> WorkerFacts:
+    return dataclasses.replace(WORKER, **changes)
+
+
+def test_nothing_is_said_of_a_generator_that_keeps_up() -> None:
+    assert said(changed(cpu_share=0.99), master=MasterFacts(0.97, 0.05)) == []
+    assert said() == []
+    assert said(changed(lag_p50=0.5), median=math.nan, busy=None) == []  # a no-op run
+
+
+@pytest.mark.parametrize(
+    ("worker", "master", "what"),
+    [
+        (WORKER, MasterFacts(0.95), "The master used 95.0 % of a core: use a larger --batch-size"),
+        (
+            changed(cpu_share=0.97),
+            MasterFacts(0.5),
+            "Worker 1 on box used 97.0 % of its core: start",
+        ),
+        (changed(cpu_share=None), None, "They waited for the master: use a larger --batch-size, or bring"),
+        (WORKER, None, "They waited for the master: use a larger --batch-size, or bring"),
+    ],
+)
+def test_where_users_were_idle_it_says_what_to_change(
+    worker: WorkerFacts, master: MasterFacts | None, what: str
+) -> None:
+    (sentence,) = said(worker, master=master, busy=0.9)
+    assert sentence.startswith(
+        f"The load generator was the limit: users were busy for 90.0 % of the window. {what}"
+    )
+
+
+def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> None:
+    assert said(WORKER, master=MasterFacts(0.5), busy=0.375, waited=0.9) == [
+        "Users were busy for 37.5 % of the window, because 90.0 % of the operations waited for a free object:"
+        " there are too few objects for so many users. Use more initial_files or fewer users"
+    ]
+    assert said(WORKER, busy=0.96, waited=1.0) == []
+    # So few waits leave no users idle.
+    (sentence,) = said(WORKER, busy=0.8, waited=0.1)
+    assert "The load generator was the limit: users were busy for 80.0 %" in sentence
+
+
+def test_a_run_of_less_than_a_second_says_nothing_of_idle_users() -> None:
+    assert said(WORKER, busy=0.7, end=START + 0.99) == []
+    assert said(WORKER, busy=0.7, waited=1.0, end=START + 0.99) == []
+    assert len(said(WORKER, busy=0.7, end=START + 1.0)) == 1
+
+
+def test_the_tail_is_judged_where_it_is_moved_by_more_than_its_interval() -> None:
+    late = changed(lag_p99=0.02)  # by 14 ms at least
+    assert said(late, p99=0.05, p99_least=-math.inf) == []  # the run is too short to have an interval
+    assert said(late, p99=0.05, p99_least=0.035) == []
+    assert len(said(late, p99=0.05, p99_least=0.037)) == 1
+    assert said(changed(lag_p99=0.007), p99=0.05, p99_least=0.0499) == []  # less than a tenth
+
+
+def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() -> None:
+    assert said(changed(lag_p50=0.00099)) == []
+    (sentence,) = said(changed(lag_p50=0.0012))
+    assert sentence == (
+        "The load generator was the limit: the event loop of worker 1 on box was 1.20 ms late in half of the"
+        " cases, 12.0 % of the median latency. Start more workers, on more cores, or use fewer users"
+    )
+    many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
+    assert len(many) == 4
+    assert many[-1] == "So were the event loops of 5 more workers"
+
+
+def test_a_loop_that_is_late_by_a_tenth_of_the_99th_percentile_is_the_limit_of_the_tail() -> None:
+    assert said(changed(lag_p99=0.005 * 2**0.5 - 1e-6)) == []  # it may have been half an octave less
+    assert said(changed(lag_p99=0.013), p99=math.nan) == []
+    (sentence,) = said(changed(lag_p99=0.013), p99=0.02)
+    assert sentence == (
+        "The load generator was the limit of the tail: the event loop of worker 1 on box was 9.19 to 13.0 ms"
+        " late in 1 of 100 cases, 46.0 % or more of the 99th percentile of latency. Start more workers, on"
+        " more cores, or use fewer users"
+    )
+    (sentence,) = said(*(changed(worker_id=number, lag_p99=0.01 * number) for number in range(1, 4)))
+    assert "worker 3 on box" in sentence
+    assert "; so were those of 2 more workers, by less." in sentence
+    assert len(said(changed(lag_p99=0.013, lag_p50=0.013))) == 1  # said once
+
+
+def test_times_in_which_it_stood_still_are_named() -> None:
+    gaps = (
+        Gap(1, START + 7.0, 1.003),
+        Gap(None, START + 20.0, 0.5),
+        Gap(1, START + 30.0, 0.04),  # shorter than the 99th percentile
+        Gap(1, START - 5.0, 2.0),  # before the window
+        Gap(9, START + 59.5, 2.0),
+    )
+    (sentence,) = said(WORKER, gaps=gaps, delayed=12)
+    assert sentence == (
+        "The load generator stalled: worker 1 on box for 1.003 s from 7.000 s on;"
+        " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."
+        " Latencies of 12 operations are left out for that."
+        " Run no other programs on the machines that measure"
+    )
+    (sentence,) = said(WORKER, gaps=gaps, delayed=1)
+    assert " The latency of 1 operation is left out for that." in sentence
+    (sentence,) = said(WORKER, gaps=gaps, delayed=1234)
+    assert " Latencies of 1,234 operations are left out for that." in sentence
+    assert said(WORKER, gaps=gaps[:1], p99=1.1) == []
+    (many,) = said(WORKER, gaps=tuple(Gap(1, START + place, 0.2 + place / 100) for place in range(9)))
+    assert "for 0.240 s from 4.000 s on" in many
+    assert "for 0.230 s from" not in many
+    assert "; 4 more." in many
+
+
+def test_clocks_that_drift_or_show_another_time_are_named() -> None:
+    assert said(changed(clock_slope=-499e-6, wall_offset=0.09)) == []
+    drift, offset = said(changed(clock_slope=-600e-6, wall_offset=-2.5))
+    assert drift.startswith("Clocks: that of worker 1 on box is at least 600 ppm fast against")
+    assert offset.startswith(
+        "Clocks: the time of day of worker 1 on box is at least 2.500 s ahead of the master's"
+    )
+
+
+def test_the_report_shows_those_whose_loops_are_latest() -> None:
+    workers = tuple(changed(worker_id=number, lag_p99=number / 1000) for number in range(20))
+    own = LoadGenerator(MasterFacts(0.25, 0.0123, 2.5), workers)
+    lines = section_lines(Section("", [*key_figures.make_generator_elements(own)]))
+    assert lines[1].split() == ["master", "25.0", "-", "-", "12.3"]
+    assert lines[2].split() == ["worker", "19", "on", "box", "50.0", "0.100", "19.0", "10.0"]
+    assert lines[-3:] == [
+        "and 12 more",
+        "",
+        "Standard error was not read for 2.500 s; nothing waited for it",
+    ]
+    assert section_lines(Section("", [*key_figures.make_generator_elements(LoadGenerator())])) == []

@@ -1,0 +1,410 @@
+"""The verdict on a run: its outcome, its reasons, its exit code, and what each output makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from msgspec.structs import replace as replace_struct
+from planted import Met, operations, statistics_of
+from planted_load import play
+
+from ssbench.base.errors import ExitCode
+from ssbench.document.gates import Undecided
+from ssbench.reports import junit
+from ssbench.reports import writing as reports
+from ssbench.reports.run_verdict import make_verdict_title
+from ssbench.reports.writing import ReportOptions, make_run_report
+from ssbench.results.block import Failure, ResultBlock
+from ssbench.results.result_fields import ResultMark
+from ssbench.results.run_description import RunDescription, RunSummary, StageFacts
+from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.statistics.collector import Collector
+from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics
+from ssbench.statistics.run_verdict import Outcome, find_retry_reasons, verdict_of
+from ssbench.statistics.summary import make_statistics
+
+MS = 1e-3
+
+#: What a report says of each outcome: the mark of Markdown, the colour of the page.
+SHOWN = {
+    Outcome.GOOD: ("\u2705", "good"),
+    Outcome.WARNED: ("\u26a0\ufe0f", "doubtful"),
+    Outcome.UNDECIDED: ("\u26a0\ufe0f", "doubtful"),
+    Outcome.NOT_DELIVERED: ("\u274c", "bad"),
+    Outcome.FAILED: ("\u274c", "bad"),
+    Outcome.INTERRUPTED: ("\u274c", "bad"),
+}
+
+
+@cache
+def overloaded() -> RunStatistics:
+    """The store does 263 operations a second for 3 users, and is asked for 2,000."""
+    return play(lambda sent: sent + 11.4 * MS, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
+
+
+def kept(**changes: object) -> RunStatistics:
+    numbers = play(lambda sent: sent + 11.4 * MS, [Stage(20.0, (30, 30), (200.0, 200.0))])
+    return replace(numbers, **{"warnings": (), **changes})
+
+
+def closed(**changes: object) -> RunStatistics:
+    return replace(_closed(), **{"warnings": (), **changes})
+
+
+@cache
+def _closed() -> RunStatistics:
+    return play(lambda sent: sent + 10 * MS, [Stage(12, (4, 4))])
+
+
+CASES = {
+    "good": (closed(), [], ExitCode.OK, Outcome.GOOD),
+    "rate kept": (kept(), ["read.p99 > 200ms"], ExitCode.OK, Outcome.GOOD),
+    "warning": (closed(warnings=("hot",)), [], ExitCode.OK, Outcome.WARNED),
+    "rate not kept": (overloaded(), [], ExitCode.NOT_DELIVERED, Outcome.NOT_DELIVERED),
+    "as little was allowed": (overloaded(), ["undelivered > 90%"], ExitCode.OK, Outcome.WARNED),
+    "less was allowed": (overloaded(), ["undelivered > 50%"], ExitCode.THRESHOLD, Outcome.FAILED),
+    "threshold": (overloaded(), ["read.p99 > 200ms"], ExitCode.THRESHOLD, Outcome.FAILED),
+    "undecided": (closed(), ["read.p99.99 > 1s"], ExitCode.UNDECIDED, Outcome.UNDECIDED),
+    "interrupted": (closed(interrupted=True), [], ExitCode.INTERRUPTED, Outcome.INTERRUPTED),
+    "interrupted open loop": (
+        replace(overloaded(), interrupted=True),
+        ["read.p99 > 200ms"],
+        ExitCode.INTERRUPTED,
+        Outcome.INTERRUPTED,
+    ),
+    "Swift gone": (closed(ended_early=True, error_code=3), [], ExitCode.CLUSTER, Outcome.FAILED),
+    "of a later version": (closed(ended_early=True, error_code=99), [], ExitCode.FAILED, Outcome.FAILED),
+    "killed": (closed(complete=False), [], ExitCode.FAILED, Outcome.FAILED),
+    "no upload": (closed(trouble=True), [], ExitCode.FAILED, Outcome.FAILED),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_output_shows_the_same_verdict(case: str) -> None:
+    numbers, conditions, code, outcome = CASES[case]
+    options = ReportOptions(fail_if=tuple(map(parse_condition, conditions)))
+    found = verdict_of(numbers, options.fail_if)
+    assert (found.exit_code, found.outcome) == (code, outcome)
+    mark, tone = SHOWN[outcome]
+    assert make_run_report("summary_md", numbers, options).startswith(f"### {mark} ")
+    assert f"<div class='verdict {tone}'" in make_run_report("html", numbers, options)
+    made = json.loads(reports.make_run_report("json", numbers, options))["verdict"]
+    assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
+    assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
+    (suite,) = ElementTree.fromstring(junit.make_run_junit(numbers, options))
+    assert (suite.get("failures") != "0") is (code not in {ExitCode.OK, ExitCode.UNDECIDED})
+    assert (suite.get("skipped") != "0") is (
+        case in {"undecided", "as little was allowed", "less was allowed"}
+    )
+    word = outcome.value.upper()
+    first = next(
+        line for line in make_run_report("summary", numbers, options).splitlines() if "ops/s;" in line
+    )
+    assert first.startswith(f"{word}: ")
+    assert max(map(len, make_run_report("summary", numbers, options).splitlines())) <= 80
+
+
+def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> None:
+    text = " ".join(make_run_report("summary", overloaded(), ReportOptions()).split())
+    assert re.search(
+        r"NOT DELIVERED: [\d.]+ of 2,000 ops/s; 1,31\d of 10,000 operations; up to 3 users; 5 of 5 s;"
+        r" mix as asked; 0 errors ! 8,68\d of 10,000 operations that were due never began \(86\.\d %\)",
+        text,
+    )
+    text = " ".join(make_run_report("summary", closed(), ReportOptions()).split())
+    assert "GOOD: 400.0 ops/s; 4,804 operations; 4.00 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
+
+
+def test_percentiles_are_of_response_times_and_say_at_least() -> None:
+    numbers = overloaded()
+    rows = re.findall(
+        r"^(?:READ|ALL) [^>]*(>.*)$", make_run_report("summary", numbers, ReportOptions()), re.MULTILINE
+    )
+    assert len(rows) == 2
+    for row in rows:
+        assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
+    assert "| \\>217" in make_run_report("summary_md", numbers, ReportOptions())
+    assert "<td>&gt;217" in re.sub(r"<td [^>]*>", "<td>", make_run_report("html", numbers, ReportOptions()))
+    # Those beyond a percentile took at least so long, not those below it.
+    assert re.search(
+        r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more",
+        make_run_report("html", numbers, ReportOptions()),
+    )
+    whole = json.loads(reports.make_run_report("json", numbers, ReportOptions()))["operations"][0]["figures"]
+    since_due = whole["since_due"]
+    assert (since_due["count"], since_due["never_begun"]) == (10_000, numbers.not_begun)
+    assert since_due["percentiles"]["99"] == pytest.approx(4.3, rel=0.01)
+    assert "99" in since_due["at_least"]
+    other = json.loads(reports.make_run_report("json", closed(), ReportOptions()))["operations"][0]["figures"]
+    assert other["since_due"] is None
+    good = make_run_report("summary", kept(), ReportOptions())
+    assert re.search(r"^READ .* 11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
+
+
+def test_a_store_that_falls_behind_its_rate_is_not_delivered() -> None:
+    late = play(lambda sent: sent + 0.9 * sent, [Stage(20, (4000, 4000), (100, 100))])
+    found = verdict_of(late)
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    assert "the store fell behind the rate: in the second half 4" in found.reasons[0].text
+
+
+def queue(rate: float, usual: float, noise: float) -> Callable[[float], float]:
+    """Return a store that does so many operations a second, one by one, and takes some time besides."""
+    random, free = np.random.default_rng(1), 0.0
+
+    def store(sent: float) -> float:
+        nonlocal free
+        free = max(free, sent) + random.gamma(1 / noise**2, noise**2 / rate)
+        return free + usual
+
+    return store
+
+
+def test_response_times_that_rise_all_along_are_not_delivered() -> None:
+    """7 % less than is due, for 12 s: too little to be seen in what ended in the second half."""
+    numbers = play(queue(93, 50 * MS, 0.5), [Stage(12, (500, 500), (100, 100))])
+    found = verdict_of(numbers)
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    said = re.search(r"response times rose by ([\d.]+) ms each second, so that (\d)", found.reasons[0].text)
+    assert said is not None
+    assert float(said[1]) == pytest.approx(70, rel=0.2)
+
+
+@pytest.mark.parametrize("rate", [110, 130, 200])
+@pytest.mark.parametrize("arrivals", ["even", "poisson"])
+def test_a_busy_store_that_keeps_up_is_delivered(rate: float, arrivals: str) -> None:
+    for seconds in (6, 12, 30):
+        numbers = play(queue(rate, 50 * MS, 0.5), [Stage(seconds, (500, 500), (100, 100))], arrivals=arrivals)
+        assert verdict_of(numbers).exit_code is ExitCode.OK
+
+
+def test_a_stall_at_the_end_is_no_climb() -> None:
+    store = lambda sent: max(sent, 11.5) + 1 * MS if sent >= 10.5 else sent + 1 * MS  # noqa: E731
+    numbers = play(store, [Stage(12, (500, 500), (100, 100))])
+    assert verdict_of(numbers).exit_code is ExitCode.OK
+
+
+def test_what_began_late_is_a_warning() -> None:
+    """100 users cannot do all that is due in a stall of a second; nothing is left at the end."""
+    store = lambda sent: 4.0 if 3 <= sent < 4 else sent + 1 * MS  # noqa: E731
+    numbers = replace(play(store, [Stage(20, (100, 100), (500, 500))]), warnings=())
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (Outcome.WARNED, ExitCode.OK)
+    assert re.search(
+        r"of 10,000 operations due began more than 1 ms late or never \(\d", found.reasons[0].text
+    )
+
+
+def test_a_run_remembers_what_an_undecided_condition_counts_as() -> None:
+    numbers = closed()
+    run = replace(numbers.run, options={"undecided": "fail"})
+    conditions = [parse_condition("read.p99.99 > 1s")]
+    asked = replace(numbers, run=run)
+    assert verdict_of(asked, conditions).exit_code is ExitCode.THRESHOLD
+    assert verdict_of(asked, conditions, Undecided.REPORT).exit_code is ExitCode.UNDECIDED
+    allowed = verdict_of(asked, conditions, Undecided.AS_PASSED)
+    assert (allowed.exit_code, allowed.outcome) == (ExitCode.OK, Outcome.WARNED)
+    other = replace(numbers, run=replace(numbers.run, options={"undecided": "whatever comes"}))
+    assert verdict_of(other, conditions).exit_code is ExitCode.UNDECIDED
+
+
+def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
+    numbers = closed()
+    classes = (replace(numbers.run.scenario.size_classes[0], crud_profile=(1.0, 3.0, 0.0, 0.0)),)
+    scenario = replace(numbers.run.scenario, size_classes=classes)
+    found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
+    assert found.outcome is Outcome.WARNED
+    assert [each.text for each in found.reasons] == [
+        "the mix was not as asked: create 0.00 of 25.0 %, read 100.0 of 75.0 %"
+    ]
+    assert found.asked.mix == {"create": 0.25, "read": 0.75}
+
+
+def test_shares_of_size_classes_add_up_to_no_more_than_all() -> None:
+    """50 / 103 * 0.1 / 0.1 twice, and 3 / 103 * 0.1 / 0.1, are a little more than 1."""
+    numbers = closed()
+    (small,) = numbers.run.scenario.size_classes
+    files = {"a": 50, "b": 50, "c": 3}
+    classes = tuple(
+        replace(small, name=name, initial_files=count, crud_profile=(0.0, 0.1, 0.0, 0.0))
+        for name, count in files.items()
+    )
+    scenario = replace(numbers.run.scenario, size_classes=classes)
+    found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
+    assert found.outcome is Outcome.GOOD
+    assert found.asked.mix == {"read": 1.0}
+
+
+@pytest.mark.parametrize(("missing", "outcome"), [(40, Outcome.GOOD), (400, Outcome.WARNED)])
+def test_what_had_no_object_is_a_reason_in_every_output(missing: int, outcome: Outcome) -> None:
+    numbers = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", missing),))
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (outcome, ExitCode.OK)
+    share = {40: "0.83", 400: "7.69"}[missing]
+    text = (
+        f"{missing} of {4804 + missing:,} operations ({share} %) were not sent, because no object existed:"
+        f" {missing} x DELETE"
+    )
+    assert [each.text for each in found.reasons] == [text]
+    options = ReportOptions()
+    mark = "! " if outcome is Outcome.WARNED else ""
+    assert f" errors {mark}{text}" in " ".join(make_run_report("summary", numbers, options).split())
+    for name in ("html", "json", "junit"):
+        assert text in reports.make_run_report(name, numbers, options)
+
+
+def test_stages_are_delivered_each_at_its_own_rate() -> None:
+    plan = [Stage(5, (4, 4), (50, 50)), Stage(5, (4, 4), (2000, 2000))]
+    found = verdict_of(play(lambda sent: sent + 11.4 * MS, plan))
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    assert found.asked.operations == 10_250
+    assert found.asked.rate is None
+
+
+def retrying(share: float, pause: float) -> RunStatistics:
+    """Return a run of 4 users whose requests fail in ``share`` of 100 operations, once each."""
+
+    def store(place: int, _sent: float) -> Met:
+        if place // 4 * 37 % 1000 >= 10 * share:
+            return Met(5 * MS, place % 4)
+        return Met(10 * MS + pause, place % 4, retried={"HTTP 503": 1}, pausing=pause)
+
+    numbers = statistics_of(operations(store, 4, 20), 4, 20)
+    return replace(numbers, warnings=())
+
+
+def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
+    numbers = retrying(60, 0.2)
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (Outcome.WARNED, ExitCode.OK)
+    (reason,) = found.reasons
+    again, requests = round(numbers.total.count * 0.6), round(numbers.total.count * 1.6)
+    assert abs(numbers.total.counted["retries"] - again) < 30
+    assert reason.text.startswith(f"{numbers.total.counted['retries']:,} of ")
+    assert " %) were sent again after they failed: " in reason.text
+    assert abs(int(reason.text.split()[2].replace(",", "")) - requests) < 30
+    # Of 128 ms on average an operation is at the store for 8.
+    assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
+    assert "users spent 9" in reason.text
+    skipped = ElementTree.fromstring(junit.make_run_junit(numbers, ReportOptions())).findall(".//skipped")
+    assert [each.get("message") for each in skipped] == [reason.text]
+    first = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
+    assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
+
+
+def test_few_requests_sent_again_are_no_warning() -> None:
+    for share, outcome in ((0.9, Outcome.GOOD), (2, Outcome.WARNED)):
+        assert verdict_of(retrying(share, 0.0)).outcome is outcome
+
+
+def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_all() -> None:
+    """The group does a hundredth of the operations, and its failures are in no error."""
+    numbers = retrying(0.0, 0.0)
+    group = RunPart("backup", numbers.run.scenario.plan, retrying(60, 0.2))
+    numbers_of_group = replace(numbers, by_group=(group,))
+    found = verdict_of(numbers_of_group)
+    assert found.outcome is Outcome.WARNED
+    (text,) = (each.text for each in found.reasons if "sent again" in each.text)
+    assert text.startswith("group backup: ")
+    said = " ".join(make_run_report("summary", numbers_of_group, ReportOptions()).split())
+    assert "! group backup: " in said
+    # One of all is enough.
+    found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
+    assert len([each for each in found.reasons if "sent again" in each.text]) == 1
+
+
+def test_a_single_request_that_was_sent_again_is_said_in_the_singular() -> None:
+    numbers = retrying(60, 0.2)
+    total = replace_struct(numbers.total, count=20, counted={**numbers.total.counted, "retries": 1})
+    few = replace(numbers, sections=(total,), retries=Counter({"HTTP 503": 1}))
+    (reason,) = find_retry_reasons(few, ())
+    assert reason.text.startswith("1 of 21 requests (4.76 %) was sent again after it failed: 1 x HTTP 503")
+
+
+def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
+    assert verdict_of(retrying(60, 0.2), [parse_condition("retries > 90%")]).outcome is Outcome.GOOD
+
+
+@pytest.mark.parametrize(("missing", "outcome"), [(99, Outcome.GOOD), (101, Outcome.WARNED)])
+def test_listings_that_lack_more_than_one_name_in_a_hundred_are_a_warning(
+    missing: int, outcome: Outcome
+) -> None:
+    counted = {"entries": 10_000 - missing, "missing_names": missing}
+    total = replace_struct(_closed().total, counted={**_closed().total.counted, **counted})
+    found = verdict_of(closed(sections=(total, *_closed().sections[1:])))
+    said = [each.text for each in found.reasons]
+    assert found.outcome is outcome, said
+    wrong = f"listings lacked {missing} of 10,000 names (1.01 %), of objects that existed before and after"
+    assert said == [wrong] * (outcome is Outcome.WARNED)
+
+
+def test_the_summary_says_what_answers_lacked() -> None:
+    counted = {"entries": 900, "missing_names": 100, "unsent": 2, "unchecked": 3}
+    total = replace_struct(_closed().total, counted={**_closed().total.counted, **counted})
+    numbers = closed(sections=(total, *_closed().sections[1:]))
+    said = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
+    assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
+    assert "! 2 uploads were answered before the body was sent" in said
+    assert "! the store sent no MD5 as ETag in 3 answers" in said
+
+
+def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
+    assert not retrying(60, 0.2).generator.limits
+
+
+def failing(share: float) -> RunStatistics:
+    """A run of which this share of operations failed."""
+    numbers = _closed()
+    total = numbers.total
+    section = replace_struct(
+        total, count=total.count - round(share * total.count), failed=round(share * total.count)
+    )
+    return closed(sections=(section, *numbers.sections[1:]))
+
+
+@pytest.mark.parametrize(
+    ("share", "allowed", "code", "outcome"),
+    [
+        (0.9, "errors > 95%", ExitCode.FAILED, Outcome.FAILED),
+        (0.6, "errors > 95%", ExitCode.FAILED, Outcome.FAILED),
+        (0.4, "errors > 95%", ExitCode.OK, Outcome.GOOD),
+    ],
+)
+def test_a_run_of_which_most_failed_is_failed_whatever_was_allowed(
+    share: float, allowed: str, code: ExitCode, outcome: Outcome
+) -> None:
+    found = verdict_of(failing(share), [parse_condition(allowed)])
+    assert (found.exit_code, found.outcome) == (code, outcome)
+
+
+def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out() -> None:
+    count = 1000
+    moments = np.linspace(1e9 + 0.1, 1e9 + 20, count)
+    marks = np.where(np.arange(count) < 200, int(ResultMark.WARM_UP), 0)
+    columns = {"operation": np.ones(count, np.int64), "last_byte": np.full(count, 0.01), "completed": moments}
+    failures = {row: Failure("HTTP 503", "no", {}) for row in (3, 5, 500)}
+    collector = Collector()
+    collector.add(ResultBlock(count, {**columns, "marks": marks}, failures))
+    run = RunDescription(Scenario("x", (SizeClass("tiny", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20.0))
+    stages = (StageFacts(1e9, 1e9 + 20, None),)
+    summary = RunSummary(1e9 + 20, stages=stages, sent_until=1e9 + 20.0)
+    numbers = make_statistics(collector, PartContext(run, ["tiny"], summary))
+    assert (numbers.warmed_up, numbers.warmed_up_failed) == (200, 2)
+    found = verdict_of(numbers)
+    line = make_verdict_title(found, numbers)
+    assert "1,000 operations (800 without the warm-up)" in line
+    assert "20 of 20 s (15.9 without the warm-up)" in line
+    assert line.endswith("1 error and 2 in the warm-up")
+    (reason,) = [each for each in found.reasons if "warm-up" in each.text]
+    assert reason.text == "2 of 200 operations of the warm-up failed (1.00 %); no figure has them"
+    assert (reason.exit_code, reason.warns) == (ExitCode.OK, True)

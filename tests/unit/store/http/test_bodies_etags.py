@@ -1,0 +1,74 @@
+"""ETags against the MD5 of the bytes, and which bodies are summed up."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.store.http.bodies import (
+    LARGE_BYTES,
+    LARGE_SAMPLE_INTERVAL,
+    SAMPLE_INTERVAL,
+    SMALL_BYTES,
+    BodySource,
+    ReceivedDigest,
+    RegularSample,
+    describe_wrong_etag,
+    start_md5,
+)
+
+EXPECTED = start_md5(b"bytes").hexdigest()
+
+
+@pytest.mark.parametrize("etag", [EXPECTED, f'"{EXPECTED}"', f" {EXPECTED.upper()} "])
+def test_the_right_one_however_it_is_written(etag: str) -> None:
+    assert describe_wrong_etag(etag, EXPECTED, "the bytes") is None
+
+
+@pytest.mark.parametrize("etag", [None, "", "abc", f"{EXPECTED}-2", "0" * 31, "g" * 32])
+def test_what_is_no_md5_says_nothing(etag: str | None) -> None:
+    assert describe_wrong_etag(etag, EXPECTED, "the bytes") is None
+
+
+def test_another_md5_is_wrong_and_both_are_named() -> None:
+    text = describe_wrong_etag("0" * 32, EXPECTED, "the bytes that came")
+    assert text == f"the answer has the ETag {'0' * 32}, the bytes that came have the MD5 {EXPECTED}"
+
+
+def test_the_first_of_each_so_many_is_chosen() -> None:
+    sample = RegularSample()
+    assert [place for place in range(3 * SAMPLE_INTERVAL) if sample()] == [
+        0,
+        SAMPLE_INTERVAL,
+        2 * SAMPLE_INTERVAL,
+    ]
+
+
+def test_asking_which_is_next_chooses_none() -> None:
+    sample = RegularSample()
+    assert sample.is_next()
+    assert sample.is_next()
+    assert sample()
+    assert [sample.is_next() for _ in range(SAMPLE_INTERVAL)].index(True) == SAMPLE_INTERVAL - 1
+
+
+@pytest.mark.parametrize(
+    ("size", "every"),
+    [
+        (SMALL_BYTES, 1),
+        (SMALL_BYTES + 1, SAMPLE_INTERVAL),
+        (LARGE_BYTES, SAMPLE_INTERVAL),
+        (LARGE_BYTES + 1, LARGE_SAMPLE_INTERVAL),
+        (10**8, LARGE_SAMPLE_INTERVAL),
+    ],
+)
+def test_the_larger_uploads_are_the_fewer_are_summed_up(size: int, every: int) -> None:
+    payload = BodySource(1)
+    chosen = [place for place in range(2 * LARGE_SAMPLE_INTERVAL) if payload.begin(size)[2] is not None]
+    assert chosen == [*range(0, 2 * LARGE_SAMPLE_INTERVAL, every)]
+
+
+def test_what_is_received_in_pieces() -> None:
+    received = ReceivedDigest()
+    for piece in (b"by", b"", b"tes"):
+        received.feed(piece)
+    assert received.md5.hexdigest() == EXPECTED

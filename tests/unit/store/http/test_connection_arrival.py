@@ -1,0 +1,119 @@
+"""When bytes arrived, as the kernel tells it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import threading
+import time
+
+import gevent
+import pytest
+
+from ssbench.store.http import connection as http_connection
+from ssbench.store.http.connection import arrival_time
+from ssbench.store.swift.objects import ClientSettings, SwiftClient
+
+SENT, NOW, OFFSET = 100.0, 101.0, 1_700_000_000.0
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="SO_TIMESTAMPNS is Linux's")
+
+
+def stamp(wall: float) -> bytes:
+    return struct.pack("@qq", int(wall), round(wall % 1 * 1e9))
+
+
+@pytest.mark.parametrize(
+    ("stamped", "stepped", "arrived"),
+    [
+        (100.75, 0.0, 100.75),
+        (100.0, 0.0, 100.0),
+        (99.9, 0.0, NOW),  # before it was sent
+        (101.5, 0.0, NOW),  # after it was read
+        (100.75, 0.01, NOW),  # the wall clock was stepped meanwhile
+        (100.75, -3600.0, NOW),
+    ],
+)
+def test_a_stamp_is_believed_where_the_clocks_went_alike(
+    monkeypatch: pytest.MonkeyPatch, stamped: float, stepped: float, arrived: float
+) -> None:
+    monkeypatch.setattr(http_connection, "time", lambda: OFFSET + NOW + stepped)
+    found = arrival_time(stamp(OFFSET + stamped), NOW, SENT, OFFSET, 0.0)
+    assert found == pytest.approx(arrived, abs=1e-6)
+
+
+def test_a_pause_between_the_readings_of_the_clocks_is_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    walls = iter([OFFSET + NOW + 0.02, OFFSET + NOW + 0.02])
+    monkeypatch.setattr(http_connection, "time", lambda: next(walls))
+    monkeypatch.setattr(http_connection, "monotonic", lambda: NOW + 0.02)
+    assert arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET, 0.0) == pytest.approx(100.75, abs=1e-6)
+
+
+@pytest.mark.parametrize("pause", [0.0004, -0.0004])
+def test_a_short_pause_between_two_readings_moves_no_arrival(
+    monkeypatch: pytest.MonkeyPatch, pause: float
+) -> None:
+    """Of those when the answer was read, or of those when the request was sent."""
+    monkeypatch.setattr(http_connection, "time", lambda: OFFSET + NOW + max(pause, 0.0))
+    found = arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + max(-pause, 0.0), 0.0)
+    assert found == pytest.approx(100.75, abs=1e-6)
+
+
+def test_what_is_read_later_arrived_no_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two reads of one segment have one stamp; the difference of the clocks is read for each of them."""
+    walls = iter([OFFSET + NOW, OFFSET + NOW + 3e-6])
+    monkeypatch.setattr(http_connection, "time", lambda: next(walls))
+    first = arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, 99.0)
+    assert first == pytest.approx(100.75, abs=2e-5)
+    assert arrival_time(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + 1e-5, first) == first
+
+
+@linux
+@pytest.mark.parametrize("step", [0.0, 3600.0])
+def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    # However long any thread waits for the core, its clocks go alike.
+    monkeypatch.setattr(http_connection, "_MAX_CLOCK_STEP", 60.0)
+    came, answered = [], []
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(60)
+            for _ in range(2):
+                connection.recv(65536)
+                came.append(time.monotonic())
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + bytes(100))
+                answered.append(time.monotonic())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve)
+        server.start()
+        client = SwiftClient(ClientSettings())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
+        client.request(url, "GET", "c", "o")
+        begun = time.monotonic()
+        asking = gevent.spawn(client.request, url, "GET", "c", "o")
+        gevent.sleep(0)
+        server.join(60)  # the answer comes while the loop stands still
+        time.sleep(0.1)
+        stood_still_until = time.monotonic()
+        if step:
+            monkeypatch.setattr(http_connection, "time", lambda: time.time() + step)
+        outcome = asking.get()
+        client.close()
+    assert outcome.cause is None
+    assert outcome.last_byte is not None
+    if step:
+        assert outcome.last_byte >= stood_still_until - came[1]
+    else:
+        assert outcome.last_byte <= answered[1] - begun + 0.01
+
+
+def test_where_the_kernel_cannot_tell_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as sock:
+        with monkeypatch.context() as narrow:
+            narrow.setattr(sys, "maxsize", 2**31 - 1)
+            assert not http_connection.ask_for_arrivals(sock)
+        monkeypatch.setattr(sys, "platform", "darwin")
+        assert not http_connection.ask_for_arrivals(sock)

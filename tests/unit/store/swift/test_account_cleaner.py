@@ -1,0 +1,213 @@
+"""Deleting containers with all that is in them, against an account that is names only."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+from fault_server import FaultServer, Reply, Request
+from stand_in_account import StandInAccount
+
+from ssbench.base.errors import AuthenticationError, ClusterError
+from ssbench.store.swift import account_cleaner, containers
+from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.store.swift.containers import ContainerListing, find_containers, parse_listing
+from ssbench.store.swift.credentials import Session
+
+SETTINGS = CleanUpSettings(concurrency=2, connect_timeout=5.0, network_timeout=10.0)
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account_cleaner, "_DELETION_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(account_cleaner, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
+
+
+@pytest.fixture
+def account() -> StandInAccount:
+    return StandInAccount(page=3)
+
+
+@pytest.fixture
+def server(account: StandInAccount) -> Iterator[FaultServer]:
+    with FaultServer(rule=account) as running:
+        yield running
+
+
+def session(server: FaultServer, token: str = "t") -> Session:
+    return Session((server.url,), token)
+
+
+def test_only_containers_with_such_names_are_found_over_all_pages(
+    server: FaultServer, account: StandInAccount
+) -> None:
+    ours = {f"x_{number:06}": ["o"] * number for number in range(8)}
+    account.hold({**ours, "x_000001_gold": [], "x_other": [], "y_000000": [], "x_00001": []})
+    found = dict(find_containers(session(server), "x", None, SETTINGS.timeouts))
+    assert {name: found[name] for name in ours} == {name: len(objects) for name, objects in ours.items()}
+    assert set(found) <= {*ours, "x_000001_gold"}
+    assert [*find_containers(session(server), "x", "gold", SETTINGS.timeouts)] == [("x_000001_gold", 0)]
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        *(b"[]]", b'{"a": 1}', b"[1]", b'[{"name": "x_000000"}]', b"null", b'[{"name": 5}]', b"[{}]"),
+        *(b'[{"name": null, "count": 1}]', b'[{"name": "x_000000", "count": 1e999}]'),
+    ],
+)
+def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(server: FaultServer, listing: bytes) -> None:
+    server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
+    with pytest.raises(ClusterError, match="containers cannot be listed"):
+        [*find_containers(session(server), "x", None, SETTINGS.timeouts)]
+
+
+def test_everything_in_them_is_deleted_and_counted(server: FaultServer, account: StandInAccount) -> None:
+    account.hold({"a": [f"o{number}" for number in range(7)], "b": [], "c": ["ü/x y"], "d": ["stays"]})
+    advanced: list[None] = []
+    expected: list[int] = []
+    cleaner = AccountCleaner(
+        session(server), SETTINGS, advance=lambda: advanced.append(None), expect=expected.append
+    )
+    result = cleaner.run(["a", "b", "c", "gone"])
+    assert account.containers == {"d": ["stays"]}
+    assert (result.containers, result.objects, result.failed, result.failures) == (3, 8, 0, [])
+    assert result.seconds > 0
+    assert len(advanced) == 11
+    assert max(expected) == 8
+    assert (cleaner.gave_up, cleaner.stood_still, cleaner.stopped) == (False, False, False)
+
+
+def test_what_may_not_be_deleted_is_named_and_the_rest_is_deleted(
+    server: FaultServer, account: StandInAccount
+) -> None:
+    account.hold({"a": ["kept", "o"], "b": ["o"], "locked": []})
+
+    def rule(request: Request) -> Reply:
+        if request.method == "DELETE" and request.target.endswith(("/kept", "/locked")):
+            return Reply(403)
+        return account(request)
+
+    server.rule = rule
+    result = AccountCleaner(session(server), SETTINGS).run(["a", "b", "locked"])
+    assert account.containers == {"a": ["kept"], "locked": []}
+    assert (result.containers, result.objects, result.failed) == (1, 2, 3)
+    assert {failure.partition(":")[0] for failure in result.failures} == {"a", "a/kept", "locked"}
+    assert any("1 of its objects could not be deleted" in failure for failure in result.failures)
+
+
+def test_a_container_that_is_not_empty_and_lists_nothing_is_tried_for_some_time(
+    server: FaultServer, account: StandInAccount
+) -> None:
+    account.hold({"a": []})
+    conflicts = 2
+
+    def rule(request: Request) -> Reply:
+        nonlocal conflicts
+        if request.method == "DELETE" and conflicts:
+            conflicts -= 1
+            return Reply(409)
+        return account(request)
+
+    server.rule = rule
+    assert AccountCleaner(session(server), SETTINGS).run(["a"]).containers == 1
+    account.hold({"a": []})
+    conflicts = 100
+    result = AccountCleaner(session(server), SETTINGS).run(["a"])
+    assert result.failures == ["a: HTTP 409 Conflict: not empty, although every listed object is deleted"]
+
+
+def test_no_more_is_tried_after_many_failures_in_a_row(server: FaultServer, account: StandInAccount) -> None:
+    names = [f"o{number:02}" for number in range(60)]
+    account.page = 100
+    account.hold({"a": names})
+
+    def rule(request: Request) -> Reply:
+        broken = request.method == "DELETE" and "/a/" in request.target
+        return Reply(507) if broken else account(request)
+
+    server.rule = rule
+    cleaner = AccountCleaner(session(server), SETTINGS)
+    result = cleaner.run(["a"])
+    assert cleaner.gave_up
+    assert 20 <= result.failed < 40
+    assert len(result.failures) == 20
+    assert account.containers == {"a": names}
+
+
+def test_a_new_token_is_fetched_where_one_is_refused(server: FaultServer, account: StandInAccount) -> None:
+    account.hold({"a": ["o"], "b": []})
+    server.rule = lambda request: account(request) if request.headers["x-auth-token"] == "new" else Reply(401)
+    renewed: list[None] = []
+
+    def renew() -> Session:
+        renewed.append(None)
+        return session(server, "new")
+
+    result = AccountCleaner(session(server), SETTINGS, renew).run(["a", "b"])
+    assert (result.containers, result.objects, len(renewed)) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("renews", [True, False])
+def test_a_token_that_cannot_be_renewed_is_a_failure(
+    server: FaultServer, account: StandInAccount, renews: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def renew() -> Session:
+        raise AuthenticationError("no more")
+
+    server.rule = lambda _request: Reply(401)
+    with caplog.at_level(logging.WARNING):
+        result = AccountCleaner(session(server), SETTINGS, renew if renews else None).run(["a"])
+    assert (result.failed, result.failures[0].startswith("a: HTTP 401")) == (1, True)
+    assert caplog.messages == (["no more"] if renews else [])
+
+
+def test_one_that_is_stopped_starts_nothing_more(server: FaultServer, account: StandInAccount) -> None:
+    account.hold({"a": ["o"], "b": ["o"]})
+    cleaner = AccountCleaner(session(server), SETTINGS)
+    cleaner.stop()
+    result = cleaner.run(["a", "b"])
+    assert (result.containers, result.failed, len(server.requests)) == (0, 0, 0)
+
+
+def test_where_nothing_succeeds_for_long_enough_no_more_is_tried(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_cleaner, "_STOP_SECONDS", 0.05)
+    server.rule = lambda _request: Reply(stall=True)
+    settings = CleanUpSettings(concurrency=1, connect_timeout=5.0, network_timeout=10.0, give_up_after=0.1)
+    cleaner = AccountCleaner(session(server), settings)
+    result = cleaner.run(["a"])
+    assert cleaner.stood_still
+    assert (result.containers, result.failed) == (0, 0)
+
+
+def test_with_several_storage_urls_a_failure_says_where() -> None:
+    with FaultServer(default=Reply(403)) as one, FaultServer(default=Reply(403)) as other:
+        both = Session((one.url, other.url), "t")
+        result = AccountCleaner(both, SETTINGS).run(["a", "b"])
+    assert {failure.rpartition("/")[0] for failure in result.failures} == {one.url, other.url}
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        *(b"null", b'{"a": 1}', b'[{"name": 5, "bytes": 1}]', b'[{"name": "a", "bytes": 1e999}]'),
+        *(b'[{"name": "a", "bytes": -1}]', b'[{"name": "a"}]', b'[{"name": "a", "bytes": "1"}]'),
+        *(b'[{"name": "\\ud800", "bytes": 1}]', b'[{"name": "a", "bytes": 9999999999999999999999}]'),
+    ],
+)
+def test_what_is_no_listing_of_objects_is_refused(server: FaultServer, listing: bytes) -> None:
+    """One of null was the end of the listing, and infinity a traceback."""
+    server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
+    found = ContainerListing(session(server), "c", SETTINGS.timeouts, None)
+    with pytest.raises(ClusterError, match="its listing is no listing of objects"):
+        next(iter(found.objects(lambda _count: None)), None)
+
+
+def test_rows_of_listings() -> None:
+    rows = json.loads('[{"name": "a", "count": 3}, {"name": "b"}]')
+    assert parse_listing(rows) == {"a": 3, "b": 0}

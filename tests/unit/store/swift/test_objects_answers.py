@@ -1,0 +1,69 @@
+"""Which answers are successes, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.store.contract import StoreRequest
+from ssbench.store.failures import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE
+from ssbench.store.http.http_response import HttpResponse
+from ssbench.store.swift import objects
+
+
+def answer(status: int = 200, size: int = 10, **more: object) -> HttpResponse:
+    values = {"trans_id": "tx1", "keep_alive": True, "detail": "", "retry_after": None} | more
+    return HttpResponse(status, size, 0.0, 0.1, 0.2, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("request_", "good", "bad"),
+    [
+        (StoreRequest(method="GET", container="c", name="o"), 200, 206),
+        (StoreRequest(method="GET", container="c", name="o", part=(0, 4)), 206, 200),
+        (StoreRequest(method="GET", container="c"), 204, 404),
+        (StoreRequest(method="PUT", container="c", name="o"), 201, 412),
+        (StoreRequest(method="GET", container="c", name="o", success=frozenset({304})), 304, 200),
+    ],
+)
+def test_successes(request_: StoreRequest, good: int, bad: int) -> None:
+    assert objects.is_success_status(good, request_)
+    assert not objects.is_success_status(bad, request_)
+
+
+def test_a_404_after_a_delete_that_was_not_answered_says_that_it_was_done() -> None:
+    delete = StoreRequest(method="DELETE", container="c", name="o")
+    assert objects.is_already_done(404, delete, unanswered=True, in_doubt=False)
+    assert not objects.is_already_done(404, delete, unanswered=False, in_doubt=False)
+    assert objects.is_already_done(
+        404, StoreRequest(method="HEAD", missing_ok=True), unanswered=False, in_doubt=False
+    )
+    copy = StoreRequest(method="PUT", done_before=frozenset({412}))
+    assert objects.is_already_done(412, copy, unanswered=False, in_doubt=True)
+    assert not objects.is_already_done(412, copy, unanswered=False, in_doubt=False)
+
+
+def test_a_refusal_has_the_name_that_its_operation_gives_it() -> None:
+    named = objects.make_refusal_error(answer(403), StoreRequest(method="GET", causes={403: "not public"}))
+    assert (named.cause, named.status, named.trans_id) == ("not public", 403, "tx1")
+    assert objects.make_refusal_error(answer(503), StoreRequest(method="GET")).cause == "HTTP 503"
+
+
+@pytest.mark.parametrize(
+    ("found", "part", "cause"),
+    [
+        (answer(size=9), None, WRONG_SIZE),
+        (answer(wrong_etag="other"), None, WRONG_ETAG),
+        (answer(206), (5, 14), WRONG_CONTENT),
+        (answer(206, head=b"HTTP/1.1 206\r\nContent-Range: bytes 0-9/50"), (5, 14), WRONG_CONTENT),
+    ],
+)
+def test_wrong_bodies(found: HttpResponse, part: tuple[int, int] | None, cause: str) -> None:
+    wrong = objects.find_body_error(found, StoreRequest(method="GET", expected=10, part=part), None)
+    assert wrong is not None
+    assert wrong.cause == cause
+
+
+def test_right_bodies() -> None:
+    assert objects.find_body_error(answer(), StoreRequest(method="GET", expected=10), None) is None
+    part = answer(206, head=b"HTTP/1.1 206\r\nContent-Range: bytes 5-14/50")
+    assert objects.find_body_error(part, StoreRequest(method="GET", part=(5, 14)), None) is None

@@ -1,0 +1,265 @@
+"""The short way of a usual job and the careful one: the same answers to the same server, whatever it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gevent
+import pytest
+from fault_server import FaultServer, Reply
+from msgspec import structs
+
+from ssbench.fleet.wire import Job, JobResult, RareFields, RunParameters
+from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
+from ssbench.store.http.bodies import PIECE_BYTES
+from ssbench.store.request_options import RequestOptions
+from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
+
+SIZE = 3000
+BODY = b"x" * SIZE
+WRONG = "0" * 32
+TX = (("X-Trans-Id", "tx1234-AB"),)
+
+USUAL = {
+    "usual": Reply(body=BODY, headers=TX),
+    "no id": Reply(body=BODY),
+    "lower case": Reply(
+        raw=b"HTTP/1.1 200 OK\r\ncontent-length: 3000\r\nx-openstack-request-id: tx1\r\n\r\n" + BODY
+    ),
+    "long id": Reply(body=BODY, headers=(("X-Trans-Id", "t" * 600),)),
+}
+
+ODD = {
+    "lone line feeds": Reply(raw=b"HTTP/1.1 200 OK\nContent-Length: 3000\n\n" + BODY),
+    "folded": Reply(raw=b"HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 3000\r\n\r\n" + BODY),
+    "two lengths": Reply(body=BODY, headers=(("Content-Length", "3000"),)),
+    "two different lengths": Reply(body=BODY, headers=(("Content-Length", "9"),)),
+    "chunked": Reply(body=BODY, chunked=True),
+    "closes": Reply(body=BODY, closes=True),
+    "drops": Reply(body=BODY, drops=True),
+    "unframed": Reply(body=BODY, unframed=True),
+    "of old": Reply(body=BODY, version="HTTP/1.0"),
+    "continues": Reply(body=BODY, continues=2),
+    "continues before": Reply(body=BODY, lead=b"HTTP/1.1 100 Continue\r\n\r\n", delay=0.02),
+    "early hints": Reply(body=BODY, lead=b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"),
+    "head in pieces": Reply(body=BODY, pieces=30, pause=0.0005, headers=TX),
+    "body in pieces": Reply(body=BODY, pieces=1000, pause=0.005),
+    "large": Reply(body=b"x" * 300_000),
+    "short body": Reply(body=BODY, claim=SIZE + 9, drops=True, headers=TX),
+    "cut in the head": Reply(body=BODY, cut=20),
+    "cut in the body": Reply(body=BODY, cut=200, headers=TX),
+    "long body": Reply(body=BODY, claim=SIZE - 9, headers=TX),
+    "late trailer": Reply(body=BODY, chunked=True, pieces=2900, pause=0.005),
+    "not http": Reply(raw=b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),
+    "no status": Reply(raw=b"HTTP/1.1 OK\r\nContent-Length: 0\r\n\r\n"),
+    "huge head": Reply(raw=b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 70_000 + b"\r\nContent-Length: 0\r\n\r\n"),
+    "other protocol": Reply(101),
+    "closed": Reply(cut=0),
+    "reset": Reply(reset=True, cut=0),
+    "reset in the head": Reply(body=BODY, reset=True, cut=20),
+    "silent": Reply(stall=True),
+    "stalls in the head": Reply(body=BODY, stall=True, cut=20),
+    "stalls in the body": Reply(body=BODY, stall=True, cut=300),
+    "a byte at a time": Reply(raw=b"HTTP/1.1 100 Continue\r\n\r\n", endless=True, pause=0.05),
+    "empty": Reply(),
+    "wrong size": Reply(body=b"x" * 17, headers=TX),
+    "created": Reply(201),
+    "no content": Reply(204),
+    "a part": Reply(206, body=BODY, headers=TX),
+    "found elsewhere": Reply(302, headers=TX),
+    "refused token": Reply(401, body=b"no", headers=TX),
+    "forbidden": Reply(403, body=b"no" * 1000),
+    "not there": Reply(404, body=b"no", headers=TX),
+    "broken": Reply(500, body=b"x" * 200_000),
+    "busy": Reply(503, retry_after="0", body=b"busy"),
+    "other etag": Reply(body=BODY, headers=(("ETag", "abc-3"),)),
+    "wrong etag": Reply(body=BODY, headers=(*TX, ("ETag", WRONG))),
+    "etag": Reply(body=BODY, etag=str),
+    "quoted etag": Reply(body=BODY, etag='"{}"'.format),
+    "loud etag": Reply(body=BODY, etag=str.upper),
+}
+
+
+#: Of tests in which nothing is to be given up.
+PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
+
+
+@contextmanager
+def running(server: FaultServer, **changes: object) -> Iterator[WorkerRun]:
+    given = {
+        "token": "t%t",
+        "container_base": "50%",
+        "size_classes": ["ti ny%"],
+        "requests": RequestOptions(retries=1, network_timeout=0.25, request_timeout=0.4),
+        "delete_after": 60,
+        "owners": ["me %d"],
+        "storage_urls": [server.url],
+    }
+    run = WorkerRun(RunParameters(1, **(given | changes)), 2)
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+def job(operation: OperationKind, size: int = SIZE) -> Job:
+    return (5, operation.code, 0, 2, 7, size)
+
+
+def carry_out(run: WorkerRun, way: FastPath | None, what: Job, due: float | None = None) -> JobResult:
+    """Do what a slot does."""
+    gevent.sleep(0)  # the clock of the loop goes on
+    result = way.perform(what, due) if way is not None else None
+    if result is not None:
+        assert way is not None
+        assert way.begun is None
+        return result
+    begun = None
+    if way is not None:
+        begun, way.begun = way.begun, None
+        if begun is None:
+            way.rest()
+    return make_job_result(5, *run.perform(what, None, begun), due)
+
+
+def told(result: JobResult) -> dict[str, object]:
+    """What does not depend on how long it took."""
+    times = {"first_byte", "last_byte", "completed", "spent", "late", "rare"}
+    known = {name: getattr(result, name) is None for name in times}
+    rare = result.rare or RareFields()
+    parts = rare.connecting > 0, rare.pausing > 0, rare.last_attempt is None
+    return {
+        **{name: getattr(result, name) for name in result.__struct_fields__ if name not in times},
+        # No two bodies are the same.
+        "detail": re.sub("MD5 [0-9a-f]{32}$", "MD5", result.detail),
+        "known": known,
+        "parts": parts,
+    }
+
+
+#: Sizes of uploads: one in one piece with its head, one that follows it.
+SMALL, LARGE = SIZE, 700_000
+
+
+def meet(operation: OperationKind, reply: Reply, brief: bool, size: int = SMALL) -> tuple[object, ...]:
+    """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
+    with FaultServer() as server, running(server) as run:
+        run.client.sample()  # the first read is one of those that are looked at
+        carry_out(run, None, job(DELETE))
+        way = FastPath(run) if brief else None
+        server.script(reply)
+        first = told(carry_out(run, way, job(operation, size)))
+        server.default = Reply(body=BODY)
+        after = told(carry_out(run, way, job(operation, size)))
+        if way is not None:
+            way.rest()
+        seen = [
+            (each.method, each.target, each.headers, len(each.body), each.connection)
+            for each in server.requests
+        ]
+        for *_, headers, _, _ in seen:
+            headers.pop("host")
+        # Of a long answer the server may notice late that nobody reads on.
+        return first, after, seen, len(run.client._shared.connections) <= 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "size"),
+    [(READ, SIZE), (UPDATE, SMALL), (UPDATE, LARGE), (DELETE, SIZE)],
+    ids=["read", "update", "update-large", "delete"],
+)
+@pytest.mark.parametrize("name", [*USUAL, *ODD])
+def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: int) -> None:
+    reply = (USUAL | ODD)[name]
+    for _ in range(3):  # a starved machine may let either of them take longer than a time-out
+        brief, careful = (meet(operation, reply, each, size) for each in (True, False))
+        if brief == careful:
+            break
+    assert brief == careful
+
+
+def short(run: WorkerRun, what: Job, due: float | None = None) -> JobResult | None:
+    way = FastPath(run)
+    try:
+        return way.perform(what, due)
+    finally:
+        way.rest()
+
+
+@pytest.mark.parametrize("name", USUAL)
+@pytest.mark.parametrize("operation", [READ, UPDATE, CREATE, DELETE], ids=lambda operation: operation.name)
+def test_usual_jobs_end_the_short_way(fault_server: FaultServer, name: str, operation: OperationKind) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        run.client.sample()
+        carry_out(run, None, job(DELETE))
+        fault_server.default = USUAL[name]
+        result = short(run, job(operation), 1.0)
+        assert result is not None
+        assert (result.cause, result.size, result.status) == (None, SIZE, 200)
+        assert result.last_byte is not None
+        assert (result.first_byte is None) == operation.sends_body
+        assert result.late == pytest.approx(result.completed - result.last_byte - 1.0)
+        assert len(run.client._shared.connections) == fault_server.connections == 1
+
+
+def test_uploads_of_a_megabyte_end_the_short_way_and_longer_ones_do_not(fault_server: FaultServer) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(201, etag=str)
+        taken = []
+        for size in (4097, 100_000, PIECE_BYTES, PIECE_BYTES + 1):
+            result = short(run, job(UPDATE, size))
+            if result is not None:
+                assert (result.cause, result.size, result.status) == (None, size, 201)
+                assert len(fault_server.requests[-1].body) == size
+                taken.append(size)
+        # What the kernel had no room for at once goes on the careful way.
+        assert taken[:2] == [4097, 100_000]
+        assert PIECE_BYTES + 1 not in taken
+
+
+def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_server: FaultServer) -> None:
+    fault_server.default = Reply(body=BODY)
+    with running(fault_server, requests=PATIENT) as run:
+        assert short(run, job(DELETE)) is None  # no connection
+        carry_out(run, None, job(DELETE))
+        assert short(run, job(READ)) is None  # the first is looked at
+        carry_out(run, None, job(READ))
+        assert short(run, job(READ)) is not None
+        for what in (
+            job(UPDATE, 0),
+            job(UPDATE, PIECE_BYTES + 1),
+            job(UPLOAD_IF_MISSING),
+            job(REMOVE),
+            (5, 99, 0, 0, 0, 0),
+        ):
+            assert short(run, what) is None
+        assert short(run, (5, READ.code, 3, 0, 0, 0)) is None  # there is no such class
+        run.update(structs.replace(run.parameters, token="a\nb"))
+        assert short(run, job(READ)) is None
+        assert len(fault_server.requests) == 3
+        run.update(structs.replace(run.parameters, token="new"))
+        assert short(run, job(READ)) is not None
+        assert fault_server.requests[-1].headers["x-auth-token"] == "new"
+    for changes in (
+        {"verify_seed": 3},
+        {"storage_urls": [fault_server.url] * 2},
+        {"storage_urls": ["no-url"]},
+    ):
+        with running(fault_server, requests=PATIENT, **changes) as run:
+            carry_out(run, None, job(READ))
+            assert short(run, job(DELETE)) is None
+
+
+def test_a_killed_slot_closes_its_connection(fault_server: FaultServer) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.script(Reply(stall=True))
+        asking = gevent.spawn(short, run, job(DELETE))
+        while len(fault_server.requests) < 2:
+            gevent.sleep(0.001)
+        asking.kill(timeout=5)
+        assert asking.dead
+        assert not run.client._shared.connections
