@@ -30,6 +30,9 @@ _MAX_STRANGE_WORKERS = 3
 _MAX_HOLDERS = 5
 _MAX_NOT_READY = 4
 
+#: A shorter time in which nothing ended is not worth a word.
+_MIN_SILENCE_SECONDS = 1.0
+
 #: Most characters that are repeated of why a message is invalid.
 _MAX_REPEATED_CHARACTERS = 200
 
@@ -250,9 +253,11 @@ def describe_waiting(
         text += f", {waiting_for_token}{' more' if in_flight else ''} wait for a new token"
     if unsent and in_flight:
         text += f", {unsent} more wait for a worker"
-    text += f"; nothing has ended for {format_duration(now - standstill.ended_at)}"
+    # A drain is reported even while jobs end all the time.
+    if now - standstill.ended_at >= _MIN_SILENCE_SECONDS:
+        text += f"; nothing has ended for {format_duration(now - standstill.ended_at)}"
     if standstill.failures:
-        text += f", {describe_stalled_phase(standstill, now)}"
+        text += f"{',' if '; ' in text else ';'} {describe_stalled_phase(standstill, now)}"
     return text
 
 

@@ -79,7 +79,14 @@ def test_what_a_phase_waits_for() -> None:
     assert worker_messages.describe_waiting("deletions", 14, holders[:1], 0, standstill, 15.0) == (
         "Waiting for 14 deletions to end (worker 0 on host0 has 2); nothing has ended for 5 s"
     )
+    # A phase that drains says what it waits for even while jobs end.
+    assert worker_messages.describe_waiting("deletions", 14, holders[:1], 0, standstill, 10.01, 9) == (
+        "Waiting for 14 deletions to end (worker 0 on host0 has 2), 9 more wait for a worker"
+    )
     standstill.failed("HTTP 503", "busy", 1.0, 12.0)
+    assert worker_messages.describe_waiting("deletions", 14, holders[:1], 0, standstill, 12.0).endswith(
+        "(worker 0 on host0 has 2); nothing has succeeded for 2 s: 1 x HTTP 503 (the last: busy)"
+    )
     assert worker_messages.describe_waiting("deletions", 14, holders, 3, standstill, 15.0).endswith(
         "worker 4 on host4 has 2, 2 more workers have the rest), 3 more wait for a new token;"
         " nothing has ended for 3 s, nothing has succeeded for 5 s: 1 x HTTP 503 (the last: busy)"
