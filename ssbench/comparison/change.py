@@ -492,22 +492,37 @@ NOT_KNOWN_NOTE = (
 #: An interval from less than a tenth to far more, as three runs give, says nothing.
 _MAX_USEFUL_WIDTH = 0.9
 
+#: By how much a larger change that would have been shown is larger says nothing, and may have fifteen digits.
+_MAX_USEFUL_DETECTABLE = 10.0
+
 
 def format_change_cells(figure: Figure, change: FigureChange) -> list[str]:
     """Return before, after, change, interval, what is detectable, the word."""
     interval = ""
     if change.low is not None and change.high is not None:
         interval = f"{units.format_change(change.low)} to {units.format_change(change.high)}"
-        if not figure.is_share and change.low < -_MAX_USEFUL_WIDTH and change.high > _MAX_USEFUL_WIDTH:
+        if not figure.is_share and is_too_wide(change.low, change.high):
             interval = DASH
     return [
         _format_value(figure, change.before),
         _format_value(figure, change.after),
         format_signed_change(figure, change),
         interval,
-        "" if change.detectable is None else f"{units.format_change_size(change.detectable)} %",
+        "" if change.detectable is None else format_detectable(change.detectable),
         change.word or "",
     ]
+
+
+def format_detectable(share: float) -> str:
+    """Return in per cent which change would have been shown, or that only a very large one would."""
+    if share > _MAX_USEFUL_DETECTABLE:
+        return f">{100 * _MAX_USEFUL_DETECTABLE:,.0f} %"
+    return f"{units.format_change_size(share)} %"
+
+
+def is_too_wide(low: float, high: float) -> bool:
+    """Return whether an interval of a relative change is too wide to say anything."""
+    return low < -_MAX_USEFUL_WIDTH and high > _MAX_USEFUL_WIDTH
 
 
 def format_signed_change(figure: Figure, change: FigureChange) -> str:

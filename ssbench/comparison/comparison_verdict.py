@@ -19,6 +19,7 @@ from ssbench.comparison.change import (
     MIN_RUNS_FOR_WORD,
     SHARE_NOISE_FACTOR,
     FigureChange,
+    format_detectable,
     format_signed_change,
     is_measured,
 )
@@ -202,7 +203,7 @@ def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
 def _detectable_in_words(comparison: Comparison) -> Iterator[str]:
     ratio, share = (_detectable(comparison, of_shares=each) for each in (False, True))
     if ratio is not None:
-        yield f"{format_change_size(ratio)} %"
+        yield format_detectable(ratio)
     if share is not None:
         yield f"{format_change_size(share)} points of errors"
 
@@ -260,15 +261,14 @@ def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | 
         alone = sum(not change.differs and (change.p or 1.0) <= 0.05 for change in changes)
         if alone:
             yield (
-                f"{format_plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'}"
-                f" beyond the noise, which"
-                f" among {len(changes)} figures is no proof."
+                f"{alone} of {len(changes)} figures {'differs' if alone == 1 else 'differ'} by"
+                f" {'its' if alone == 1 else 'their'} own interval alone; among so many, chance may do that."
             )
         detectable = " or ".join(_detectable_in_words(comparison))
         if coarse and detectable:
             yield (
-                f"This comparison is too coarse to be good news: only changes of {detectable} or"
-                f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
+                f"Only changes of {detectable} or more of {' or '.join(heads)} would have been shown; more or"
+                " longer runs show smaller ones."
             )
     if comparison.repeated and failing and ((failing.change or 0.0) > 0 or _beyond(failing, comparison)):
         words = _headline_of_errors(failing)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
-from ssbench.comparison.change import NOT_KNOWN_NOTE
+from ssbench.comparison.change import NOT_KNOWN_NOTE, is_too_wide
 from ssbench.comparison.run_figures import (
     COMPARABLE_FIGURES,
     FigureKey,
@@ -80,6 +80,7 @@ def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
         f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
         (
             drop_columns(Table(_COLUMNS, rows, keys=2), [] if any(row[1] for row in rows) else [1]),
+            *([Note("-: too wide to say anything.")] if any(row[4] == DASH for row in rows) else []),
             *map(Note, _make_notes(runs)),
             Warnings([*find_outlier_runs(runs), *warnings]),
         ),
@@ -97,7 +98,10 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
         differ = f"{format_change_size(stdev(logs))} %"
     shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
-    return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
+    interval = f"{shown[1]} to {shown[2]}"
+    if not figure.is_share and is_too_wide(low / mean - 1, high / mean - 1):
+        interval = DASH
+    return [shown[0], interval, *shown[3:], differ]
 
 
 def _half_width(values: list[float]) -> float:

@@ -59,8 +59,8 @@ _MAX_WAITS_SHARE = 0.1
 _SLOPE_DISTANCE = 1 / 3
 
 _JUDGMENT_TEXT = (
-    "both sides met the same seconds: the intervals are of Student's t on what differs in each second; rates"
-    " follow from the load and from latencies, and are not compared"
+    "both sides ran at the same time: latencies are compared second by second (Student's t); rates are not"
+    " compared, because they follow from the load and from latencies"
 )
 _TOO_SHORT_TEXT = (
     f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"
@@ -141,10 +141,9 @@ def _describe_floor(floors: NoiseFloors | None, objects: float | None) -> str:
         else ""
     )
     return (
-        "That the objects of a side lie on slower devices is allowed for"
-        f" ({100 * placement_deviation(objects):.2g} % a side{few} is assumed; --repeat, or"
-        f" four earlier equal runs in"
-        " --results-dir, measure what differs)"
+        f"The objects of a side may lie on slower devices: {100 * placement_deviation(objects):.2g} % a"
+        f" side{few} is assumed for that; --repeat, or four earlier equal runs in --results-dir, measure it"
+        " instead"
     )
 
 

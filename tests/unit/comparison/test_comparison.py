@@ -507,12 +507,30 @@ def test_where_only_large_changes_could_be_shown_nothing_is_good():
     said = judge_comparison(coarse)
     assert (said.word, said.tone) == (Word.SAME, Tone.DOUBTFUL)
     assert "% or more)" in said.headline
-    assert any("too coarse to be good news" in reason for reason in said.reasons)
+    assert any("would have been shown; more or longer" in reason for reason in said.reasons)
     slower = judge_comparison(compare_runs(group(1.0, 1.3, 0.8, 1.1), group(3.1, 2.8, 3.6, 2.9)))
     assert slower.word is Word.SLOWER
-    assert not any("good news" in reason for reason in slower.reasons)
+    assert not any("would have been shown" in reason for reason in slower.reasons)
     fine = judge_comparison(compare_runs(group(1.0, 1.01, 1.0, 0.99), group(1.0, 1.01, 1.0, 0.99)))
     assert (fine.word, fine.tone) == (Word.SAME, Tone.GOOD)
+
+
+def test_a_hopeless_comparison_prints_no_digits_that_say_nothing():
+    """``detects`` had fifteen digits, which cut off the names of figures and broke the table in two."""
+    hopeless = compare_runs(group(1.0, 900.0, 0.01, 30.0), group(20.0, 0.02, 700.0, 1.0))
+    assert judge_comparison(hopeless).headline == "no difference shown (detectable: >1,000 % or more)"
+    row = next(line for line in text(hopeless).splitlines() if line.startswith("READ"))
+    assert row.split()[-3:] == [">1,000", "%", "none"]
+
+
+def test_an_interval_of_repeated_runs_that_says_nothing_is_a_dash():
+    def table(*values):
+        return products.find_writer(Product.REPEATED, "text")(group(*values))
+
+    wide, narrow = table(1.0, 900.0, 0.01, 30.0), table(1.0, 1.3, 0.8, 1.1)
+    assert "-: too wide to say anything." in wide
+    assert next(line for line in wide.splitlines() if line.startswith("READ")).split()[3] == "-"
+    assert "too wide" not in narrow
 
 
 def test_errors_that_no_interval_judges_make_nothing_green():

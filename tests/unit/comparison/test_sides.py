@@ -529,7 +529,7 @@ def test_many_objects_widen_nothing():
     random = np.random.default_rng(8)
     many = compare_sides(reads(random, 60, 1.2, sides=NAMES, store=Store(objects=2000, differ=0.3)))
     assert judge_comparison(many).word is Word.SLOWER
-    assert "(2 % a side is assumed" in many.judgment
+    assert "devices: 2 % a side is assumed" in many.judgment
     assert not many.warnings
 
 
