@@ -93,9 +93,9 @@ def check_auth_complete(version: AuthVersion, values: AuthValues) -> None:
         return
     if not any(values.values()):
         raise UsageError(
-            "no way to authenticate: set ST_AUTH, ST_USER and ST_KEY, or OS_AUTH_URL and its siblings (see"
-            " 'ssbench-master help auth'), or try run-scenario --local-swift, which starts a Swift on this"
-            " machine"
+            "no way to authenticate: set ST_AUTH, ST_USER and ST_KEY, or OS_AUTH_URL and the other OS_"
+            " variables (see 'ssbench-master help auth'), or try run-scenario --local-swift, which starts a"
+            " Swift on this machine"
         )
     ways = []
     if trio := _list_missing(values, *_V1_VARIABLES):

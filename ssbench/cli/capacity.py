@@ -296,7 +296,7 @@ class _SearchPlan:
         self._words: list[str] = []
         self._findings: list[tuple[search.ObjectiveFinding, ...]] = []
         if scenario.run_seconds is None or scenario.stages:
-            raise UsageError("--find needs the time that a step takes, -r/--run-seconds, and no stages")
+            raise UsageError("--find needs -r/--run-seconds, the time of a step, and no stages")
         if scenario.groups:
             names = ", ".join(f"{each.name}.users" for each in scenario.groups)
             raise UsageError(

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 #: What is drawn of the runs of each side.
 _Curves: TypeAlias = "tuple[list[RunCurves], list[RunCurves]]"
 
-USAGE = "%(prog)s BEFORE [BEFORE ...] --to AFTER [AFTER ...] [option ...]"
+USAGE = "%(prog)s BEFORE ... --to AFTER ... [option ...]"
 
 EXAMPLE = "ssbench-master compare old-*.stat.gz --to new-*.stat.gz"
 
@@ -81,16 +81,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=parse_share,
         default=0.01,
         metavar="PERCENT",
-        help="a change is shown where its whole interval is beyond this (default: 1%%)",
+        help="call a figure changed only if its whole interval is beyond this (default: 1%%)",
     )
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
         action="append",
         default=[],
-        help="exit with 5 where this holds of the whole interval of the change, or of AFTER:"
-        " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 where only of a part of it; several"
-        " times for several",
+        help="exit with code 5 if CONDITION is true for the whole interval of the change, or for AFTER:"
+        " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 if only for a part of the interval; may"
+        " be repeated",
     )
     add_undecided_option(parser)
     parser.add_argument(

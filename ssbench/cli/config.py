@@ -21,7 +21,8 @@ _NOTHING_SET_TEXT = "Nothing is set: every option has its default."
 
 DESCRIPTION = (
     "Show the options that ssbench.toml, pyproject.toml or variables set, and where each is from. The command"
-    " line wins over a variable, that over a file, that over the default; see doc/configuration.rst."
+    " line wins over a variable, a variable over a file, and a file over the default; see"
+    " doc/configuration.rst."
 )
 
 

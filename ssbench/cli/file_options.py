@@ -136,7 +136,7 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
         "--json",
         type=Path,
         metavar="FILE",
-        help="file for the same as JSON; - is standard output, without other output there (default: none)",
+        help="write the same as JSON to FILE; - is standard output, in place of the text (default: none)",
     )
 
 

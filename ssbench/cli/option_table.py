@@ -184,8 +184,8 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
         "--rate",
         metavar="N",
         type=positive_rate,
-        help="operations a second that are due whatever the store does (an open loop); -u then bounds those"
-        " in flight (default: a user sends the next when its last one has ended)",
+        help="start N operations per second however fast the store answers (an open loop); -u then limits how"
+        " many are in flight (default: each user starts the next when its last one has ended)",
     )
     group.add_argument(
         "--arrivals",
@@ -212,8 +212,8 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
         "--until",
         metavar="PERCENT",
         type=parse_share,
-        help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
-        " -r bounds the time (default: the run does not end early)",
+        help="end the run once the 95%% interval of its rate is within PERCENT (checked from 30 s on); -r is"
+        " the upper limit (default: the run does not end early)",
     )
     group.add_argument(
         "--ab",

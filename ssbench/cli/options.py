@@ -175,7 +175,7 @@ def add_fail_if_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup
         action="append",
         default=[],
         metavar="CONDITION",
-        help="exit with code 5 where the figures of the run are so: 'read.p99 > 200ms', 'errors > 0.1%%',"
+        help="exit with code 5 if CONDITION is true: 'read.p99 > 200ms', 'errors > 0.1%%',"
         " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of"
         " the scenario (default: none)",
     )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EXAMPLE = "ssbench-master report-scenario last --pctile 99.9"
+USAGE = "%(prog)s FILE [FILE ...] [option ...]"
 
 DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote."
 

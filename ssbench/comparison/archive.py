@@ -412,7 +412,7 @@ class Archive:
             found = entries[len(entries) - 1 - back :][:1] if back < len(entries) else []
             if not found:
                 raise UsageError(
-                    f"{self.folder}: {reference} is not there; it has {format_plural(len(entries), 'run')}"
+                    f"{self.folder}: there is no {reference}, only {format_plural(len(entries), 'run')}"
                 )
         return [self.folder / entry.file for entry in found]
 

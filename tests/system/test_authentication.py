@@ -206,8 +206,9 @@ def test_files_are_looked_for_at_once(tmp_path):
         (
             {},
             [
-                "set ST_AUTH, ST_USER and ST_KEY, or OS_AUTH_URL and its siblings (see 'ssbench-master help"
-                " auth'), or try run-scenario --local-swift, which starts a Swift on this machine",
+                "set ST_AUTH, ST_USER and ST_KEY, or OS_AUTH_URL and the other OS_ variables (see"
+                " 'ssbench-master help auth'), or try run-scenario --local-swift, which starts a Swift on"
+                " this machine",
             ],
         ),
         (V1 | {"ST_KEY": ""}, ["version 1 lacks ST_KEY (", "version 3 lacks OS_PASSWORD, OS_PROJECT_NAME"]),

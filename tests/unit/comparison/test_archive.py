@@ -107,7 +107,7 @@ def test_references(folder):
     assert names(folder.archive.find("last")) == ["2.stat.gz"]
     assert names(folder.archive.find("last-2")) == ["0.stat.gz"]
     assert names(folder.archive.find("@old")) == ["0.stat.gz", "1.stat.gz"]
-    with pytest.raises(UsageError, match="last-3 is not there; it has 3 runs"):
+    with pytest.raises(UsageError, match="there is no last-3, only 3 runs"):
         folder.archive.find("last-3")
     with pytest.raises(UsageError, match="no run has the label 'odl'; did you mean old"):
         folder.archive.find("@odl")
@@ -470,7 +470,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     for command in ("report-scenario", "export", "attribute"):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
         assert main([command, "-s", "last-9", *logs]) == 2
-        assert "last-9 is not there" in capsys.readouterr().err
+        assert "there is no last-9, only 3 runs" in capsys.readouterr().err
 
 
 def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
