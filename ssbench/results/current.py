@@ -94,7 +94,8 @@ class CurrentResults(RunResults):
                     raise DamageError(f"its end says {closing.results:,} results")
                 return
         self.warnings.append(
-            "the run was killed, or its disk was full: its summary is missing, and perhaps results"
+            "the run is still under way, was killed, or its disk was full: its summary is missing, and"
+            " perhaps results"
         )
 
     def _warn_of_what_follows(self) -> None:

@@ -497,8 +497,8 @@ class MergedResults:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None
             if results.summary is None:
                 raise StatFileError(
-                    f"{path}: its run was killed, or its disk was full, so that its end is missing: only"
-                    " whole files can be merged"
+                    f"{path}: its run is still under way, was killed, or its disk was full, so that its end"
+                    " is missing: only whole files can be merged"
                 )
             if results.followed:
                 raise StatFileError(

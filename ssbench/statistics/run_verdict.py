@@ -183,7 +183,8 @@ def find_ending_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if not statistics.complete:
         yield Reason(
             Kind.ENDING,
-            "the run was killed, or its disk was full: this is what it had written until then",
+            "the run is still under way, was killed, or its disk was full: this is what it has written so"
+            " far",
             ExitCode.FAILED,
         )
     if statistics.interrupted:

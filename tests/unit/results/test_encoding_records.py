@@ -243,6 +243,17 @@ def test_every_result_comes_back(
     assert failed == [flag for block in blocks for flag in block.failed.tolist()]
 
 
+def test_a_file_without_an_end_may_be_of_a_run_under_way(tmp_path: Path) -> None:
+    """A report made meanwhile said that the run had been killed, or its disk been full."""
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RUN)
+    try:
+        _, (warning,) = read(path)
+    finally:
+        writer.end(SUMMARY)
+    assert warning.startswith("the run is still under way, was killed, or its disk was full: ")
+
+
 def test_many_rows_make_several_blocks(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
     count = 2 * encoding.MAX_BLOCK_ROWS + 100
