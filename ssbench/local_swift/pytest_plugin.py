@@ -15,6 +15,6 @@ from ssbench.store.stores import Credentials
 
 @pytest.fixture(scope="session")
 def ssbench_swift() -> Iterator[Credentials]:
-    """Start a real Swift on loopback (``pip install 'ssbench[swift]'``); it ends with the test session."""
+    """Start a real Swift on loopback (needs the extra ``swift``); it ends with the test session."""
     with LocalSwift() as swift:
         yield Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
