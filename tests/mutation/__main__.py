@@ -31,19 +31,29 @@ ROOT = Path(__file__).parents[2]
 PARTS = {
     "dispatch": tuple(
         f"ssbench/fleet/{name}.py"
-        for name in (
-            "account",
-            "ahead",
-            "allocation",
-            "dispatch",
-            "history",
-            "ledger",
-            "roster",
-            "worker_state",
-        )
+        for name in ("allocation", "dispatcher", "prefetch", "roster", "worker_state")
     ),
     "statistics": ("ssbench/statistics/*.py",),
-    "attribution": ("ssbench/attribution/*.py",),
+    "attribution": tuple(
+        f"ssbench/cluster/{name}.py"
+        for name in (
+            "attribution_*",
+            "changes",
+            "finding*",
+            "join*",
+            "log_*",
+            "node_addresses",
+            "operation_times",
+            "own_times",
+            "possible_causes",
+            "rank_tests",
+            "request_spans",
+            "server_times",
+            "suspect_search",
+            "transaction_ids",
+            "troubles",
+        )
+    ),
 }
 
 #: What may change a result besides the tests themselves.

@@ -170,6 +170,13 @@ def test_the_documentation_has_every_package_and_modules_that_exist() -> None:
         assert modules - there <= {"api"}, name
 
 
+def test_the_description_is_short() -> None:
+    text = (ROOT / "doc" / "architecture.rst").read_text()
+    assert len(text.split()) <= 2300
+    terms = text[text.index("Terms\n") : text.index("The way of the data\n")]
+    assert len(re.findall(r"^\S.*\n  \S", terms, re.MULTILINE)) <= 20
+
+
 def test_every_package_is_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packed = set(project["tool"]["setuptools"]["packages"])

@@ -49,6 +49,57 @@ def sections(text: str) -> set[str]:
     }
 
 
+def contributing_rows() -> list[str]:
+    """Return the rows of the table of CONTRIBUTING.rst that says where to add what."""
+    table = (ROOT / "CONTRIBUTING.rst").read_text().partition("   * - what\n")[2].partition("\n\n\n")[0]
+    return table.split("\n   * - ")[1:]
+
+
+def find_named_path(name: str) -> Path | None:
+    """Return the file or folder that the table calls so; of one with a placeholder the folder it is in."""
+    for folder in (ROOT / "ssbench", ROOT / "tests" / "unit", ROOT):
+        path = folder / name
+        if "NAME" in path.name:
+            path = path.parent
+        if path.exists():
+            return path
+    return None
+
+
+@pytest.mark.parametrize("row", contributing_rows(), ids=lambda row: row.partition("\n")[0])
+def test_contributing_names_files_that_exist_and_what_is_in_them(row: str) -> None:
+    literals = [" ".join(each.split()) for each in re.findall(r"``([^`]+)``", row.partition("\n")[2])]
+    named = [each for each in literals if "/" in each or each.endswith((".py", ".rst"))]
+    paths = {each: find_named_path(each) for each in named if " " not in each}
+    assert paths, "a row names the files"
+    assert [name for name, path in paths.items() if path is None] == []
+    files = [
+        each for path in paths.values() if path for each in ([path] if path.is_file() else path.glob("*.py"))
+    ]
+    texts = [path.read_text("utf-8") for path in files]
+    words = [each.replace("...", r"\w+") for each in literals if re.fullmatch(r"[\w.]+", each)]
+    missing = [
+        word
+        for word in words
+        if word not in paths and not any(re.search(rf"\b{word}\b", text) for text in texts)
+    ]
+    assert [word for word in missing if find_named_path(word) is None] == []
+
+
+def test_contributing_has_a_row_for_what_is_added_often() -> None:
+    rows = {row.partition("\n")[0].partition(" of ")[0] for row in contributing_rows()}
+    often = {"sub-command", "option", "scenario key", "operation", "figure", "format", "store", "log format"}
+    assert often | {"condition", "wait"} <= {row.partition(" (")[0] for row in rows}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_modules_that_exist(path: Path) -> None:
+    named = re.findall(r"``(?:python )?([a-z_./]+/[a-z_]+\.py)(?![\w.])", path.read_text())
+    assert [
+        each for each in named if find_named_path(each) is None and not (path.parent / each).exists()
+    ] == []
+
+
 def test_the_program_names_pages_that_exist() -> None:
     sources = [*ROOT.glob("ssbench/**/*.py"), *ROOT.glob("bench/*.py"), *ROOT.glob("deploy/**/*.rst")]
     named = {name for path in sources for name in re.findall(r"doc/[\w-]+\.(?:rst|json)", path.read_text())}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from ssbench.base import errors
 from ssbench.cli import auth_options, master, worker
+from ssbench.document import gates
 
 
 def call(*arguments: str) -> int:
@@ -134,6 +136,16 @@ def test_a_help_has_the_exit_codes_of_its_command(capsys):
         "kill-workers": ["0", "1", "2", "130"],
         "run-scenario": ["0", "1", "2", "3", "4", "5", "6", "7", "130"],
     }
+
+
+def test_each_exit_code_is_ranked_and_explained(capsys):
+    call("help")
+    said = " ".join(capsys.readouterr().out.partition("Exit codes: ")[2].split())
+    readme = (Path(__file__).parents[3] / "README.rst").read_text("utf-8").partition("Exit codes\n")[2]
+    codes = [*errors.ExitCode]
+    assert [int(code) for code in re.findall(r"(\d+): ", said)] == codes
+    assert [int(code) for code in re.findall(r"^(\d+)  +\S", readme, re.MULTILINE)] == codes
+    assert sorted(gates.SEVERITY) == codes
 
 
 def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -296,3 +296,12 @@ def test_one_slow_test_is_better_than_none() -> None:
 def test_what_an_import_makes_is_tested_where_it_is_used(line: int, tests: list[str]) -> None:
     found = reach(fits=(0.1, [13]), last=(0.1, [19]), near=(0.1, [0]), xfar=(0.1, [23]))
     assert sorted(found.tests(at(line))) == sorted(each.replace("far", "xfar") for each in tests)
+
+
+def test_each_part_names_modules_that_exist() -> None:
+    spec = importlib.util.spec_from_file_location("mutation", MUTATION / "__main__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    mutation = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(mutation)
+    assert all(mutation.read(patterns) for patterns in mutation.PARTS.values())
