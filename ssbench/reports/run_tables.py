@@ -25,7 +25,7 @@ from ssbench.document.elements import (
     make_columns,
     make_section,
 )
-from ssbench.document.figures import COUNTED_FIGURES, FIGURES
+from ssbench.document.figures import COUNTED_FIGURES, FIGURES, percentile_figure
 from ssbench.document.units import (
     AT_LEAST,
     DASH,
@@ -48,9 +48,10 @@ from ssbench.statistics.latency_parts import CensoredLatencies, LatencyParts, Pa
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics, SectionLine
 from ssbench.statistics.run_verdict import loads_by_group
 
-_LATENCY_HEADS = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
-_FIGURE_HEADS = ("ops", "ops/s", "MB/s", "errors", *_LATENCY_HEADS)
+#: The percentiles that the tables show; 100 is the maximum.
 _FIGURE_RANKS = (50, 95, 99, 99.9, 100)
+_LATENCY_HEADS = tuple(percentile_figure(rank).head for rank in _FIGURE_RANKS)
+_FIGURE_HEADS = ("ops", "ops/s", "MB/s", "errors", *_LATENCY_HEADS)
 
 #: More rows than this of a table are only counted in text.
 _MAX_ROWS = 64
