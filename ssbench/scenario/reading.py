@@ -633,7 +633,8 @@ class _ScenarioChecker:
         """Return the stages, none where there are none; check how much load there is, and for how long."""
         entries = self._stages(data)
         required = ["name"]
-        if "groups" not in data and (not entries or not all(entry["has_users"] for entry in entries)):
+        grouped = data.get("groups") is not None
+        if not grouped and (not entries or not all(entry["has_users"] for entry in entries)):
             required.append("user_count")
         self._require(data, (), tuple(required), SCENARIO_RULES)
         if (
@@ -645,11 +646,11 @@ class _ScenarioChecker:
         ):
             expected = (
                 "run_seconds: missing, expected this key, or stages in a group"
-                if "groups" in data
+                if grouped
                 else "operation_count: missing, expected this key, run_seconds or stages"
             )
             self._fault((), expected)
-        if "groups" in data:
+        if grouped:
             for key in ("stages", *scenario_load.GROUP_KEYS):
                 if data.get(key) is not None:
                     self._fault((key,), f"{key}: expected no such key beside groups, which say so themselves")

@@ -34,7 +34,7 @@ from ssbench.scenario.forecast import forecast_scenario
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import object_prefix
 from ssbench.scenario.operations import CREATE, OPERATIONS, READ
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.reading import check_scenario_data, read_scenario
 from ssbench.scenario.scenario_keys import GROUP_RULES
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.confidence import Interval
@@ -259,6 +259,14 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     assert [
         key for key in (*GROUP_RULES, "sizes", "initial_files", "stages") if f"``{key}``" not in section
     ] == []
+
+
+def test_groups_that_are_null_are_as_if_absent() -> None:
+    plain = {key: value for key, value in SCENARIO.items() if key != "groups"} | {"profile": {"read": 1}}
+    with pytest.raises(ScenarioError, match=r"^scenario: user_count: missing"):
+        check_scenario_data(plain | {"groups": None})
+    found = check_scenario_data(plain | {"groups": None, "user_count": 3})
+    assert (found.user_count, found.groups) == (3, ())
 
 
 def test_names_of_objects_and_containers(tmp_path: Path) -> None:
