@@ -34,6 +34,7 @@ from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
 from ssbench.fleet.wire import BriefResult, JobBatch, JobResult, RunParameters
+from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import READ, UPDATE
 from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
@@ -120,7 +121,12 @@ class Ours:
         self._done, self._next = 0, 1
         self._end = 0.0
         parameters = RunParameters(
-            1, 0, TOKEN, [f"{url}/v1/a"], container_base=f"bench{SIZE}", size_classes=["o"]
+            1,
+            0,
+            TOKEN,
+            [f"{url}/v1/a"],
+            scenario=SentScenario(container_base=f"bench{SIZE}"),
+            size_classes=["o"],
         )
         self._engine = GreenletEngine(parameters, users, self._ended)
 

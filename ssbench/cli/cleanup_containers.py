@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
     """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
-    from ssbench.scenario.scenario_keys import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
+    from ssbench.scenario.key_rules import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
 
     base, count = arguments.account_base, arguments.accounts
     if count is None:

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ssbench.document.figures import COMPARED_FIGURES, Figure, Range
-from ssbench.scenario.model import CRUD_OPERATIONS, Scenario, SizeClass
+from ssbench.scenario.key_rules import CRUD_OPERATIONS
+from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import is_plausible_span
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson_interval
 from ssbench.statistics.figures import CountedFigures

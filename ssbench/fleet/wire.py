@@ -45,12 +45,13 @@ from msgspec import Meta, Struct
 
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.base.host import HostCounters
-from ssbench.scenario.body_files import BodyFiles
-from ssbench.scenario.operations import MAX_STEPS, OperationSettings
+from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SENT_FIELDS, SentScenario
+from ssbench.scenario.operations import MAX_STEPS
 from ssbench.store.request_options import RequestOptions
 
-#: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 22
+#: Goes up whenever any structure below changes, which a new key of scenarios for workers does by itself; both
+#: sides refuse another one's.
+PROTOCOL = 14 + len(SENT_FIELDS)
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -119,20 +120,17 @@ class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
 
     ``generation`` goes up when the token changes during a run. ``requests`` says how requests are made,
-    ``delete_after`` is whole seconds; with ``delete_after_most`` each object has a number between the two.
+    ``scenario`` has the keys of the scenario that workers heed (:class:`ssbench.scenario.model.ScenarioKey`).
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``. ``trans_id_extra`` is
     what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies follow from it, and those
     of reads are checked. A user waits ``think_time`` after a job before it begins the next, except where jobs
     have due times. ``owners`` holds what the objects of each of ``size_classes`` say of whose they are
     (:mod:`ssbench.scenario.model`). A run has parameters for each ``group`` of users, whose jobs follow them.
-    ``operations`` are the settings of operations, ``most_requests`` is how many requests a job is at most.
-    ``signed`` has the query of temporary URLs for each container. With ``every_etag`` the MD5 of all that is
-    read is compared with its ETag, not that of a sample. ``zeros`` is the share of bodies that is zeros,
-    ``files`` are what bodies are of in place of random bytes. ``object_names`` is the template of names of
-    objects, None for the usual one. With several ``accounts`` the number of a job's container says which of
-    them it is in (:func:`ssbench.scenario.names.split_container_number`). ``metadata`` is how many items of
-    metadata uploads have, and the bytes of each. A share of jobs has ``new_connections``, which is drawn by
-    the ``seed``; with ``tls_resume`` such a connection continues an earlier TLS session.
+    ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
+    each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
+    sample. With several ``accounts`` the number of a job's container says which of them it is in
+    (:func:`ssbench.scenario.names.split_container_number`). Which jobs have new connections is drawn by the
+    ``seed``.
     """
 
     run_id: Count
@@ -141,10 +139,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     storage_urls: list[str] = []
     requests: RequestOptions = RequestOptions()
     noop: bool = False
-    container_base: str = "ssbench"
-    policy: str | None = None
+    scenario: SentScenario = DEFAULT_SENT_SCENARIO
     size_classes: list[str] = []
-    delete_after: Count | None = None
     insecure: bool = False
     ca_certificates: str | None = None
     size_ranges: list[tuple[Count, Count]] = []
@@ -153,19 +149,11 @@ class RunParameters(Struct, array_like=True, frozen=True):
     verify_seed: Count | None = None
     owners: list[str] = []
     group: Small = 0
-    operations: list[OperationSettings] = []
     most_requests: Small = 2
     signed: list[Text] = []
     every_etag: bool = False
-    delete_after_most: Count | None = None
-    zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    object_names: Text | None = None
     accounts: list[AccountAccess] = []
-    metadata: tuple[Small, Small] = (0, 0)
-    new_connections: Annotated[float, Meta(ge=0, le=1)] = 0.0
     seed: Count = 0
-    tls_resume: bool = False
-    files: BodyFiles | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -30,7 +30,6 @@ from ssbench.base.measures import (
     PerhapsNumber,
     PerhapsPerSecond,
     PerhapsSeconds,
-    PerSecond,
     Seconds,
     Share,
 )
@@ -40,8 +39,7 @@ from ssbench.results.cluster_observation import Observation
 from ssbench.results.run_description import Gap, HostFacts, LoadSample, MasterFacts
 from ssbench.scenario import model
 from ssbench.scenario.forecast import Forecast, forecast_scenario
-from ssbench.scenario.model import Stage
-from ssbench.scenario.names import DEFAULT_TEMPLATE
+from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
 from ssbench.scenario.operations import remove_secrets
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import Part
@@ -81,8 +79,8 @@ class SizeClassRecord(JsonRecord, frozen=True, kw_only=True):
     weights: dict[str, float]
 
 
-class ScenarioRecord(JsonRecord, frozen=True, kw_only=True):
-    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
+_SCENARIO_MEANING = """\
+    What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
     ``containers`` are those in each of ``accounts``. ``popularity`` is how objects are chosen, ``reuse`` how
     many reads are repeated, ``body`` what is in bodies, ``metadata`` what uploads have besides (null: none),
@@ -92,31 +90,38 @@ class ScenarioRecord(JsonRecord, frozen=True, kw_only=True):
     and have no weights in the whole.
     """
 
-    name: str
-    users: Count
-    operation_count: Count | None
-    run_seconds: Seconds | None
-    rate: PerSecond | None
-    arrivals: str
-    warmup: Seconds
-    think_time: Seconds
-    popularity: str
-    reuse: str | None
-    body: str
-    metadata: str | None
-    connections: str
-    plan: tuple[model.Stage, ...]
-    accounts: Count
-    containers: Count
-    container_base: str
-    object_names: str
-    container_concurrency: Count
-    delete_after: Seconds | None
-    delete_after_most: Seconds | None
-    policy: str | None
-    size_classes: list[SizeClassRecord]
-    groups: dict[str, ScenarioRecord]
-    file: dict[str, Any] | None
+
+def _find_json_fields(*topics: KeyTopic) -> list[tuple[str, Any]]:
+    """Return the fields of the keys that JSON has as they are, or in words."""
+    keys = [key for topic in topics for key in SCENARIO_KEYS if key.topic is topic and key.json is not None]
+    return [(name, key.json) for key in keys for name in key.fields]
+
+
+if TYPE_CHECKING:
+    ScenarioRecord = JsonRecord
+else:
+    ScenarioRecord = defstruct(
+        "ScenarioRecord",
+        [
+            ("name", str),
+            ("users", Count),
+            ("operation_count", Count | None),
+            ("run_seconds", Seconds | None),
+            *_find_json_fields(KeyTopic.LOAD, KeyTopic.REQUESTS),
+            ("plan", tuple[model.Stage, ...]),
+            ("accounts", Count),
+            ("containers", Count),
+            *_find_json_fields(KeyTopic.PLACES),
+            ("size_classes", list[SizeClassRecord]),
+            ("groups", "dict[str, ScenarioRecord]"),
+            ("file", dict[str, Any] | None),
+        ],
+        bases=(JsonRecord,),
+        namespace={"__doc__": _SCENARIO_MEANING},
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+    )
 
 
 class RunRecord(JsonRecord, frozen=True, kw_only=True):
@@ -167,13 +172,7 @@ def make_scenario_record(scenario: model.Scenario) -> ScenarioRecord:
         ScenarioRecord,
         scenario,
         users=scenario.user_count,
-        popularity=str(scenario.popularity or "rotate"),
-        body=str(scenario.body or "random"),
-        metadata=None if scenario.metadata is None else str(scenario.metadata),
-        connections=str(scenario.connections or "kept"),
-        reuse=None if scenario.reuse is None else str(scenario.reuse),
         containers=scenario.container_count,
-        object_names=scenario.object_names or DEFAULT_TEMPLATE,
         size_classes=[
             record.make_record_from(
                 SizeClassRecord,
@@ -189,7 +188,20 @@ def make_scenario_record(scenario: model.Scenario) -> ScenarioRecord:
             for group, part in zip(scenario.groups, scenario.parts, strict=False)
         },
         file=remove_secrets(scenario.data),
+        **{
+            name: _make_json_value(key, getattr(scenario, name))
+            for key in SCENARIO_KEYS
+            if key.json is not None
+            for name in key.fields
+        },
     )
+
+
+def _make_json_value(key: ScenarioKey, value: object) -> object:
+    """Return a number or a text as it is, what else there is in words."""
+    if value is None:
+        return key.default or None
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 class OutlookRecord(record.JsonHead, frozen=True, kw_only=True):

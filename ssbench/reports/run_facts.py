@@ -44,7 +44,7 @@ from ssbench.reports.key_figures import (
 )
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION
-from ssbench.scenario.model import Scenario, UserGroup
+from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
@@ -75,14 +75,19 @@ def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
 
 def _requests(scenario: Scenario) -> Iterator[Note]:
     """Yield what uploads consist of and which connections there are, where the scenario says so."""
-    if scenario.body is not None:
-        yield Note(f"Bodies: {scenario.body}")
-    if scenario.metadata is not None:
-        yield Note(f"Metadata of each upload: {scenario.metadata}")
-    for group, part in zip(scenario.groups or ("",), scenario.parts, strict=True):
-        if part.connections is not None:
-            of = f" of group {group.name}" if isinstance(group, UserGroup) else ""
-            yield Note(f"Connections{of}: {part.connections}")
+    for key in SCENARIO_KEYS:
+        if not key.note:
+            continue
+        if key.in_groups and scenario.groups:
+            found = [
+                (f" of group {group.name}", part)
+                for group, part in zip(scenario.groups, scenario.parts, strict=True)
+            ]
+        else:
+            found = [("", scenario)]
+        for of, part in found:
+            if (value := getattr(part, key.name)) is not None:
+                yield Note(f"{key.note}{of}: {value}")
 
 
 def _mix(statistics: RunStatistics) -> Iterator[Note]:
@@ -356,19 +361,12 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
         ("run time (s)", None if scenario.run_seconds is None else f"{scenario.run_seconds:g}"),
         ("operations", None if scenario.operation_count is None else format_count(scenario.operation_count)),
         ("arrivals", scenario.arrivals if scenario.is_open else None),
-        ("warm-up (s)", scenario.warmup or None),
-        ("think time (s)", scenario.think_time or None),
+        *_find_titled(scenario, KeyTopic.LOAD),
         ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
-        ("popularity", scenario.popularity),
-        ("reuse of objects in use", scenario.reuse),
-        ("contents of objects", scenario.body),
-        ("metadata", scenario.metadata),
-        ("connections", scenario.connections),
+        *_find_titled(scenario, KeyTopic.REQUESTS),
         ("containers", format_count(scenario.container_count)),
         ("accounts", format_count(scenario.accounts) if scenario.accounts > 1 else None),
-        ("names of containers begin with", scenario.container_base),
-        ("names of objects", scenario.object_names),
-        ("storage policy", scenario.policy),
+        *_find_titled(scenario, KeyTopic.PLACES),
         ("objects expire after (s)", scenario.expiry),
         ("storage URLs", ", ".join(run.storage_urls)),
         ("first request", format_utc(statistics.start)),
@@ -403,6 +401,13 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
     yield Table(make_columns(*heads), classes)
     if scenario.data:
         yield _file_lines(scenario.data)
+
+
+def _find_titled(scenario: Scenario, topic: KeyTopic) -> Iterator[tuple[str, object]]:
+    """Yield the values of the keys that are parameters by themselves, None for what is off."""
+    for key in SCENARIO_KEYS:
+        if key.title and key.topic is topic:
+            yield key.title, getattr(scenario, key.name) or None
 
 
 def _parameter_table(name: str, rows: Mapping[str, str], value: str = "value", *, texts: int = 2) -> Table:

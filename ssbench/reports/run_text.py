@@ -44,7 +44,8 @@ from ssbench.reports.key_figures import (
 )
 from ssbench.reports.run_verdict import judge_for_reports, make_verdict_title, tone_of_outcome
 from ssbench.reports.writing import ReportOptions
-from ssbench.scenario.model import CRUD_OPERATIONS, Scenario, explain_replacement
+from ssbench.scenario.key_rules import CRUD_OPERATIONS
+from ssbench.scenario.model import Scenario, explain_replacement
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause

@@ -16,10 +16,9 @@ from ssbench.scenario.forecast import (
     RunsOut,
     forecast_scenario,
 )
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.names import format_object_name, object_prefix, versioned_container
 from ssbench.scenario.operations import OPERATIONS, hide_secret_value
-from ssbench.scenario.structured_values import Body
 
 
 def make_outlook_document(scenario: Scenario, view: View) -> Document:
@@ -110,31 +109,16 @@ def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
 
 
 def _objects(scenario: Scenario) -> Iterator[Item]:
-    """Yield which objects are asked for, and what is in them."""
-    if scenario.popularity is not None:
-        yield Item(f"objects are chosen by popularity: {scenario.popularity}")
-    if scenario.reuse is not None:
-        yield Item(f"reads are repeated: {scenario.reuse}")
-    if scenario.body is not None:
-        yield Item(f"bodies are {_bodies(scenario.body)}")
-    if scenario.metadata is not None:
-        yield Item(f"each upload has metadata: {scenario.metadata}")
-    if scenario.connections is not None:
-        yield Item(f"connections: {scenario.connections}")
+    """Yield what keys with words of their own say: which objects are asked for, and what is in them."""
+    for key in SCENARIO_KEYS:
+        value = getattr(scenario, key.name) if key.outlook else None
+        if value is not None:
+            yield Item(key.outlook.format(value))
 
 
 def _format_each(objects: int, containers: int) -> str:
     least, more = divmod(objects, containers)
     return f"{least:,} or {least + 1:,}" if more else f"{least:,}"
-
-
-def _bodies(body: Body) -> str:
-    if body.files is not None:
-        others = f"; other entries of the folder, not used: {body.files.others}" if body.files.others else ""
-        return f"the bytes of {body.files}{others}"
-    if body.zeros in {0, 1}:
-        return "zeros" if body.zeros else "random bytes"
-    return f"random bytes and zeros, of which a compressor saves about {units.format_share(body.zeros)}"
 
 
 def _item_with(text: str, more: Iterable[str]) -> Item:

@@ -30,7 +30,7 @@ from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.draws import Arrivals, Workload, count_due_by_stage, derive_group_seed
-from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner
+from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner, make_sent_scenario
 from ssbench.scenario.names import container_name, object_prefix
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.stores import Session
@@ -233,26 +233,16 @@ def make_run_parameters(
         requests=options.requests,
         trans_id_extra=mark,
         noop=options.noop,
-        container_base=scenario.container_base,
-        policy=scenario.policy,
+        scenario=make_sent_scenario(scenario),
         size_classes=list(names or [each.name for each in scenario.size_classes]),
         size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
-        delete_after=scenario.delete_after,
-        delete_after_most=scenario.delete_after_most,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
         owners=[make_owner(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session and not options.existing else None,
-        zeros=0.0 if scenario.body is None else scenario.body.zeros,
-        files=None if scenario.body is None else scenario.body.files,
-        metadata=(0, 0) if scenario.metadata is None else (scenario.metadata.number, scenario.metadata.size),
-        new_connections=scenario.connections.new if scenario.connections else 0.0,
         seed=seed % 2**63,
-        tls_resume=scenario.connections is not None and scenario.connections.tls_resume,
         every_etag=options.verify and options.existing is not None,
         group=group,
-        operations=list(scenario.operations),
-        object_names=scenario.object_names,
         most_requests=_max_requests(scenario),
         accounts=accounts_of_sessions(sessions),
     )

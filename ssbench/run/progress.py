@@ -41,7 +41,8 @@ from ssbench.document.units import (
 from ssbench.results.block import ResultBlock
 from ssbench.results.run_description import RunSummary
 from ssbench.run import terminal
-from ssbench.scenario.model import CRUD_OPERATIONS, Scenario
+from ssbench.scenario.key_rules import CRUD_OPERATIONS
+from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, OperationKind
 
 #: Seconds between two writes of result characters.

@@ -17,10 +17,9 @@ from typing import Any
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.conditions import find_unknown_subject, parse_condition
-from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
+from ssbench.scenario.model import SCENARIO_RULES, Scenario, SizeClass, Stage, UserGroup
 from ssbench.scenario.names import explain_wrong_template, object_prefix
 from ssbench.scenario.parsed_text import KeyPath, spell_path
-from ssbench.scenario.scenario_keys import SCENARIO_RULES
 from ssbench.scenario.value_rules import MAX_NUMBER, shorten_value
 
 #: The key in place of container_count.

@@ -1,4 +1,7 @@
-"""A scenario, as frozen records.
+"""A scenario, as frozen records, and the table of the keys of its file.
+
+A key is a row of :data:`SCENARIO_KEYS` and, where its value is kept, a field of :class:`Scenario`. What reads
+it, sends it to workers, writes it as JSON and tells people of it follows from the row.
 
 Whose the objects of a run are: what their metadata says, so that another scenario does not reuse them.
 
@@ -9,25 +12,49 @@ does not tell which of them it is of.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from enum import Enum
 from hashlib import blake2b
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
-from ssbench.base.measures import PerhapsSeconds
-from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE
-from ssbench.scenario.operations import Header, OperationKind, OperationSettings
+from msgspec import Meta, defstruct
+
+from ssbench.base.measures import Count, PerhapsSeconds, PerSecond, Seconds
+from ssbench.scenario.key_rules import (
+    ACCOUNT_BASE_RULE,
+    ARRIVALS_RULE,
+    CONDITIONS_RULE,
+    CONTAINER_PART_RULE,
+    CRUD_OPERATIONS,
+    DELETE_AFTER_RULE,
+    GROUP_NAME_RULE,
+    MAX_ACCOUNTS,
+    RATE_RULE,
+    SECONDS_OR_0_RULE,
+    SECONDS_RULE,
+    WEIGHTS_RULE,
+)
+from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, DEFAULT_TEMPLATE, OBJECT_NAMES_RULE
+from ssbench.scenario.operations import OPERATIONS, Header, OperationKind, OperationSettings
 from ssbench.scenario.sizes import Shape
-from ssbench.scenario.structured_values import Body, ConnectionSettings, Metadata, Popularity, Reuse
+from ssbench.scenario.structured_values import (
+    BODY_RULE,
+    CONNECTIONS_RULE,
+    METADATA_RULE,
+    POPULARITY_RULE,
+    REUSE_RULE,
+    Body,
+    ConnectionSettings,
+    Metadata,
+    Popularity,
+    Reuse,
+)
+from ssbench.scenario.value_rules import HEADERS_RULE, MAX_NUMBER, TEXT_RULE, Rule, make_whole_rule
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.
 Weights = tuple[float, float, float, float] | dict[str, float]
-
-#: The operations that a list of four weights stands for.
-CRUD_OPERATIONS = ("create", "read", "update", "delete")
-
-#: Those of a list of five.
-CRUD_AND_LIST_OPERATIONS = (*CRUD_OPERATIONS, "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +165,10 @@ class UserGroup:
             "" if self.container_count is None else f"{self.container_count} containers",
             "" if self.policy is None else f"policy {self.policy}",
             *(f"{each.name} {', '.join(each.words)}" for each in self.operations),
-            "" if self.popularity is None else f"popularity {self.popularity}",
-            "" if self.reuse is None else f"reuse {self.reuse}",
-            "" if self.connections is None else f"connections {self.connections}",
+            *(
+                "" if (value := getattr(self, key.name)) is None else f"{key.name.replace('_', ' ')} {value}"
+                for key in list_group_keys(KeyTopic.REQUESTS)
+            ),
         ]
         return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *filter(None, others)])
 
@@ -253,19 +281,14 @@ class Scenario:
             size_classes=group.size_classes,
             user_count=group.user_count,
             run_seconds=sum(stage.seconds for stage in group.stages) or self.run_seconds,
-            container_base=self.container_base if group.container_base is None else group.container_base,
-            container_count=self.container_count if group.container_count is None else group.container_count,
-            policy=self.policy if group.policy is None else group.policy,
             rate=group.rate,
             arrivals=group.arrivals,
             stages=group.stages,
             think_time=group.think_time,
             operations=self._operations_of(group),
-            popularity=self.popularity if group.popularity is None else group.popularity,
-            reuse=self.reuse if group.reuse is None else group.reuse,
-            connections=self.connections if group.connections is None else group.connections,
             fail_if=(),
             groups=(),
+            **{name: own for name in _INHERITED_FIELDS if (own := getattr(group, name)) is not None},
         )
 
     def _operations_of(self, group: UserGroup) -> tuple[OperationSettings, ...]:
@@ -306,6 +329,442 @@ class Scenario:
     def is_mixed(self) -> bool:
         """Whether some stages or groups have a rate and others have none."""
         return self.is_open and not all(stage.rate for part in self.parts for stage in part.plan)
+
+
+# -- keys --------------------------------------------------------------------------------------
+
+
+class KeyTopic(Enum):
+    """What a key is about; what is said of keys to people is ordered by it."""
+
+    WORK = 1
+    PLACES = 2
+    LOAD = 3
+    REQUESTS = 4
+    VERDICT = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioKey:
+    """A key of a scenario file, which has a field of :class:`Scenario` of the same name if any.
+
+    Texts for people are empty where a key is not told of there, or in words that depend on other keys too.
+    """
+
+    name: str
+    topic: KeyTopic
+    #: What its value must be; None: it has a structure that :mod:`ssbench.scenario.reading` knows.
+    rule: Rule | None = None
+    #: A value in a file that is not the default, which tests try wherever the key may be.
+    example: Any = None
+    #: A second field of the scenario for its value, of the same type.
+    also: str = ""
+    #: The name that it had in ssbench 0.x, which may be used in its place.
+    older: str = ""
+    #: Whether its value may be null, which is as if the key was absent.
+    nullable: bool = True
+    #: Whether a group of users may have it too.
+    in_groups: bool = False
+    #: The type of its value for workers, with bounds; None: they do not get it, or not as it is.
+    sent: Any = None
+    #: The type of its value in JSON; None: it has another name there, or is not there.
+    json: Any = None
+    #: When it has to be there, for the documentation.
+    required: str = "no"
+    #: What holds without it, for JSON and the documentation; empty: nothing.
+    default: str = ""
+    #: What it means, for the documentation.
+    meaning: str
+    #: Its name among the parameters of a report.
+    title: str = ""
+    #: What ``check-scenario`` says of its value.
+    outlook: str = ""
+    #: What the full report says before its value.
+    note: str = ""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the scenario that hold its value, where the key has some."""
+        return (self.name, self.also) if self.also else (self.name,)
+
+
+SCENARIO_KEYS = (
+    ScenarioKey(
+        name="name",
+        topic=KeyTopic.WORK,
+        rule=TEXT_RULE,
+        example="another",
+        nullable=False,
+        required="yes",
+        meaning="Any string of 1 to 900 bytes. It is at the head of the report; in the name of the stat file"
+        " white space and ``/`` become ``_``.",
+    ),
+    ScenarioKey(
+        name="sizes",
+        topic=KeyTopic.WORK,
+        nullable=False,
+        in_groups=True,
+        required="yes",
+        meaning="A list of size classes, see below.",
+    ),
+    ScenarioKey(
+        name="initial_files",
+        topic=KeyTopic.WORK,
+        nullable=False,
+        in_groups=True,
+        required="yes",
+        meaning="For each size class, how many objects are uploaded before the run. The numbers are also the"
+        " shares of the classes in the operations of the run. A class that is absent here, or has 0, is not"
+        " used; one class at least must be. The order here does not matter.",
+    ),
+    ScenarioKey(
+        name="profile",
+        topic=KeyTopic.WORK,
+        rule=WEIGHTS_RULE,
+        example={"read": 9, "head": 1},
+        older="crud_profile",
+        in_groups=True,
+        required="unless every used class has its own",
+        meaning="Four numbers of 0 or more: the relative weights of create, read, update and delete."
+        " ``[3, 4, 2, 2]`` means 27 % creates, 36 % reads, 18 % updates and 18 % deletes. A fifth number is"
+        " the weight of list. Or a mapping of operations to weights: ``{read: 9, head: 5, list: 1}``; an"
+        " operation that is absent has weight 0. `Operations`_ lists them. The two names of the key mean the"
+        " same.",
+    ),
+    ScenarioKey(
+        name="operations",
+        topic=KeyTopic.WORK,
+        sent=tuple[OperationSettings, ...],
+        meaning="Settings of operations, and operations of your own, see `Operations`_.",
+    ),
+    ScenarioKey(
+        name="get_headers",
+        topic=KeyTopic.WORK,
+        rule=HEADERS_RULE,
+        example={"X-Newest": "true"},
+        meaning='Header fields of reads: a mapping such as ``{X-Newest: "true"}``. The same as ``headers`` of'
+        " ``read`` in ``operations``.",
+    ),
+    ScenarioKey(
+        name="container_put_headers",
+        topic=KeyTopic.WORK,
+        rule=HEADERS_RULE,
+        example={"X-Container-Sharding": "on"},
+        meaning="Header fields with which containers are made that are not there yet.",
+    ),
+    ScenarioKey(
+        name="operation_count",
+        topic=KeyTopic.WORK,
+        rule=make_whole_rule(1, 2**62),
+        example=500,
+        required="this, ``run_seconds`` or ``stages``",
+        meaning="How many operations the run has. ``-o`` overrides it, and ``run_seconds``; so a file that is"
+        " run with ``-o`` or ``-r`` needs neither.",
+    ),
+    ScenarioKey(
+        name="run_seconds",
+        topic=KeyTopic.WORK,
+        rule=SECONDS_RULE,
+        example="21s",
+        required="this, ``operation_count`` or ``stages``",
+        meaning="How many seconds the run takes, a fraction if you like. ``-r`` overrides it, and"
+        " ``operation_count``. When both keys are there, this one wins, with a warning.",
+    ),
+    ScenarioKey(
+        name="user_count",
+        topic=KeyTopic.WORK,
+        rule=make_whole_rule(1, MAX_NUMBER),
+        example=9,
+        nullable=False,
+        required="unless each stage has users",
+        meaning="How many operations are in flight at once, 1 or more; with a rate, how many may be at most."
+        " ``-u`` overrides it.",
+    ),
+    ScenarioKey(
+        name="container_base",
+        topic=KeyTopic.PLACES,
+        rule=CONTAINER_PART_RULE,
+        example="mine",
+        nullable=False,
+        in_groups=True,
+        sent=str,
+        json=str,
+        default="ssbench",
+        meaning="How the names of the containers begin: up to 200 printable characters, no ``/``.",
+        title="names of containers begin with",
+    ),
+    ScenarioKey(
+        name="container_count",
+        topic=KeyTopic.PLACES,
+        rule=make_whole_rule(1, MAX_NUMBER),
+        example=7,
+        nullable=False,
+        in_groups=True,
+        default="100",
+        meaning="How many containers the objects are spread over. ``-c`` overrides it.",
+    ),
+    ScenarioKey(
+        name="objects_per_container",
+        topic=KeyTopic.PLACES,
+        rule=make_whole_rule(1, MAX_NUMBER),
+        example=3,
+        in_groups=True,
+        meaning="In place of ``container_count``: there are as many containers as the initial objects fill"
+        " with so many each, see `Containers and names`_.",
+    ),
+    ScenarioKey(
+        name="object_names",
+        topic=KeyTopic.PLACES,
+        rule=OBJECT_NAMES_RULE,
+        example="{class}/{number}",
+        sent=Annotated[str, Meta(max_length=4096)] | None,
+        json=str,
+        default=DEFAULT_TEMPLATE,
+        meaning="How objects are named, see `Containers and names`_.",
+        title="names of objects",
+    ),
+    ScenarioKey(
+        name="container_concurrency",
+        topic=KeyTopic.PLACES,
+        rule=make_whole_rule(1, 10_000),
+        example=3,
+        nullable=False,
+        json=Count,
+        default="10",
+        meaning="How many containers the master creates at once, up to 10,000.",
+    ),
+    ScenarioKey(
+        name="accounts",
+        topic=KeyTopic.PLACES,
+        rule=make_whole_rule(1, MAX_ACCOUNTS),
+        example=5,
+        default="1",
+        meaning="How many accounts the objects are spread over, up to 1,000, see `Several accounts`_."
+        " ``--accounts`` overrides it.",
+    ),
+    ScenarioKey(
+        name="account_base",
+        topic=KeyTopic.PLACES,
+        rule=ACCOUNT_BASE_RULE,
+        example="tenant",
+        default=DEFAULT_ACCOUNT_BASE,
+        meaning="How the names of these accounts begin, after the prefix of the reseller: up to 64 letters,"
+        " digits, hyphens and underscores.",
+    ),
+    ScenarioKey(
+        name="delete_after",
+        topic=KeyTopic.PLACES,
+        rule=DELETE_AFTER_RULE,
+        example="1m..90s",
+        also="delete_after_most",
+        sent=Annotated[int, Meta(ge=0, le=2**63 - 1)] | None,
+        json=Seconds | None,
+        meaning="Seconds after which Swift is to delete an object by itself; sent as ``X-Delete-After`` with"
+        " each create and update. ``--delete-after`` overrides it; 0 means none. With two ends, as in"
+        " ``1m..1h``, each request draws one between them; no object is used once the shorter time has"
+        " passed.",
+    ),
+    ScenarioKey(
+        name="policy",
+        topic=KeyTopic.PLACES,
+        rule=CONTAINER_PART_RULE,
+        example="gold",
+        in_groups=True,
+        sent=str | None,
+        json=str | None,
+        meaning="The storage policy of the containers. ``-p`` overrides it.",
+        title="storage policy",
+    ),
+    ScenarioKey(
+        name="rate",
+        topic=KeyTopic.LOAD,
+        rule=RATE_RULE,
+        example=5,
+        in_groups=True,
+        json=PerSecond | None,
+        meaning="Operations a second that are due whatever the store does (an open loop), see below."
+        " ``--rate`` overrides it.",
+    ),
+    ScenarioKey(
+        name="arrivals",
+        topic=KeyTopic.LOAD,
+        rule=ARRIVALS_RULE,
+        example="poisson",
+        in_groups=True,
+        json=str,
+        default="even",
+        meaning="With a rate: whether operations are due at equal distances (``even``) or at random moments"
+        " that do not depend on each other (``poisson``). ``--arrivals`` overrides it.",
+    ),
+    ScenarioKey(
+        name="stages",
+        topic=KeyTopic.LOAD,
+        in_groups=True,
+        meaning="Parts of the run with a load of their own, see below.",
+    ),
+    ScenarioKey(
+        name="groups",
+        topic=KeyTopic.LOAD,
+        meaning="Users of several kinds at once, see `Groups of users`_.",
+    ),
+    ScenarioKey(
+        name="warmup",
+        topic=KeyTopic.LOAD,
+        rule=SECONDS_OR_0_RULE,
+        example="2s",
+        json=Seconds,
+        default="0",
+        meaning="The results of so many seconds from the beginning on are kept, marked, and left out of the"
+        " report. They are a part of ``run_seconds``. ``--warmup`` overrides it.",
+        title="warm-up (s)",
+    ),
+    ScenarioKey(
+        name="think_time",
+        topic=KeyTopic.LOAD,
+        rule=SECONDS_OR_0_RULE,
+        example=0.5,
+        in_groups=True,
+        json=Seconds,
+        default="0",
+        meaning="Seconds that a user waits after each operation, in a closed loop. ``--think-time`` overrides"
+        " it.",
+        title="think time (s)",
+    ),
+    ScenarioKey(
+        name="popularity",
+        topic=KeyTopic.REQUESTS,
+        rule=POPULARITY_RULE,
+        example={"zipf": 0.9},
+        in_groups=True,
+        json=str,
+        default="rotate",
+        meaning="Which object an operation is for, see `Popularity`_.",
+        title="popularity",
+        outlook="objects are chosen by popularity: {}",
+    ),
+    ScenarioKey(
+        name="reuse",
+        topic=KeyTopic.REQUESTS,
+        rule=REUSE_RULE,
+        example={"share": 0.5, "distance": "1..9"},
+        in_groups=True,
+        json=str | None,
+        meaning="A share of reads that is for what was read before, see `Popularity`_.",
+        title="reuse of objects in use",
+        outlook="reads are repeated: {}",
+    ),
+    ScenarioKey(
+        name="body",
+        topic=KeyTopic.REQUESTS,
+        rule=BODY_RULE,
+        example={"compressible": 0.6},
+        sent=Body | None,
+        json=str,
+        default="random",
+        meaning="What is in the bodies of uploads, see `Bodies`_.",
+        title="contents of objects",
+        outlook="bodies are {0.in_full}",
+        note="Bodies",
+    ),
+    ScenarioKey(
+        name="metadata",
+        topic=KeyTopic.REQUESTS,
+        rule=METADATA_RULE,
+        example={"number": 5, "size": 100},
+        sent=Metadata | None,
+        json=str | None,
+        meaning="What metadata uploads have, see `Metadata`_.",
+        title="metadata",
+        outlook="each upload has metadata: {}",
+        note="Metadata of each upload",
+    ),
+    ScenarioKey(
+        name="connections",
+        topic=KeyTopic.REQUESTS,
+        rule=CONNECTIONS_RULE,
+        example={"new": 0.1, "tls_resume": True},
+        in_groups=True,
+        sent=ConnectionSettings | None,
+        json=str,
+        default="kept",
+        meaning="Whether requests have new connections or kept ones, see `Connections`_.",
+        title="connections",
+        outlook="connections: {}",
+        note="Connections",
+    ),
+    ScenarioKey(
+        name="fail_if",
+        topic=KeyTopic.VERDICT,
+        rule=CONDITIONS_RULE,
+        example=["read.p99 > 200ms"],
+        meaning="A condition on the figures of the run, or a list of them, such as ``[read.p99 > 200ms,"
+        " errors > 0.1%]``: where one holds, ``run-scenario`` ends with exit code 5 (`reports.rst"
+        " <reports.rst>`_). ``--fail-if`` adds to them.",
+    ),
+)
+
+
+def list_group_keys(topic: KeyTopic) -> Iterator[ScenarioKey]:
+    """Yield the keys that a group of users may have."""
+    return (key for key in SCENARIO_KEYS if key.in_groups and key.topic is topic)
+
+
+def _find_rules(keys: Iterator[ScenarioKey]) -> dict[str, Rule]:
+    """Return the rules of keys that have no structure of their own, the older name of a key first."""
+    return {name: key.rule for key in keys if key.rule for name in (key.older, key.name) if name}
+
+
+#: The keys of a file, without those that have a structure of their own.
+SCENARIO_RULES = _find_rules(iter(SCENARIO_KEYS))
+STRUCTURED_KEYS = tuple(key.name for key in SCENARIO_KEYS if key.rule is None)
+
+#: The same of a group of users, which has names of its own for two of them.
+GROUP_RULES = {
+    "name": GROUP_NAME_RULE,
+    "users": SCENARIO_RULES["user_count"],
+    **_find_rules(list_group_keys(KeyTopic.WORK)),
+    **_find_rules(list_group_keys(KeyTopic.LOAD)),
+    **_find_rules(list_group_keys(KeyTopic.PLACES)),
+    **{row.name: row.keys[row.group_key] for row in OPERATIONS if row.group_key},
+    **_find_rules(list_group_keys(KeyTopic.REQUESTS)),
+}
+STRUCTURED_GROUP_KEYS = tuple(key.name for key in SCENARIO_KEYS if key.rule is None and key.in_groups)
+
+#: The keys that may be there with an empty value, in any mapping of a file.
+NULLABLE_KEYS = {name for key in SCENARIO_KEYS if key.nullable for name in (key.name, key.older) if name}
+
+#: The fields that a group has from its scenario where it does not say otherwise.
+_INHERITED_FIELDS = tuple(
+    key.name
+    for topic in (KeyTopic.PLACES, KeyTopic.REQUESTS)
+    for key in list_group_keys(topic)
+    if key.name in {field.name for field in fields(UserGroup)}
+)
+
+#: The fields of a scenario that workers get as they are, with their types there.
+SENT_FIELDS = {name: key.sent for key in SCENARIO_KEYS if key.sent is not None for name in key.fields}
+
+# To a type checker it is the scenario, of which it has some fields.
+if TYPE_CHECKING:
+    SentScenario = Scenario
+else:
+    _defaults = {field.name: field.default for field in fields(Scenario)}
+    SentScenario = defstruct(
+        "SentScenario",
+        [(name, kind, _defaults[name]) for name, kind in SENT_FIELDS.items()],
+        namespace={"__doc__": "What workers get of a scenario; of each group of users, what that does."},
+        module=__name__,
+        array_like=True,
+        frozen=True,
+    )
+
+#: What workers get of a scenario that has the default of all that.
+DEFAULT_SENT_SCENARIO = SentScenario(**dict[str, Any]())
+
+
+def make_sent_scenario(scenario: Scenario) -> SentScenario:
+    """Return what workers get of a scenario."""
+    return SentScenario(**{name: getattr(scenario, name) for name in SENT_FIELDS})
 
 
 # -- owner -------------------------------------------------------------------------------------

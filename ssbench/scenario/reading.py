@@ -1,6 +1,6 @@
 """Read and check a scenario file: :func:`read_scenario` reads one, or a scenario that ships with ssbench.
 
-The keys of the file are in :mod:`ssbench.scenario.scenario_keys`.
+The keys of the file are in the table of :mod:`ssbench.scenario.model`.
 
 The key ``operations`` of a scenario: settings of operations, and operations that it defines itself.
 
@@ -13,18 +13,30 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
-from ssbench.scenario import consistency, scenario_keys, sizes
+from ssbench.scenario import consistency, key_rules, sizes
 from ssbench.scenario import consistency as scenario_load
 from ssbench.scenario import parsed_text as scenario_text
 from ssbench.scenario.conditions import find_unknown_subject, parse_condition
-from ssbench.scenario.model import (
+from ssbench.scenario.key_rules import (
+    CLASS_RULES,
     CRUD_AND_LIST_OPERATIONS,
     CRUD_OPERATIONS,
+    INITIAL_FILES_RULE,
+    SHARE_RULE,
+    STAGE_RULES,
+    WEIGHTS_RULE,
+)
+from ssbench.scenario.model import (
+    GROUP_RULES,
+    NULLABLE_KEYS,
+    SCENARIO_RULES,
+    STRUCTURED_GROUP_KEYS,
+    STRUCTURED_KEYS,
     Scenario,
     SizeClass,
     Stage,
@@ -34,16 +46,6 @@ from ssbench.scenario.model import (
 from ssbench.scenario.operations import OPERATIONS, Effect, Header, OperationSettings, remove_secrets
 from ssbench.scenario.parsed_text import Fault, KeyPath, ParsedText, spell_path
 from ssbench.scenario.scenario_files import read_scenario_text
-from ssbench.scenario.scenario_keys import (
-    CLASS_RULES,
-    GROUP_RULES,
-    INITIAL_FILES_RULE,
-    NULLABLE_KEYS,
-    SCENARIO_RULES,
-    SHARE_RULE,
-    STAGE_RULES,
-    WEIGHTS_RULE,
-)
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import read_files_of_body
 from ssbench.scenario.value_rules import HEADERS_RULE, LABEL_RULE, MAX_BYTES, Rule, shorten_value
@@ -205,19 +207,11 @@ def find_weight_contradictions(
 # -- groups ------------------------------------------------------------------------------------
 
 
-#: Keys of a group that have a structure of their own.
-_STRUCTURED_KEYS = ("sizes", "initial_files", "stages")
-
 #: Keys of a group whose values a :class:`UserGroup` takes as they are.
-_COPIED_KEYS = (
-    "rate",
-    "arrivals",
-    "think_time",
-    "container_base",
-    "policy",
-    "popularity",
-    "reuse",
-    "connections",
+_COPIED_KEYS = tuple(
+    key
+    for key in GROUP_RULES
+    if key in {each.name for each in fields(UserGroup)} and key not in {"name", "container_count"}
 )
 
 #: Operations of which a group may have settings of its own, under the name of each; the key that it sets.
@@ -365,7 +359,7 @@ class GroupReader:
         return found
 
     def _group(self, entry: dict[str, Any], path: KeyPath) -> GroupEntry:
-        values = self._values(entry, path, GROUP_RULES, _STRUCTURED_KEYS)
+        values = self._values(entry, path, GROUP_RULES, STRUCTURED_GROUP_KEYS)
         stages = self._stages(entry, path)
         with_users = bool(stages) and all(stage["has_users"] for stage in stages)
         self._require(entry, path, ("name",) if with_users else ("name", "users"), GROUP_RULES)
@@ -535,8 +529,7 @@ class _ScenarioChecker:
             return None
         # First: weights and conditions name the operations that it defines.
         settings = read_operation_settings(data.get("operations"), self._values, self._fault)
-        structures = ("sizes", "initial_files", "operations", "stages", "groups")
-        values = self._values(data, (), SCENARIO_RULES, structures=structures)
+        values = self._values(data, (), SCENARIO_RULES, structures=STRUCTURED_KEYS)
         reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
         groups = reader.groups(data)
         self._read_files(values)
@@ -568,7 +561,7 @@ class _ScenarioChecker:
         self._check_places(values, groups, names)
         if self._document.faults:
             return None
-        values |= scenario_keys.split_delete_after(values.get("delete_after") or None)
+        values |= key_rules.split_delete_after(values.get("delete_after") or None)
         if groups:
             made = [each.group(used, initial, default_profile, _make_weights) for each in groups]
             values |= consistency.count_containers(values, consistency.classes_without_containers(made))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ssbench.base import text_values
+from ssbench.document import units
 from ssbench.document.columns import format_plural
 from ssbench.scenario.body_files import BodyFiles, find_body_files, refuse_outside
 from ssbench.scenario.value_rules import Rule, is_number, shorten_value
@@ -27,7 +28,7 @@ class Body:
     Where there are ``files``, they are of the bytes of these.
     """
 
-    zeros: float
+    zeros: Annotated[float, Meta(ge=0, le=1)]
     files: BodyFiles | None = None
 
     @property
@@ -36,6 +37,18 @@ class Body:
         if self.files is not None:
             return f"files {self.files.digest}"
         return f"Body(zeros={self.zeros!r})" if self.zeros else ""
+
+    @property
+    def in_full(self) -> str:
+        """What bodies are, in a few more words."""
+        if self.files is not None:
+            others = (
+                f"; other entries of the folder, not used: {self.files.others}" if self.files.others else ""
+            )
+            return f"the bytes of {self.files}{others}"
+        if self.zeros in {0, 1}:
+            return "zeros" if self.zeros else "random bytes"
+        return f"random bytes and zeros, of which a compressor saves about {units.format_share(self.zeros)}"
 
     def __str__(self) -> str:
         if self.files is not None:
@@ -84,8 +97,8 @@ _MAX_ITEMS, _MAX_BYTES = 1000, 10_000
 class Metadata(Struct, frozen=True):
     """``number`` items of metadata of each object, ``size`` bytes of value each."""
 
-    number: int
-    size: int
+    number: Annotated[int, Meta(ge=0, le=2**32 - 1)]
+    size: Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -122,7 +135,7 @@ class ConnectionSettings(Struct, frozen=True):
     it.
     """
 
-    new: float = 0.0
+    new: Annotated[float, Meta(ge=0, le=1)] = 0.0
     tls_resume: bool = False
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from ssbench.scenario.operations import (
 )
 from ssbench.store.contract import RequestOutcome, StoreRequest
 from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
-from ssbench.store.http.metadata import MetadataShape, make_metadata_fields, posted_shape
+from ssbench.store.http.metadata import MetadataShape, find_written_shape, make_metadata_fields, posted_shape
 
 if TYPE_CHECKING:
     from ssbench.store.http.connection import HttpConnection
@@ -79,7 +79,8 @@ class JobTarget(Struct, frozen=True, gc=False):
     @property
     def delete_after(self) -> int | None:
         """In how many seconds what is written is to expire: drawn, where there are two ends; None: never."""
-        least, most = self.parameters.delete_after, self.parameters.delete_after_most
+        scenario = self.parameters.scenario
+        least, most = scenario.delete_after, scenario.delete_after_most
         return least if least is None or most is None else random.randint(least, most)
 
     @property
@@ -114,8 +115,9 @@ def register_builder(*names: str) -> Callable[[RequestBuilder], RequestBuilder]:
 def _body_fields(target: JobTarget) -> dict[str, Any]:
     """Return the body of a request that writes an object, whose it is, and its metadata."""
     found: dict[str, Any] = {"size": target.size, "owner": target.owner}
-    if target.parameters.metadata[0]:
-        found["headers"] = target.with_metadata(target.parameters.metadata)
+    metadata = target.parameters.scenario.metadata
+    if metadata is not None:
+        found["headers"] = target.with_metadata(find_written_shape(metadata))
     return found
 
 
@@ -171,7 +173,7 @@ def copy_object(target: JobTarget) -> RequestOutcome:
     """COPY an object, of the number that the job has in place of a size, to the object of the job."""
     parameters = target.parameters
     source = format_object_name(
-        parameters.object_names, parameters.size_classes[target.size_class], target.size
+        parameters.scenario.object_names, parameters.size_classes[target.size_class], target.size
     )
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     headers = (("Destination", place), *target.settings.headers)
@@ -204,7 +206,8 @@ def write_new_object(target: JobTarget) -> RequestOutcome:
 @register_builder("post")
 def post_metadata(target: JobTarget) -> RequestOutcome:
     """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
-    headers = target.with_metadata(posted_shape(target.settings, target.parameters.metadata))
+    written = find_written_shape(target.parameters.scenario.metadata)
+    headers = target.with_metadata(posted_shape(target.settings, written))
     return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
 
 

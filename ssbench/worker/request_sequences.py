@@ -327,7 +327,7 @@ def run_bulk(target: JobTarget) -> RequestOutcome:
 def run_sequence(target: JobTarget) -> RequestOutcome:
     """Carry out operations on an object of its own; what is left of that is deleted afterwards."""
     made = TemporaryObjects(target)
-    own = {each.name: each for each in target.parameters.operations}
+    own = {each.name: each for each in target.parameters.scenario.operations}
     steps = target.settings.values["steps"]
     for name in steps:
         row = OPERATIONS.named(name)

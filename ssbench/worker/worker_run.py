@@ -28,10 +28,11 @@ from ssbench.base.errors import SsbenchError, WireError
 from ssbench.fleet.wire import AccountAccess, Job, JobBatch, JobResult, RareFields, RunParameters, Spent
 from ssbench.scenario.names import container_name, format_object_name, object_stem, split_container_number
 from ssbench.scenario.operations import OPERATIONS, Effect, OperationKind, OperationSettings, RequestTarget
+from ssbench.scenario.structured_values import ConnectionSettings
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.http.bodies import PIECE_BYTES
 from ssbench.store.http.connection import HttpConnection
-from ssbench.store.http.metadata import MetadataShape, find_posting_settings, posted_shape
+from ssbench.store.http.metadata import MetadataShape, find_posting_settings, find_written_shape, posted_shape
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.swift.objects import ClientSettings, SwiftClient, quote_name
 from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, send_request, write_object
@@ -47,7 +48,8 @@ class FreshConnections:
 
     def __init__(self, parameters: RunParameters, client: SwiftClient) -> None:
         self.client = client.without_keeping()
-        self._limit = parameters.new_connections * 2 ** (8 * _DIGEST_BYTES)
+        connections = parameters.scenario.connections or ConnectionSettings()
+        self._limit = connections.new * 2 ** (8 * _DIGEST_BYTES)
         self._key = parameters.seed.to_bytes(8, "little")
 
     def has(self, job: Job) -> bool:
@@ -112,14 +114,15 @@ class WorkerRun:
                 trans_id_extra=parameters.trans_id_extra,
                 verify_seed=parameters.verify_seed,
                 every_etag=parameters.every_etag,
-                zeros=parameters.zeros,
-                files=parameters.files,
+                scenario=parameters.scenario,
                 shapes=_metadata_shapes(parameters),
-                tls_resume=parameters.tls_resume,
             )
         )
         #: What carries out a share of the jobs; None where all use kept connections.
-        self.apart = FreshConnections(parameters, self.client) if parameters.new_connections else None
+        connections = parameters.scenario.connections
+        self.apart = (
+            FreshConnections(parameters, self.client) if connections is not None and connections.new else None
+        )
         #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
         self.named: dict[int, str] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
@@ -127,7 +130,7 @@ class WorkerRun:
         self._containers: dict[int, str] = {}
         #: The rows of operations, their functions and their settings, by code.
         self._operations = {row.code: (row, find_builder(row), NO_SETTINGS) for row in OPERATIONS}
-        for settings in parameters.operations:
+        for settings in parameters.scenario.operations:
             row = OPERATIONS.of(settings)
             self._operations[row.code] = row, find_builder(row), settings
 
@@ -217,7 +220,7 @@ class WorkerRun:
         They can be where each is a plain request to the one storage URL of the account, and no body is
         verified.
         """
-        parameters = self.parameters
+        parameters, scenario = self.parameters, self.parameters.scenario
         operation, build, settings = self._operations.get(code, (None, None, NO_SETTINGS))
         account = self._account(container_number)
         if (
@@ -227,7 +230,8 @@ class WorkerRun:
             or len(account[0]) != 1
             or parameters.verify_seed is not None
             or (
-                build is write_object and (parameters.delete_after_most is not None or parameters.metadata[0])
+                build is write_object
+                and (scenario.delete_after_most is not None or scenario.metadata is not None)
             )
         ):
             return None
@@ -237,10 +241,10 @@ class WorkerRun:
                 operation.method,
                 self._containers.get(container_number) or self._name_container(container_number),
                 ""
-                if self.named or parameters.object_names
+                if self.named or scenario.object_names
                 else object_stem(parameters.size_classes[size_class]),
                 account[1],
-                parameters.delete_after if build is write_object else None,
+                scenario.delete_after if build is write_object else None,
                 parameters.owners[size_class] if build is write_object and parameters.owners else None,
                 settings.headers,
             )
@@ -251,7 +255,7 @@ class WorkerRun:
         named: Callable[[Job], bytes] | None = None
         if self.named:
             named = self._quoted
-        elif parameters.object_names:
+        elif scenario.object_names:
             named = self._quoted_derived
         return RequestPlan(template, pool, build is write_object, reads, sized, named)
 
@@ -264,23 +268,22 @@ class WorkerRun:
     def _derived(self, job: Job) -> str:
         """Return the name of the object of a job, which follows from numbers."""
         parameters = self.parameters
-        return format_object_name(parameters.object_names, parameters.size_classes[job[2]], job[4])
+        return format_object_name(parameters.scenario.object_names, parameters.size_classes[job[2]], job[4])
 
     def _name_container(self, number: int) -> str:
         parameters = self.parameters
         _, own = split_container_number(number, len(parameters.accounts) or 1)
-        name = container_name(parameters.container_base, own, parameters.policy)
+        name = container_name(parameters.scenario.container_base, own, parameters.scenario.policy)
         self._containers[number] = name
         return name
 
 
 def _metadata_shapes(parameters: RunParameters) -> frozenset[MetadataShape]:
     """Return which metadata objects may have, where they are verified: as written, or as posted later."""
-    shapes = {
-        parameters.metadata,
-        posted_shape(find_posting_settings(parameters.operations), parameters.metadata),
-    }
-    if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in parameters.operations):
+    operations = parameters.scenario.operations
+    written = find_written_shape(parameters.scenario.metadata)
+    shapes = {written, posted_shape(find_posting_settings(operations), written)}
+    if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in operations):
         shapes.add((0, 0))  # a POST of the scenario's own replaces them
     return frozenset(shapes if parameters.verify_seed is not None else ())
 

@@ -40,6 +40,7 @@ from stand_in_workers import StandInWorkers
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
 from ssbench.fleet.prefetch import MAX_PREFETCHED
+from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import REMOVE
 
 
@@ -452,7 +453,12 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
         address = address_of_next(work, results)
         for generation, token in enumerate(("old", "new")):
             parameters = wire.RunParameters(
-                1, generation, token, [options[1]], size_classes=["tiny"], container_base="base"
+                1,
+                generation,
+                token,
+                [options[1]],
+                size_classes=["tiny"],
+                scenario=SentScenario(container_base="base"),
             )
             job = (1 + generation, REMOVE.code, 0, 0, 1, 0)
             header = wire.pack_parameters(parameters)

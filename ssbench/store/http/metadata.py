@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import shake_256
 
 from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
+from ssbench.scenario.structured_values import Metadata
 from ssbench.store.http.http_response import OWNER_FIELD
 
 #: Number of items, and bytes of the value of each.
@@ -30,6 +31,11 @@ _NUMBER_SETTING, _SIZE_SETTING = "metadata", "metadata_bytes"
 _VERSION_BYTES = 4
 
 _ITEM_PATTERN = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
+
+
+def find_written_shape(metadata: Metadata | None) -> MetadataShape:
+    """Return what each upload has, of the key of a scenario."""
+    return (0, 0) if metadata is None else (metadata.number, metadata.size)
 
 
 def find_posting_settings(operations: Iterable[OperationSettings]) -> OperationSettings:

@@ -35,7 +35,8 @@ from msgspec import Struct, structs
 
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
-from ssbench.scenario.body_files import BodyFiles, load_body_files
+from ssbench.scenario.body_files import load_body_files
+from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
 from ssbench.store.contract import NO_PRIOR_ATTEMPTS, PriorAttempts, RequestOutcome, StoreReply, StoreRequest
@@ -433,9 +434,8 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     ``max_connections`` is the limit for each server. ``trans_id_extra`` is what Swift is asked to let its
     transaction ids end in. With ``verify_seed`` bodies follow from the names of their objects, and those of
     reads are checked. With ``every_etag`` so is the ETag of each read, not only of a sample.
-    A share of bodies is ``zeros``, or all are the bytes of ``files``. With ``verify_seed`` the metadata of
-    what is read has to have one of ``shapes``, where there are some. With ``tls_resume`` new connections
-    continue earlier TLS sessions.
+    ``scenario`` says what is in bodies, and on which connections requests are. With ``verify_seed`` the
+    metadata of what is read has to have one of ``shapes``, where there are some.
     """
 
     max_connections: int = 64
@@ -444,10 +444,8 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     trans_id_extra: str | None = None
     verify_seed: int | None = None
     every_etag: bool = False
-    zeros: float = 0.0
-    files: BodyFiles | None = None
+    scenario: SentScenario = DEFAULT_SENT_SCENARIO
     shapes: frozenset[MetadataShape] = frozenset()
-    tls_resume: bool = False
 
 
 class SwiftClient:
@@ -462,10 +460,11 @@ class SwiftClient:
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
         seed = settings.verify_seed
-        files = settings.files
-        payload = (
-            BodySource(seed, settings.zeros) if files is None else FileBodySource(load_body_files(files))
-        )
+        body = settings.scenario.body
+        if body is None or body.files is None:
+            payload = BodySource(seed, body.zeros if body else 0.0)
+        else:
+            payload = FileBodySource(load_body_files(body.files))
         self._shared = SharedState(
             hub=gevent.get_hub(),
             payload=payload,
@@ -741,6 +740,7 @@ class SwiftClient:
         pool = self._pools.get((endpoint, self._keeps))
         if pool is None:
             settings = self.settings
+            connections = settings.scenario.connections
             if endpoint.scheme == "https" and self._tls is None:
                 self._tls = make_tls_context(settings.insecure, settings.ca_certificates)
             pool = self._pools[endpoint, self._keeps] = ConnectionPool(
@@ -750,7 +750,7 @@ class SwiftClient:
                 settings.connect_timeout,
                 self._tls if endpoint.scheme == "https" else None,
                 parse_addresses(settings.resolve).get(endpoint.host, ()) if settings.resolve else (),
-                resumes=settings.tls_resume,
+                resumes=connections is not None and connections.tls_resume,
             )
         extra = self.settings.trans_id_extra
         fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""

@@ -432,9 +432,10 @@ def make_engine(
 
     Raises UsageError where this host lacks what the run needs, or may not use it.
     """
-    if parameters.files is not None and not parameters.noop:
+    body = parameters.scenario.body
+    if body is not None and body.files is not None and not parameters.noop:
         try:
-            refuse_outside(Path(parameters.files.folder), bodies)
+            refuse_outside(Path(body.files.folder), bodies)
         except ValueError as error:
             raise UsageError(f"body: {error}") from None
     return (NoopEngine if parameters.noop else GreenletEngine)(parameters, slots, ended)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet import wire
+from ssbench.scenario.model import SentScenario
+from ssbench.scenario.structured_values import Body, ConnectionSettings, Metadata
 from ssbench.store.request_options import RequestOptions
 
 counts = st.integers(0, 2**63 - 1)
@@ -38,10 +40,16 @@ parameters = st.builds(
     storage_urls=st.lists(texts, max_size=3),
     requests=requests,
     noop=st.booleans(),
-    container_base=texts,
-    policy=st.none() | texts,
+    scenario=st.builds(
+        SentScenario,
+        container_base=texts,
+        policy=st.none() | texts,
+        delete_after=st.none() | counts,
+        body=st.none() | st.builds(Body, st.floats(0, 1)),
+        metadata=st.none() | st.builds(Metadata, smalls, smalls),
+        connections=st.none() | st.builds(ConnectionSettings, st.floats(0, 1), st.booleans()),
+    ),
     size_classes=st.lists(texts, max_size=3),
-    delete_after=st.none() | counts,
     insecure=st.booleans(),
     ca_certificates=st.none() | texts,
     size_ranges=st.lists(st.tuples(counts, counts), max_size=3),

@@ -73,7 +73,8 @@ def test_what_a_scenario_says_of_creates_is_not_for_initial_objects() -> None:
     )
     for part in make_upload_scenario(scenario).parts:
         parameters = make_run_parameters(1, None, part, RunOptions(), [])
-        assert (parameters.new_connections, parameters.operations, parameters.delete_after) == (0.0, [], None)
+        sent = parameters.scenario
+        assert (sent.connections, sent.operations, sent.delete_after) == (None, (), None)
         assert [each.initial_files for each in part.size_classes] == [5000, 20]
 
 

@@ -19,7 +19,8 @@ from ssbench.reports import scenario_outlook
 from ssbench.reports.json_records import make_scenario_record
 from ssbench.scenario import reading
 from ssbench.scenario.body_files import BodyContent, BodyFiles, find_body_files, load_body_files
-from ssbench.scenario.model import make_owner
+from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
+from ssbench.scenario.structured_values import Body
 from ssbench.store.contract import StoreRequest
 from ssbench.store.http.bodies import BodyVerifier, FileBodySource
 from ssbench.store.swift.objects import ClientSettings, SwiftClient
@@ -117,7 +118,7 @@ def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
 
 
 def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
-    client = SwiftClient(ClientSettings(files=find_body_files(folder)))
+    client = SwiftClient(ClientSettings(scenario=SentScenario(body=Body(0.0, find_body_files(folder)))))
     try:
         for size in (100, 200_000):
             put = StoreRequest(method="PUT", container="c", name="o", size=size, etag=True)
@@ -131,8 +132,8 @@ def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
 
 def test_other_files_are_refused_in_one_line(folder: Path) -> None:
     there = find_body_files(folder)
-    parameters = RunParameters(1, files=there)
-    assert unpack_parameters(pack_parameters(parameters)).files == there
+    parameters = RunParameters(1, scenario=SentScenario(body=Body(0.0, there)))
+    assert unpack_parameters(pack_parameters(parameters)).scenario.body == Body(0.0, there)
     (folder / "0.bin").write_bytes(b"first fiLe ")
     load_body_files.cache_clear()
     with pytest.raises(
@@ -212,7 +213,7 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
 
 
 def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
-    parameters = RunParameters(1, files=find_body_files(folder))
+    parameters = RunParameters(1, scenario=SentScenario(body=Body(0.0, find_body_files(folder))))
     load_body_files.cache_clear()
     with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow-bodies"):
         make_engine(parameters, 1, lambda *_: None)
@@ -237,7 +238,7 @@ def test_a_worker_of_a_master_on_this_host_reads_what_that_has_allowed(folder: P
     scenario = reading.read_scenario(write(folder, f"body: {{files: {folder.name}}}"))
     assert scenario.body is not None
     load_body_files.cache_clear()
-    parameters = RunParameters(1, files=scenario.body.files)
+    parameters = RunParameters(1, scenario=make_sent_scenario(scenario))
     with pytest.raises(UsageError, match="or hidden"):
         make_engine(parameters, 1, lambda *_: None, bodies=[hidden.parent])
     make_engine(parameters, 1, lambda *_: None, bodies=[Path("/")]).close()  # as Bench does

@@ -21,7 +21,7 @@ from ssbench.results.run_description import RunDescription
 from ssbench.run.group_run import GroupRun
 from ssbench.run.ownership import digest_of_shared_reads
 from ssbench.run.setup import FoundObjects
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, SentScenario
 from ssbench.scenario.names import (
     DEFAULT_TEMPLATE,
     explain_wrong_template,
@@ -208,10 +208,9 @@ def test_a_worker_asks_for_these_names_either_way(fault_server: FaultServer, tem
     parameters = RunParameters(
         1,
         token="t",
-        container_base="c",
+        scenario=SentScenario(container_base="c", object_names=template),
         size_classes=["ti ny"],
         storage_urls=[fault_server.url],
-        object_names=template,
     )
     run = WorkerRun(parameters, 2)
     try:

@@ -31,11 +31,10 @@ from ssbench.scenario.conditions import find_unknown_subject, parse_condition
 from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload, derive_group_seed
 from ssbench.scenario.forecast import forecast_scenario
-from ssbench.scenario.model import Scenario, Stage
+from ssbench.scenario.model import GROUP_RULES, Scenario, Stage
 from ssbench.scenario.names import object_prefix
 from ssbench.scenario.operations import CREATE, OPERATIONS, READ
 from ssbench.scenario.reading import check_scenario_data, read_scenario
-from ssbench.scenario.scenario_keys import GROUP_RULES
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import SlowResult

@@ -18,7 +18,7 @@ from ssbench import load_scenario
 from ssbench.base.errors import ExitCode, ScenarioError, UsageError
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.scenario import scenario_files, scenario_keys, sizes
+from ssbench.scenario import key_rules, model, scenario_files, sizes
 from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -603,7 +603,7 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert read_scenario(write(dedent(example))).size_classes == EXPECTED.size_classes
-    keys = {*scenario_keys.SCENARIO_RULES, *scenario_keys.CLASS_RULES, *scenario_keys.STAGE_RULES}
+    keys = {*model.SCENARIO_RULES, *key_rules.CLASS_RULES, *key_rules.STAGE_RULES}
     keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.SIZE_KINDS}
     keys |= {key for row in OPERATIONS for key in row.keys}
     keys |= {row.name for row in OPERATIONS.drawn if not row.defined}

@@ -18,7 +18,7 @@ from ssbench.document.elements import View
 from ssbench.document.renderers import text
 from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RareFields, RunParameters
 from ssbench.reports import scenario_outlook
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, UPLOAD_IF_MISSING
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.structured_values import ConnectionSettings
@@ -72,6 +72,10 @@ def test_the_example_in_the_documentation() -> None:
     assert found.connections == ConnectionSettings(0.1, tls_resume=True)
 
 
+def with_new(share: float, *, tls_resume: bool = False) -> SentScenario:
+    return SentScenario(connections=ConnectionSettings(share, tls_resume=tls_resume))
+
+
 @contextmanager
 def running(
     server: FaultServer, slots: int = 4, **changes: object
@@ -109,7 +113,7 @@ def jobs(count: int, first: int = 1) -> list[Job]:
 
 
 def apart(share: float, seed: int) -> FreshConnections:
-    run = WorkerRun(RunParameters(1, new_connections=share, seed=seed), 1)
+    run = WorkerRun(RunParameters(1, scenario=with_new(share), seed=seed), 1)
     try:
         assert run.apart is not None
         return run.apart
@@ -138,7 +142,7 @@ def test_as_many_connections_as_jobs_that_have_one(
     fault_server: FaultServer, share: float, verify_seed: int | None
 ) -> None:
     fault_server.default = Reply(body=b"")
-    with running(fault_server, new_connections=share, verify_seed=verify_seed) as (engine, results):
+    with running(fault_server, scenario=with_new(share), verify_seed=verify_seed) as (engine, results):
         many = jobs(120)
         found = {each.job_id: each for each in carry_out(engine, results, many)}
         assert {each.cause for each in found.values()} == {None}
@@ -158,7 +162,7 @@ def test_as_many_connections_as_jobs_that_have_one(
 
 def test_a_job_that_fails_and_one_that_is_retried(fault_server: FaultServer) -> None:
     fault_server.script(Reply(503, retry_after="0"), Reply(404))
-    with running(fault_server, slots=1, new_connections=1.0) as (engine, results):
+    with running(fault_server, slots=1, scenario=with_new(1.0)) as (engine, results):
         retried, failed = carry_out(
             engine, results, [(1, DELETE.code, 0, 0, 1, 0), (2, DELETE.code, 0, 0, 2, 0)]
         )
@@ -180,8 +184,7 @@ def test_tls_sessions_are_resumed_where_that_is_asked_for(
         running(
             server,
             slots=1,
-            new_connections=0.5,
-            tls_resume=resume,
+            scenario=with_new(0.5, tls_resume=resume),
             ca_certificates=certificates.pem,
         ) as (engine, results),
     ):
@@ -197,7 +200,9 @@ def test_tls_sessions_are_resumed_where_that_is_asked_for(
 def test_a_server_that_forgets_sessions_is_no_failure(certificates: Certificates) -> None:
     with (
         FaultServer(tls=certificates.server()) as server,
-        running(server, slots=1, new_connections=1.0, tls_resume=True, ca_certificates=certificates.pem) as (
+        running(
+            server, slots=1, scenario=with_new(1.0, tls_resume=True), ca_certificates=certificates.pem
+        ) as (
             engine,
             results,
         ),

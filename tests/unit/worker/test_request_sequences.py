@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ssbench.fleet import wire
 from ssbench.fleet.wire import RunParameters, Spent
+from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
@@ -56,7 +57,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 size_classes=["tiny"],
                 size_ranges=[(10, 20)],
                 requests=RequestOptions(retries=retries),
-                operations=[OperationSettings(name, values=values)],
+                scenario=SentScenario(operations=(OperationSettings(name, values=values),)),
             ),
             4,
         )
@@ -442,7 +443,7 @@ def test_a_body_is_announced_with_its_md5(server: FaultServer, size: int, seed: 
             storage_urls=[server.url],
             size_classes=["tiny"],
             verify_seed=seed,
-            operations=[OperationSettings("create", values={"etag": True})],
+            scenario=SentScenario(operations=(OperationSettings("create", values={"etag": True}),)),
         ),
         4,
     )

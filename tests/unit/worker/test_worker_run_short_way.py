@@ -12,6 +12,7 @@ from fault_server import FaultServer, Reply
 from msgspec import structs
 
 from ssbench.fleet.wire import Job, JobResult, RareFields, RunParameters
+from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.http.bodies import PIECE_BYTES
 from ssbench.store.request_options import RequestOptions
@@ -90,10 +91,9 @@ PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
 def running(server: FaultServer, **changes: object) -> Iterator[WorkerRun]:
     given = {
         "token": "t%t",
-        "container_base": "50%",
+        "scenario": SentScenario(container_base="50%", delete_after=60),
         "size_classes": ["ti ny%"],
         "requests": RequestOptions(retries=1, network_timeout=0.25, request_timeout=0.4),
-        "delete_after": 60,
         "owners": ["me %d"],
         "storage_urls": [server.url],
     }

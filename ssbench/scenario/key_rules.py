@@ -1,4 +1,7 @@
-"""The valid values of each key of a scenario, with the words for messages."""
+"""What the values of the keys of a scenario must be, with the words for messages.
+
+Which key has which of these rules is in the table of :mod:`ssbench.scenario.model`.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,23 @@ from typing import Any
 from ssbench.base import text_values
 from ssbench.base.errors import did_you_mean
 from ssbench.scenario import conditions
-from ssbench.scenario.model import CRUD_AND_LIST_OPERATIONS, CRUD_OPERATIONS
-from ssbench.scenario.names import OBJECT_NAMES_RULE
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.structured_values import (
-    BODY_RULE,
-    CONNECTIONS_RULE,
-    METADATA_RULE,
-    POPULARITY_RULE,
-    REUSE_RULE,
-)
 from ssbench.scenario.value_rules import (
-    HEADERS_RULE,
     LABEL_RULE,
     MAX_NUMBER,
     SIZE_RULE,
-    TEXT_RULE,
     Rule,
     is_label,
     is_number,
     make_whole_rule,
     shorten_value,
 )
+
+#: The operations that a list of four weights stands for.
+CRUD_OPERATIONS = ("create", "read", "update", "delete")
+
+#: Those of a list of five.
+CRUD_AND_LIST_OPERATIONS = (*CRUD_OPERATIONS, "list")
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000
@@ -151,7 +149,7 @@ ACCOUNT_BASE_RULE = Rule(
     lambda value: isinstance(value, str) and _ACCOUNT_NAME_PATTERN.match(value) is not None,
     "1 to 64 letters, digits, hyphens and underscores",
 )
-_CONTAINER_PART_RULE = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
+CONTAINER_PART_RULE = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
 WEIGHTS_RULE = Rule(
     _is_weights,
     "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
@@ -159,61 +157,39 @@ WEIGHTS_RULE = Rule(
     convert=_check_weights,
 )
 INITIAL_FILES_RULE = make_whole_rule(0, MAX_NUMBER)
-_SECONDS_RULE = Rule(
+SECONDS_RULE = Rule(
     lambda value: is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
     "a number of seconds above 0",
     text_values.parse_seconds,
 )
 
-_SECONDS_OR_0_RULE = Rule(
+SECONDS_OR_0_RULE = Rule(
     lambda value: is_number(value) and value <= 1e9,  # type: ignore[operator]
     "a number of seconds of 0 or more",
     text_values.parse_seconds,
 )
-_RATE_RULE = Rule(
+RATE_RULE = Rule(
     lambda value: _is_rate(value) and value != 0,
     f"a number of operations a second above 0, up to {_MAX_RATE}",
 )
-_ARRIVALS_RULE = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
+ARRIVALS_RULE = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
 
-#: Keys of a file, without ``sizes``, ``initial_files`` and ``stages``, which have a structure of their own.
-SCENARIO_RULES = {
-    "name": TEXT_RULE,
-    "crud_profile": WEIGHTS_RULE,
-    "profile": WEIGHTS_RULE,
-    "get_headers": HEADERS_RULE,
-    "container_put_headers": HEADERS_RULE,
-    "operation_count": make_whole_rule(1, 2**62),
-    "run_seconds": _SECONDS_RULE,
-    "user_count": make_whole_rule(1, MAX_NUMBER),
-    "container_base": _CONTAINER_PART_RULE,
-    "container_count": make_whole_rule(1, MAX_NUMBER),
-    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
-    "object_names": OBJECT_NAMES_RULE,
-    "container_concurrency": make_whole_rule(1, 10_000),
-    "accounts": make_whole_rule(1, MAX_ACCOUNTS),
-    "account_base": ACCOUNT_BASE_RULE,
-    "delete_after": Rule(
-        _is_life,
-        f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
-        convert=_parse_life,
-    ),
-    "policy": _CONTAINER_PART_RULE,
-    "rate": _RATE_RULE,
-    "arrivals": _ARRIVALS_RULE,
-    "warmup": _SECONDS_OR_0_RULE,
-    "think_time": _SECONDS_OR_0_RULE,
-    "popularity": POPULARITY_RULE,
-    "reuse": REUSE_RULE,
-    "body": BODY_RULE,
-    "metadata": METADATA_RULE,
-    "connections": CONNECTIONS_RULE,
-    "fail_if": Rule(
-        lambda value: isinstance(value, tuple),
-        "a list of conditions, such as 'read.p99 > 200ms'",
-        convert=_parse_conditions,
-    ),
-}
+GROUP_NAME_RULE = Rule(
+    _is_group_name,
+    "1 to 32 letters, digits, hyphens and underscores that are not the name of an operation",
+)
+DELETE_AFTER_RULE = Rule(
+    _is_life,
+    f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
+    convert=_parse_life,
+)
+CONDITIONS_RULE = Rule(
+    lambda value: isinstance(value, tuple),
+    "a list of conditions, such as 'read.p99 > 200ms'",
+    convert=_parse_conditions,
+)
+
+#: Keys of a size class.
 CLASS_RULES = {
     "name": LABEL_RULE,
     "size_min": SIZE_RULE,
@@ -221,8 +197,9 @@ CLASS_RULES = {
     "crud_profile": WEIGHTS_RULE,
     "profile": WEIGHTS_RULE,
 }
+#: Keys of a stage.
 STAGE_RULES = {
-    "seconds": _SECONDS_RULE,
+    "seconds": SECONDS_RULE,
     "users": _Range(
         _are_users,
         f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second",
@@ -233,57 +210,8 @@ STAGE_RULES = {
         " from the first to the second",
     ),
 }
-#: Keys of a group, without ``sizes``, ``initial_files`` and ``stages``.
-GROUP_RULES = {
-    "name": Rule(
-        _is_group_name,
-        "1 to 32 letters, digits, hyphens and underscores that are not the name of an operation",
-    ),
-    "users": make_whole_rule(1, MAX_NUMBER),
-    "crud_profile": WEIGHTS_RULE,
-    "profile": WEIGHTS_RULE,
-    "rate": _RATE_RULE,
-    "arrivals": _ARRIVALS_RULE,
-    "think_time": _SECONDS_OR_0_RULE,
-    "container_base": _CONTAINER_PART_RULE,
-    "container_count": make_whole_rule(1, MAX_NUMBER),
-    "objects_per_container": make_whole_rule(1, MAX_NUMBER),
-    "policy": _CONTAINER_PART_RULE,
-    **{row.name: row.keys[row.group_key] for row in OPERATIONS if row.group_key},
-    "popularity": POPULARITY_RULE,
-    "reuse": REUSE_RULE,
-    "connections": CONNECTIONS_RULE,
-}
 #: The share of a size class in the operations of a group.
 SHARE_RULE = Rule(
     lambda value: is_number(value) and value < 1e300,  # type: ignore[operator]
     "a number of 0 or more",
 )
-#: Optional keys, which may also be present with an empty value.
-NULLABLE_KEYS = {
-    "operation_count",
-    "run_seconds",
-    "delete_after",
-    "policy",
-    "crud_profile",
-    "profile",
-    "operations",
-    "get_headers",
-    "container_put_headers",
-    "rate",
-    "arrivals",
-    "stages",
-    "groups",
-    "accounts",
-    "account_base",
-    "warmup",
-    "think_time",
-    "popularity",
-    "reuse",
-    "body",
-    "objects_per_container",
-    "object_names",
-    "metadata",
-    "connections",
-    "fail_if",
-}

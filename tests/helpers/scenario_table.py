@@ -1,0 +1,62 @@
+"""The table of keys in doc/scenarios.rst: ``python tests/helpers/scenario_table.py`` writes it anew."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from ssbench.scenario.model import SCENARIO_KEYS, ScenarioKey
+
+DOCUMENT = Path(__file__).parents[2] / "doc" / "scenarios.rst"
+
+_HEAD = """\
+.. list-table::
+   :header-rows: 1
+   :widths: 22 14 14 50
+
+   * - Key
+     - Required
+     - Default
+     - Meaning
+"""
+_AFTER = "\nA size class has these keys:"
+
+
+def kept_table() -> str:
+    """Return the table as the documentation has it."""
+    text = DOCUMENT.read_text("utf-8")
+    return text[text.index(_HEAD) : text.index(_AFTER)]
+
+
+def made_table() -> str:
+    """Return the table that follows from the keys."""
+    return _HEAD + "".join(line for key in SCENARIO_KEYS for line in _row(key))
+
+
+def _row(key: ScenarioKey) -> Iterator[str]:
+    yield f"   * - ``{key.name}``" + (f", or ``{key.older}``\n" if key.older else "\n")
+    default = "" if key.required != "no" else _literal(key.default) if key.default else "none"
+    for cell in (key.required, default):
+        yield f"     - {cell}".rstrip() + "\n"
+    yield (
+        textwrap.fill(
+            key.meaning,
+            115,
+            initial_indent="     - ",
+            subsequent_indent="       ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        + "\n"
+    )
+
+
+def _literal(value: str) -> str:
+    if value.isdecimal():
+        return value
+    return f'``"{value}"``' if "{" in value else f"``{value}``"  # a brace needs quotes in YAML
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(DOCUMENT.read_text("utf-8").replace(kept_table(), made_table()), "utf-8")
