@@ -40,6 +40,9 @@ class Allocation:
         self._limit = limit
         self._in_hand: int | None = None
         self._keeps_ahead = True
+        #: How many jobs a message for a worker has at least, where its users have others meanwhile.
+        #: Set it before :meth:`measure_anew`.
+        self.least_message = 1
         self._capacity = self._ahead = 0
         #: Whether there were fewer tasks than could be sent: objects that others wait for are in results.
         self.results_are_awaited = False
@@ -58,7 +61,7 @@ class Allocation:
 
     def add(self, worker: WorkerState) -> None:
         """Let a worker have jobs from now on; nothing is known of how many it needs ahead."""
-        worker.allowance.ahead = PrefetchedJobs()
+        worker.allowance.ahead = PrefetchedJobs(self.least_message)
         worker.allowance.away = False
         self._workers[worker] = None
         self._stale = True
@@ -184,7 +187,7 @@ class Allocation:
     def measure_anew(self) -> None:
         """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
         for worker in self._workers:
-            worker.allowance.ahead = PrefetchedJobs()
+            worker.allowance.ahead = PrefetchedJobs(self.least_message)
         self._stale = True
 
     def next_worker(self) -> WorkerState | None:
@@ -239,6 +242,19 @@ class Allocation:
         ):
             allowance.in_turn = True
             self._turn.append(worker)
+
+    def note_sent(self, worker: WorkerState) -> None:
+        """Take a worker out of the line if it has all that it may; call it when it was sent jobs.
+
+        If it stayed there, it would get a message for each of its results, however many jobs it has.
+        """
+        allowance = worker.allowance
+        if allowance.in_turn and worker.held.outstanding >= allowance.most:
+            for line in (self._turn, self._short):
+                if line and line[-1] is worker:  # where it went when it was its turn
+                    line.pop()
+                    allowance.in_turn = False
+                    return
 
     def observe(self, worker: WorkerState, ended: int, seconds: float, held: float) -> None:
         """Take note of a turn of a batch, as :meth:`~ssbench.fleet.prefetch.PrefetchedJobs.observe` does."""

@@ -445,7 +445,9 @@ class GroupJobs:
         they are due.
         """
         self.allocation.share_out()
-        return self.ledger.send(tasks, now, worker, worker.allowance.share, histories, dues)
+        sent = self.ledger.send(tasks, now, worker, worker.allowance.share, histories, dues)
+        self.allocation.note_sent(worker)
+        return sent
 
     def unsend(self, first: int) -> None:
         """Take back the last batch of a worker that is not connected now (:meth:`JobLedger.unsend`)."""

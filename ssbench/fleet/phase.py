@@ -173,7 +173,10 @@ class Pace(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """Most jobs of a message."""
+        """How many jobs a message for a worker has at least, where its users have others meanwhile.
+
+        As far as no moment says when the jobs are due.
+        """
 
     def users(self, now: float) -> int:
         """How many operations may be under way at once; asked some times a second.
@@ -210,11 +213,7 @@ class ClosedLoop:
     """A constant number of users, each of which begins its next operation when one has ended."""
 
     user_count: int
-    batch_size: int = MAX_BATCH_JOBS
-
-    def __post_init__(self) -> None:
-        if self.batch_size > MAX_BATCH_JOBS:
-            object.__setattr__(self, "batch_size", MAX_BATCH_JOBS)
+    batch_size: int = 1
 
     def users(self, now: float) -> int:
         return self.user_count
@@ -267,10 +266,8 @@ class StagedPace:
     begin a little late.
     """
 
-    def __init__(
-        self, plan: Sequence[Stage], arrivals: Arrivals, start: float, batch_size: int = MAX_BATCH_JOBS
-    ) -> None:
-        self.batch_size = min(batch_size, MAX_BATCH_JOBS)
+    def __init__(self, plan: Sequence[Stage], arrivals: Arrivals, start: float, batch_size: int = 1) -> None:
+        self.batch_size = batch_size
         self._plan = plan
         self._arrivals = arrivals
         self._start = start

@@ -85,13 +85,15 @@ _RISING_WEIGHT, _FALLING_WEIGHT = 1.0, 0.1
 class PrefetchedJobs:
     """What one worker is to hold beyond its share of the users.
 
-    It is sent jobs when no more than ``low`` wait there, until ``high`` do: messages hold several.
+    It is sent jobs when no more than ``low`` wait there, until ``high`` do: messages hold several, and
+    ``least_message`` at least, as far as it may hold so many.
     """
 
-    __slots__ = ("_ended", "_guessed", "_users", "high", "low")
+    __slots__ = ("_ended", "_guessed", "_least_message", "_users", "high", "low")
 
-    def __init__(self) -> None:
+    def __init__(self, least_message: int = 1) -> None:
         self._ended = 0.0
+        self._least_message = least_message
         self._users = 0
         #: Whether there is only a guess so far.
         self._guessed = True
@@ -142,4 +144,4 @@ class PrefetchedJobs:
     def _follow(self, most: int) -> None:
         reserve = _TURN_FACTOR * self._ended + _ROOT_FACTOR * math.sqrt(self._ended)
         self.low = min(1 + math.ceil(reserve), most // 2)
-        self.high = 2 * self.low
+        self.high = min(max(2 * self.low, self.low + self._least_message), most)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import UsageError
 from ssbench.fleet.fleet import GroupWorkers
-from ssbench.fleet.phase import MAX_BATCH_JOBS, ClosedLoop, Pace, StagedPace
+from ssbench.fleet.phase import ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import AccountAccess, RunParameters
 from ssbench.results.run_description import GroupFacts, StageFacts
 from ssbench.run.options import RunOptions, RunSide
@@ -294,7 +294,7 @@ class GroupRun:
         self.seed = seed
         self.workload = Workload(scenario, seed, prepared=prepared)
         self.state = make_population(scenario, self.workload)
-        closed = ClosedLoop(scenario.user_count, batch_size or MAX_BATCH_JOBS)
+        closed = ClosedLoop(scenario.user_count, batch_size or 1)
         self.load = BenchmarkLoad(scenario, seed if due_seed is None else due_seed, closed)
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None

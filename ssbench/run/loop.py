@@ -27,7 +27,7 @@ import msgspec
 from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.fleet.fleet import Fleet, GroupWorkers, ReceivedResults
-from ssbench.fleet.phase import Pace, Phase, StallDetector, give_back_tasks
+from ssbench.fleet.phase import MAX_BATCH_JOBS, Pace, Phase, StallDetector, give_back_tasks
 from ssbench.fleet.wire import LOST_AFTER, JobResult
 from ssbench.fleet.worker_state import History, Task, was_tried
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
@@ -87,6 +87,7 @@ class PhaseRunner:
         crew.allocation.limit = pace.users(now)
         pace.reach(crew.allocation.round_trip)
         crew.allocation.keeps_ahead = True
+        crew.allocation.least_message = pace.batch_size
         crew.allocation.measure_anew()
 
     def turn(self, now: float) -> float:
@@ -223,25 +224,25 @@ class PhaseRunner:
     def _send_backlog(self) -> None:
         ledger, allocation = self._crew.ledger, self._crew.allocation
         while ledger.backlog and (worker := allocation.next_worker()) is not None:
-            tasks, histories = self._from_backlog(min(self._pace.batch_size, allocation.room(worker)))
+            tasks, histories = self._from_backlog(min(MAX_BATCH_JOBS, allocation.room(worker)))
             self._resent |= self._crew.send(worker, tasks, self._clock(), histories)
 
     def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
         """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
         crew, allocation, pace = self._crew, self._crew.allocation, self._pace
-        batch_size = pace.batch_size
+        most = MAX_BATCH_JOBS
         # Where operations are due, or users wait for a token, there may not be enough for all.
         closed = allocation.in_hand is None and not self._unauthorized
         if allocation.in_hand is not None:
             # What is due together goes to all workers.
-            batch_size = min(batch_size, -(-room // max(1, len(crew.living()))))
+            most = min(most, -(-room // max(1, len(crew.living()))))
         while room > 0:
             worker = allocation.next_worker()
             if worker is None:
                 return TICK_SECONDS
             # A message for its users and another for what it holds ahead would cost twice as much.
             whole = closed and not allocation.results_are_awaited and worker.held.completed > 0
-            wanted = min(batch_size, allocation.room(worker, whole=whole), room)
+            wanted = min(most, allocation.room(worker, whole=whole), room)
             tasks = phase.next_tasks(wanted)
             if len(tasks) < wanted and not phase.exhausted(now):
                 allocation.await_results(len(crew.ledger.in_flight) + len(tasks))

@@ -204,12 +204,12 @@ class RunOptions:
 
     ``requests`` says how requests are made. ``seed`` draws the same operations again (None: a random one).
     ``noop`` does everything but the requests. ``keep_objects`` leaves what the run created. ``batch_size`` is
-    the most jobs of a message (None: as many as there are to send). ``give_up_after`` ends a run in which
-    nothing succeeds any more (0: never), and so do more failures than ``max_errors`` allows (None: never).
-    With ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``verify`` reads
-    are checked against what was written, and initial objects of earlier runs are written again. With
-    ``find_warmup`` reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None:
-    the local ones, or the first of others), or with fewer after ``worker_timeout``.
+    the least jobs of a message where users have others meanwhile (None: as needed). ``give_up_after`` ends a
+    run in which nothing succeeds any more (0: never), and so do more failures than ``max_errors`` allows
+    (None: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With
+    ``verify`` reads are checked against what was written, and initial objects of earlier runs are written
+    again. With ``find_warmup`` reports look for the warm-up by themselves. The run begins with
+    ``expect_workers`` (None: the local ones, or the first of others), or with fewer after ``worker_timeout``.
 
     One of several masters carries out its ``part`` of the scenario, and begins the benchmark when it is
     ``start_at`` (seconds since 1970).
@@ -310,7 +310,7 @@ class RunOptions:
         Meta(ge=1),
         Option(
             group=OptionGroup.FLEET,
-            help="most jobs in one message to a worker, or 'auto': as many as it needs",
+            help="least jobs in one message to a worker whose users are all busy, or 'auto': as it needs",
             unit=OptionUnit.NUMBER,
             default="auto",
             parse=_batch_size,

@@ -421,7 +421,7 @@ class Simulation:
         self.fleet = self.network.fleet(RunParameters(run_id=1, token="0", storage_urls=["http://a"]))
         self.loop = MasterLoop(
             self.fleet,
-            ClosedLoop(_USERS, 50),
+            ClosedLoop(_USERS),
             WorkerNews(),
             [[TokenRenewal(lambda: self.store.token, lambda call: call())]],
             0.0,

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.fleet.phase import MAX_BATCH_JOBS, ClosedLoop, Pace, share_users
+from ssbench.fleet.phase import ClosedLoop, Pace, share_users
 
 
 def test_a_closed_loop_has_room_for_its_users_at_any_time() -> None:
@@ -28,12 +28,6 @@ def test_a_closed_loop_sends_no_more_than_the_workers_can_run() -> None:
 
 def test_only_results_make_room_in_a_closed_loop() -> None:
     assert ClosedLoop(24).wait(0.0, sent=24) == math.inf
-
-
-def test_a_batch_has_a_bound() -> None:
-    assert ClosedLoop(24).batch_size == MAX_BATCH_JOBS
-    assert ClosedLoop(24, 8).batch_size == 8
-    assert ClosedLoop(10**6, 10**6).batch_size == MAX_BATCH_JOBS
 
 
 def test_shares_are_equal_but_for_those_without_room() -> None:

@@ -49,6 +49,17 @@ def test_what_is_ahead_has_a_bound() -> None:
     assert after(10**6, 1.0, 0.0).high == MAX_PREFETCHED
 
 
+def test_a_message_has_so_many_jobs_at_least_as_far_as_that_is_more_than_it_would_have() -> None:
+    few = PrefetchedJobs(64)
+    assert (few.low, few.high) == (1, 65)
+    many, usual = PrefetchedJobs(64), PrefetchedJobs()
+    for ahead in (many, usual):
+        ahead.observe(400, 0.1, 0.0)
+    assert (many.low, many.high) == (usual.low, usual.high)
+    assert usual.high - usual.low > 64
+    assert PrefetchedJobs(10**6).high == MAX_PREFETCHED
+
+
 def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() -> None:
     assert scale_of_fleet(1) == scale_of_fleet(12)
     assert [round(scale_of_fleet(workers).gathering, 3) for workers in (200, 1000, 100_000)] == [

@@ -32,7 +32,7 @@ class Run:
         self.news = WorkerNews()
         fleet = self.network.fleet(RunParameters(run_id=1))
         self.loop = MasterLoop(
-            fleet, ClosedLoop(8, 2), self.news, [[TokenRenewal(None)]], 60.0, lambda: self.network.now
+            fleet, ClosedLoop(8), self.news, [[TokenRenewal(None)]], 60.0, lambda: self.network.now
         )
         self.worker = self.network.worker(1)
         fleet.receive(0)

@@ -122,7 +122,7 @@ class Bench:
             self.fleet.begin(first, [1000], [structs.replace(first, group=1)], parts=[0.5, 0.5])
         self.loop = MasterLoop(
             self.fleet,
-            pace or ClosedLoop(8, 2),
+            pace or ClosedLoop(8),
             self.news,
             [[TokenRenewal(each, lambda call: call()) for each in accounts]]
             if accounts
@@ -171,7 +171,6 @@ def test_a_phase_ends_when_all_its_tasks_have() -> None:
     assert bench.run(phase) == pytest.approx(1000 / 8 * 0.01, rel=0.1)
     assert phase.ended == {None: 1000}
     assert [worker.jobs() for worker in bench.workers] == pytest.approx([500, 500], abs=20)
-    assert max(len(batch.jobs) for worker in bench.workers for batch in worker.batches) == 2
     assert bench.news.warnings == []
 
 
@@ -229,13 +228,25 @@ def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> 
     assert [state.allowance.ahead.low < 400 for state in bench.fleet.roster.living()] == [True, True]
 
 
+@pytest.mark.parametrize(("users", "seconds"), [(8, 0.02), (128, 1e-3)])
+def test_a_batch_size_makes_messages_larger_and_never_smaller(users: int, seconds: float) -> None:
+    sizes = {}
+    for least in (1, 32):
+        bench = Bench(ClosedLoop(users, least))
+        bench.each(seconds=seconds)
+        bench.run(Tasks(20_000))
+        messages = [len(batch.jobs) for worker in bench.workers for batch in worker.batches[2:-2]]
+        sizes[least] = sum(messages) / len(messages)
+    assert sizes[32] > 0.95 * max(sizes[1], 32)
+
+
 @pytest.mark.parametrize("enough", [True, False])
 def test_a_worker_that_has_run_out_of_jobs_gets_all_in_one_message_where_there_are_enough(
     enough: bool,
 ) -> None:
     bench = Bench(ClosedLoop(8))
     bench.each(seconds=1e-4)
-    phase = Slow(2000, bench.network)
+    phase = Slow(8000, bench.network)
     if not enough:  # each time one less than asked for
         phase.next_tasks = lambda count: Slow.next_tasks(phase, max(1, count - 1))  # type: ignore[method-assign]
     bench.run(phase)
@@ -845,3 +856,14 @@ def test_a_pace_may_change_the_number_of_users() -> None:
     bench.run(phase)
     assert [most[second] for second in range(1, 20)] == [2] * 9 + [8] * 10
     assert [worker.jobs() for worker in bench.workers] == pytest.approx([500, 500], rel=0.05)
+
+
+def test_users_do_not_wait_until_a_message_has_its_least_size() -> None:
+    ended = {}
+    for least in (1, 64):
+        bench = Bench(ClosedLoop(8, least))
+        phase = FewObjects(8)
+        phase.stop = lambda bench=bench: bench.network.now >= bench.began + 5  # type: ignore[misc]
+        bench.run(phase)
+        ended[least] = phase.ended[None]
+    assert ended[64] >= 0.95 * ended[1] > 1000

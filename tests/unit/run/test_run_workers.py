@@ -24,7 +24,7 @@ class Bench:
         self.news = WorkerNews()
         self.loop = MasterLoop(
             self.network.fleet(RunParameters(run_id=1)),
-            ClosedLoop(8, 2),
+            ClosedLoop(8),
             self.news,
             [[TokenRenewal(None)]],
             0.0,

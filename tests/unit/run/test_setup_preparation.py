@@ -38,7 +38,7 @@ class Bench:
         self.news = WorkerNews()
         self.loop = MasterLoop(
             self.network.fleet(RunParameters(run_id=1, size_classes=["c"])),
-            ClosedLoop(4, 2),
+            ClosedLoop(4),
             self.news,
             [[TokenRenewal(None)]],
             clock=lambda: self.network.now,
