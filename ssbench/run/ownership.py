@@ -37,6 +37,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import format_object_name, tagged_object_stem
 from ssbench.scenario.operations import OPERATIONS, Effect
+from ssbench.store.failures import TRANSIENT_STATUSES
 
 if TYPE_CHECKING:
     from ssbench.store.swift.run_marks import RunMark, RunMarks
@@ -142,6 +143,9 @@ MARK_RENEWAL_SECONDS = 15.0
 _FIRST_MARK_SECONDS = 30.0
 _LAST_MARK_SECONDS = 5.0
 
+#: Requests for marks that failed are made again within so many seconds: a run does without, and says so.
+_RETRY_SECONDS = 1.0
+
 #: In how many accounts marks are written or looked for at once.
 _MARKS_AT_ONCE = 10
 
@@ -195,6 +199,8 @@ class Ownership:
         self._marked = False
         self._written_at = -float("inf")
         self._failed_to_renew = False
+        #: Whether marks of others can be found: not in a store that cannot list containers.
+        self._can_look = True
         #: Runs that the user knows of.
         self._known: set[str] = set()
         self._requests = RequestThread(loop, "marks", self._renew, MARK_RENEWAL_SECONDS)
@@ -249,7 +255,7 @@ class Ownership:
 
     def look(self) -> None:
         """Look for runs that began since; call it after the benchmark, before the report."""
-        if not self._marked:
+        if not (self._marked and self._can_look):
             return
         try:
             others = self._requests.ask(self._others, _LAST_MARK_SECONDS, heed=False)
@@ -348,7 +354,7 @@ class Ownership:
         requests, sessions = self._options.requests, self._tokens.sessions
         timeouts = requests.connect_timeout, requests.network_timeout
         return [
-            RunMarks(place.session(sessions), place.containers[0], timeouts, self._extra)
+            RunMarks(place.session(sessions), place.containers[0], timeouts, self._extra, _RETRY_SECONDS)
             for place in self._places
         ]
 
@@ -377,7 +383,14 @@ class Ownership:
         return self._marked, self._others()
 
     def _others(self) -> list[RunMark]:
-        marks = self._each(lambda store: [*store.others(self._mark.run)])
+        from ssbench.store.http.client_errors import CLIENT_ERRORS, status_of_error  # noqa: PLC0415 - as above
+
+        try:
+            marks = self._each(lambda store: [*store.others(self._mark.run)])
+        except CLIENT_ERRORS as error:
+            # Each attempt takes time, after the last result too.
+            self._can_look = status_of_error(error) in TRANSIENT_STATUSES
+            raise
         return list({mark.run: mark for own in marks for mark in own}.values())
 
     def _renew(self) -> None:
@@ -402,7 +415,7 @@ class Ownership:
         self._each(lambda store: self._retire_from(store, kept))
 
     def _retire_from(self, store: RunMarks, kept: int) -> None:
-        others = store.others(self._mark.run)
+        others = store.others(self._mark.run) if self._can_look else []
         if kept:
             store.put(replace(self._mark, kept=kept, ended=True))
         elif any(not other.ended for other in others):

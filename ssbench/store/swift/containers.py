@@ -105,11 +105,13 @@ def call_persistently(
     call: Callable[[], Any],
     on_retry: Callable[[Exception], None] = lambda error: None,
     passing: Set[int] = TRANSIENT_STATUSES,
+    seconds: float | None = None,
 ) -> Any:
     """Return what ``call`` does, after some more attempts where the failure may be gone by then.
 
     ``on_retry`` is called with each failure that leads to another attempt; an HTTP status does if it is in
-    ``passing``. Raises what the last attempt raised.
+    ``passing``. Attempts begin within so many ``seconds`` (None: the usual ones). Raises what the last
+    attempt raised.
     """
     began = time.monotonic()
     for pause in _RETRY_PAUSES:
@@ -119,7 +121,7 @@ def call_persistently(
             code = status_of_error(error)
             if code is not None and code not in passing:
                 raise
-            if time.monotonic() - began + pause > _RETRY_SECONDS:
+            if time.monotonic() - began + pause > (_RETRY_SECONDS if seconds is None else seconds):
                 raise
             on_retry(error)
         time.sleep(pause)

@@ -87,7 +87,8 @@ class RunMarks:
     """The marks in one container; every method makes requests, and raises one of CLIENT_ERRORS.
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds; ``trans_id_extra`` is
-    what transaction ids are to end in.
+    what transaction ids are to end in. Requests that failed are made again within ``retry_seconds`` (None: as
+    long as others of a run).
     """
 
     def __init__(
@@ -96,7 +97,9 @@ class RunMarks:
         container: str,
         timeouts: tuple[float, float],
         trans_id_extra: str | None = None,
+        retry_seconds: float | None = None,
     ) -> None:
+        self._retry_seconds = retry_seconds
         self._session = session
         self._container = container
         self._timeouts = timeouts
@@ -176,7 +179,7 @@ class RunMarks:
                 http_conn=(connection.parsed_url, connection),
                 **options,
             )
-            return call_persistently(call)
+            return call_persistently(call, seconds=self._retry_seconds)
 
 
 def containers_in_use(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from swiftclient import ClientException
 
 from ssbench.run import ownership
 from ssbench.run.options import RunOptions
@@ -23,12 +25,14 @@ class Store:
     def __init__(self) -> None:
         self.fails: Callable[[], None] = lambda: None
         self.asked = threading.Semaphore(0)
+        self.listed = 0
 
     def put(self, _mark: object) -> None:
         self.asked.release()
         self.fails()
 
     def others(self, _run: str) -> list[Any]:
+        self.listed += 1
         self.fails()
         return []
 
@@ -90,3 +94,24 @@ def test_a_run_goes_on_where_marks_fail_for_a_reason_that_nobody_expected(
     ]
     owner.look()
     owner.end()
+
+
+@pytest.mark.parametrize(("status", "times"), [(0, 1), (501, 1), (503, 3)])
+def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
+    owner: ownership.Ownership, store: Store, status: int, times: int
+) -> None:
+    """Each attempt at the end would hold up the report, and then the end of the run."""
+    deleted: list[str] = []
+    store.put = lambda _mark: None  # type: ignore[method-assign]
+    store.delete = deleted.append  # type: ignore[method-assign]
+
+    def fail() -> None:
+        raise ClientException("no listing", http_status=status) if status else json.JSONDecodeError("", "", 0)
+
+    store.fails = fail
+    assert owner.begin() == ""
+    assert len(owner._loop.news.warnings) == 1
+    owner.look()
+    owner.end()
+    assert store.listed == times
+    assert deleted == (["00000007"] if times == 1 else [])

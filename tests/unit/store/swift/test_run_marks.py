@@ -17,7 +17,7 @@ from msgspec import structs
 
 from ssbench.scenario.names import mark_name
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error
-from ssbench.store.swift import run_marks
+from ssbench.store.swift import containers, run_marks
 from ssbench.store.swift.credentials import Session
 from ssbench.store.swift.run_marks import (
     ENDED_MARK_LIFETIME,
@@ -215,3 +215,22 @@ def test_a_moment_that_no_clock_can_show_tells_no_age(server: FaultServer, kept:
     kept.keep(RunMark(run="a1"), "x_000000", written="Mon, 01 Jan 99999999999999999999 00:00:00 GMT")
     used = containers_in_use(Session((server.url,), "t"), ["x_000000"], (5.0, 5.0))
     assert used["x_000000"].run == "a1"
+
+
+@pytest.mark.parametrize(("seconds", "attempts"), [(None, 5), (1.0, 3)])
+def test_a_listing_that_cannot_be_read_is_asked_for_as_long_as_there_is_patience(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch, seconds: float | None, attempts: int
+) -> None:
+    now = 0.0
+
+    def sleep(pause: float) -> None:
+        nonlocal now
+        now += pause
+
+    monkeypatch.setattr(containers.time, "sleep", sleep)
+    monkeypatch.setattr(containers.time, "monotonic", lambda: now)
+    server.rule = lambda _request: Reply(200, b"<html>")
+    marks = RunMarks(Session((server.url,), "t"), "c", (5.0, 10.0), None, seconds)
+    with pytest.raises(CLIENT_ERRORS):
+        marks.others()
+    assert len(server.requests) == attempts
