@@ -23,10 +23,10 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.untrusted import TooMuchError, open_regular_file
 from ssbench.cli.options import parse_urls
 from ssbench.cli.parser import Parser
-from ssbench.store.swift.credentials import AuthVersion
 
 if TYPE_CHECKING:
     from ssbench.store.stores import Credentials
+    from ssbench.store.swift.credentials import AuthVersion
 
 AuthValues = Mapping[str, str | None]
 

@@ -97,7 +97,8 @@ def parser(argv: Sequence[str]) -> Parser:
         if name not in argv:
             commands.add_parser(name, help=summary)
             continue
-        module = importlib.import_module(_MODULES.get(name) or f"ssbench.cli.{name.replace('-', '_')}")
+        with own_program.import_faster():
+            module = importlib.import_module(_MODULES.get(name) or f"ssbench.cli.{name.replace('-', '_')}")
         command = commands.add_parser(
             name,
             usage=getattr(module, "USAGE", None),

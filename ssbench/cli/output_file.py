@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -201,7 +200,7 @@ def _open_stream(output: Path) -> TextIO:
 
 @contextmanager
 def _replace_file(output: Path, *, force: bool) -> Iterator[TextIO]:
-    part = output.with_name(f".ssbench-{secrets.token_hex(6)}.part")
+    part = output.with_name(f".ssbench-{os.urandom(6).hex()}.part")
     try:
         with interruption.undo_on_interrupt(partial(part.unlink, missing_ok=True)):
             with part.open("x", encoding="utf-8", newline="") as file:

@@ -7,8 +7,8 @@ longer than to print the help.
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
@@ -25,9 +25,11 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import set_completion_kind
-from ssbench.comparison import sweep_variables
 from ssbench.run.options import RunOptions
-from ssbench.scenario import conditions
+
+if TYPE_CHECKING:
+    from ssbench.comparison.sweep_variables import Sweep
+    from ssbench.scenario.conditions import Condition
 
 USAGE = "%(prog)s -f FILE [option ...]"
 
@@ -80,6 +82,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_auth_arguments(parser)
 
 
+def _parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Parse the conditions of ``--find``."""
+    from ssbench.scenario import conditions  # here, because it brings the tables of operations and of figures
+
+    return conditions.parse_conditions(text, grouped=True)
+
+
+def _parse_sweep(text: str) -> Sweep:
+    """Parse the loads of ``--sweep``."""
+    from ssbench.comparison import sweep_variables
+
+    return sweep_variables.parse_sweep(text)
+
+
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "capacity", "Many runs with the same workers and initial objects; see doc/capacity.rst."
@@ -88,14 +104,14 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--sweep",
         metavar="WHAT=VALUES",
-        type=make_argument_type(sweep_variables.parse_sweep),
+        type=make_argument_type(_parse_sweep),
         help="a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
         " ends where more load brings nothing, or operations fail",
     )
     which.add_argument(
         "--find",
         metavar="CONDITIONS",
-        type=make_argument_type(partial(conditions.parse_conditions, grouped=True)),
+        type=make_argument_type(_parse_conditions),
         help="find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors"
         " <= 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import subprocess
-import webbrowser
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -83,6 +81,8 @@ def companion(arguments: argparse.Namespace) -> Iterator[_PageCompanion | None]:
 
 def _open_browser(url: str) -> None:
     """Open a URL without waiting for the browser, nor letting it write on the terminal."""
+    import webbrowser  # here, as `subprocess` below: the help of a command does without
+
     try:
         webbrowser.get()
     except webbrowser.Error:
@@ -93,6 +93,8 @@ def _open_browser(url: str) -> None:
 
 
 def _run_browser(command: list[str]) -> None:
+    import subprocess
+
     quiet = subprocess.DEVNULL
     subprocess.run(  # noqa: S603 - Python's own module
         command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, check=False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
@@ -26,7 +26,9 @@ from ssbench.scenario import master_shares
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
 from ssbench.store.request_options import RequestOptions, parse_addresses
-from ssbench.store.stores import Credentials
+
+if TYPE_CHECKING:
+    from ssbench.store.stores import Credentials
 
 #: A time of day that is further back than this is that of tomorrow.
 _PAST_TOLERANCE = timedelta(hours=12)

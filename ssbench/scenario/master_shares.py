@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ssbench.base.errors import UsageError
-from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
+
+if (
+    TYPE_CHECKING
+):  # the model of scenarios is an eighth of what --help would load, which reads `MasterShare` only
+    from ssbench.scenario.model import Scenario, SizeClass, UserGroup
 
 #: A fleet of more masters is a mistake.
 _MAX_MASTERS = 1000
@@ -27,7 +31,7 @@ _OWN_FIELDS |= {"container_base", "phase"}
 #: What groups of one name need not have in common.
 _OWN_GROUP_FIELDS = {"size_classes", "stages", "user_count", "rate", "container_base"}
 
-_Loaded = TypeVar("_Loaded", Scenario, UserGroup)
+_Loaded = TypeVar("_Loaded", "Scenario", "UserGroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,12 @@ def take_master_share(scenario: Scenario, portion: MasterShare) -> Scenario:
 def _take_load(whole: _Loaded, portion: MasterShare, where: str) -> _Loaded:
     """Return a scenario or a group with its portion of users and of rates."""
     stages = tuple(
-        Stage(
-            stage.seconds,
-            None if stage.users is None else (portion.count(stage.users[0]), portion.count(stage.users[1])),
-            None if stage.rate is None else (stage.rate[0] / portion.of, stage.rate[1] / portion.of),
+        replace(
+            stage,
+            users=None
+            if stage.users is None
+            else (portion.count(stage.users[0]), portion.count(stage.users[1])),
+            rate=None if stage.rate is None else (stage.rate[0] / portion.of, stage.rate[1] / portion.of),
         )
         for stage in whole.stages
     )
@@ -127,7 +133,7 @@ def _take_classes(classes: Sequence[SizeClass], portion: MasterShare) -> tuple[S
 
 def find_scenario_difference(one: Scenario, other: Scenario) -> str:
     """Return in what two scenarios differ besides how much they do; empty where they fit."""
-    for field in fields(Scenario):
+    for field in fields(one):
         if field.name not in _OWN_FIELDS and getattr(one, field.name) != getattr(other, field.name):
             return field.name
     if [each.name for each in one.groups] != [each.name for each in other.groups]:
@@ -135,7 +141,7 @@ def find_scenario_difference(one: Scenario, other: Scenario) -> str:
     found = _find_load_difference(one, other)
     for ours, theirs in zip(one.groups, other.groups, strict=True):
         found = found or _find_load_difference(ours, theirs)
-        names = [field.name for field in fields(UserGroup) if field.name not in _OWN_GROUP_FIELDS]
+        names = [field.name for field in fields(ours) if field.name not in _OWN_GROUP_FIELDS]
         if not found and any(getattr(ours, name) != getattr(theirs, name) for name in names):
             found = f"the group {ours.name}"
     return found
@@ -194,10 +200,10 @@ def _sum_loads(parts: Sequence[_Loaded]) -> _Loaded:
         users = [stage.users for stage in own if stage.users is not None]
         rate = [stage.rate for stage in own if stage.rate is not None]
         stages.append(
-            Stage(
-                own[0].seconds,
-                (sum(low for low, _ in users), sum(high for _, high in users)) if users else None,
-                (sum(low for low, _ in rate), sum(high for _, high in rate)) if rate else None,
+            replace(
+                own[0],
+                users=(sum(low for low, _ in users), sum(high for _, high in users)) if users else None,
+                rate=(sum(low for low, _ in rate), sum(high for _, high in rate)) if rate else None,
             )
         )
     return replace(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from hashlib import md5
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ssbench.scenario.value_rules import MAX_NUMBER, Rule, shorten_value
@@ -229,6 +228,9 @@ def _read_template(template: str) -> _Template:
                 digits += width
     if digits > _MAX_HASH_DIGITS:
         raise ValueError(f"expected at most {_MAX_HASH_DIGITS} digits of {{hash}} in all, not {digits}")
+
+    if hashes:
+        from hashlib import md5  # noqa: PLC0415 - it loads OpenSSL, which few templates need
 
     def make(prefix: str, number: int) -> str:
         values: dict[str, object] = {"class": prefix, "number": number}

@@ -9,9 +9,7 @@ How long requests may take, and pauses between them. Pure: a master, which has n
 from __future__ import annotations
 
 import random
-import ssl
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from ssbench.base.errors import SsbenchError
 
@@ -84,6 +82,8 @@ def make_connect_error(error: OSError, where: str) -> AttemptError:
 
 def make_transfer_error(error: OSError) -> AttemptError:
     """Return the failure for an error of an established connection."""
+    import ssl  # noqa: PLC0415 - a no-op run does without, and masters read the labels above only
+
     if isinstance(error, ssl.SSLCertVerificationError):
         return AttemptError(TLS_CERTIFICATE, error.verify_message or str(error))
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
@@ -154,6 +154,8 @@ def _retry_after(value: str) -> float:
     """Seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 if it is neither number nor date."""
     if value.isdecimal():
         return float(value[:9])
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few stores send a date
+
     try:
         due = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):

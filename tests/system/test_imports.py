@@ -32,6 +32,15 @@ REPORTS = {
 }
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
 
+#: What a run without requests does without besides, and what the help of a run does: the model of scenarios,
+#: the tables of operations and figures, what hashes, what starts other programs.
+FOR_REQUESTS = {"ssl", "h11", "email"}
+FOR_VALUES = {
+    *("ssbench.scenario.model", "ssbench.scenario.operations", "ssbench.document.figures"),
+    *("ssbench.store.contract", "ssbench.comparison.sweep_variables", "subprocess", "hashlib", "json"),
+    *("statistics", "webbrowser"),
+}
+
 #: The options of a run, which messages hold, and the JSON of settings are structs of msgspec: some 10 ms.
 STRUCTS = {"msgspec"}
 
@@ -63,6 +72,10 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> 
         loaded -= STRUCTS
     unneeded = FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS
     assert loaded & unneeded == set()
+    if "--noop" in arguments:
+        assert loaded & FOR_REQUESTS == set()
+    elif arguments[0] == "run-scenario":
+        assert loaded & FOR_VALUES == set()
 
 
 def test_the_help_of_the_program_loads_little_besides_its_parser() -> None:

@@ -14,7 +14,6 @@ from hashlib import shake_256
 
 from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
 from ssbench.scenario.structured_values import Metadata
-from ssbench.store.http.http_response import OWNER_FIELD
 
 #: Number of items, and bytes of the value of each.
 MetadataShape = tuple[int, int]
@@ -86,6 +85,8 @@ def find_exceeded_limits(limits: Mapping[str, object], shape: MetadataShape, own
 
     ``limits`` are those of ``swift`` in ``/info``; one that is not there holds nothing back.
     """
+    from ssbench.store.http.http_response import OWNER_FIELD  # noqa: PLC0415 - it imports h11
+
     number, size = shape
     of_owner = len(OWNER_FIELD.removeprefix(_METADATA_PREFIX)) + len(owner)
     names = sum(len(f"{_ITEM_PREFIX}{each}") for each in range(number))

@@ -8,7 +8,6 @@ keystoneauth are imported where they are first needed: they bring 0.3 s that a n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
@@ -29,6 +28,8 @@ class SwiftStore:
 
     def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
         """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
+        import json
+
         import requests
         import urllib3
 
