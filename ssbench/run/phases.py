@@ -318,7 +318,7 @@ class Benchmark:
         for operation, size_class, container, number, _ in tasks:
             self._state.take_back(operation, size_class, container, number, in_doubt=in_doubt)
         if self._listings is not None:
-            self._listings.without_result(tasks)
+            self._listings.without_result(tasks, begun=in_doubt)
         if in_doubt:
             self.in_doubt += len(tasks)
         else:

@@ -20,9 +20,15 @@ from ssbench.results.result_fields import NO_WORKER, NOT_MEASURED, STEP_FIELDS, 
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import split_container_number
 from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, LIST, LIST_ACCOUNT, OPERATIONS, Effect
+from ssbench.store.failures import CONNECT_FAILED, CONNECT_REFUSED, CONNECT_TIMEOUT, NAME_RESOLUTION
 
 _ADDING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
 _REMOVING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.REMOVES)
+
+#: A DELETE that failed so has deleted nothing, if it was the only attempt: it was refused, or never sent.
+#: 404 is not among them, since what is not there is not listed either.
+_REFUSED_STATUSES = frozenset({400, 401, 403, 405, 411, 412, 413, 429, 498})
+_UNSENT_CAUSES = frozenset({NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED})
 
 #: Settings with which a listing is of some of the names only.
 _PARTIAL_LISTING_FIELDS = frozenset({"prefix", "delimiter", "marker"})
@@ -40,7 +46,8 @@ class ListingMinimums:
         """Take the most names of each listing that is judged, by the code of its operation."""
         self._most = most
         self._containers = containers
-        #: Objects that came to exist so far, and those whose deletion was handed out, by container.
+        #: Objects that came to exist so far, and those that may have been deleted since a deletion was handed
+        #: out, by container.
         self._made = Counter(objects)
         self._deleted: Counter[int] = Counter()
         #: How many had come to exist when a listing was handed out, by its number, until its end is known.
@@ -75,12 +82,19 @@ class ListingMinimums:
                     self._made[container] += 1
             elif code == LIST.code:
                 self._before.pop(number, None)
+            elif code in _REMOVING_CODES and _has_deleted_nothing(result):
+                self._deleted[container] -= 1
 
-    def without_result(self, tasks: Iterable[Task]) -> None:
-        """Note which operations will have no result: they were taken back, or lost."""
-        for code, _, _, number, _ in tasks:
+    def without_result(self, tasks: Iterable[Task], *, begun: bool = True) -> None:
+        """Note which operations will have no result: they were lost, or taken back.
+
+        ``begun``: they may have been carried out.
+        """
+        for code, _, container, number, _ in tasks:
             if code == LIST.code:
                 self._before.pop(number, None)
+            elif code in _REMOVING_CODES and not begun:
+                self._deleted[container] -= 1
 
     def least(self, task: Task) -> int:
         """Return how many names a listing that succeeded had to have at least; call this once for each."""
@@ -92,6 +106,13 @@ class ListingMinimums:
         if code == LIST.code:
             there = self._before.pop(number, 0) - self._deleted[container]
         return max(0, min(there, most))
+
+
+def _has_deleted_nothing(result: JobResult) -> bool:
+    """Whether it is sure that a DELETE that failed has left its object there."""
+    if result.retries or result.resent:
+        return False
+    return result.status in _REFUSED_STATUSES or result.cause in _UNSENT_CAUSES
 
 
 # -- placement ---------------------------------------------------------------------------------

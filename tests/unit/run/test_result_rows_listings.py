@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ssbench.fleet.wire import JobResult
 from ssbench.run.result_rows import ListingMinimums
 from ssbench.scenario.model import Scenario, SizeClass
@@ -50,6 +52,38 @@ def test_nothing_is_kept_of_a_listing_without_success() -> None:
     # Objects have numbers of their own: those that failed to be made are not the listings'.
     assert found.least(tasks[2]) == 5
     assert [found.least(each) for each in tasks] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("failed", "least"),
+    [
+        (JobResult(1, None, None, 1.0, cause="HTTP 403", status=403), 7),
+        (JobResult(1, None, None, 1.0, cause="connect refused"), 7),
+        (JobResult(1, None, None, 1.0, cause="HTTP 403", status=403, retries=1), 6),
+        (JobResult(1, None, None, 1.0, cause="HTTP 404", status=404), 6),
+        (JobResult(1, None, None, 1.0, cause="HTTP 503", status=503), 6),
+        (BAD, 6),
+    ],
+)
+def test_what_was_surely_not_deleted_has_to_be_listed(failed: JobResult, least: int) -> None:
+    found = of()
+    assert found is not None
+    delete, listing = (DELETE.code, 0, 1, 9, 0), (LIST.code, 0, 1, 1, 0)
+    found.handed_out([delete])
+    found.ended([(delete, failed)])
+    found.handed_out([listing])
+    assert found.least(listing) == least
+
+
+def test_what_is_taken_back_was_not_deleted() -> None:
+    for begun in (False, True):
+        found = of()
+        assert found is not None
+        delete, listing = (DELETE.code, 0, 1, 9, 0), (LIST.code, 0, 1, 1, 0)
+        found.handed_out([delete])
+        found.without_result([delete], begun=begun)
+        found.handed_out([listing])
+        assert found.least(listing) == 7 - begun
 
 
 def test_listings_of_which_nothing_is_known() -> None:
