@@ -222,6 +222,9 @@ def _lacked_objects(measured: GeneratorMeasurements) -> Iterator[str]:
 
 def _cause_of_idling(own: LoadGenerator) -> str:
     """Return what to change so that users are idle no longer."""
+    if any(map(describe_shared_host, own.hosts)):
+        # Of which there is a warning with what to do. Nothing else says how it would be without the others.
+        return "Others used the CPU of its host"
     busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
     if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU_SHARE:
         return (

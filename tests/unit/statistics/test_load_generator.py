@@ -11,7 +11,7 @@ from section_lines import section_lines
 
 from ssbench.document.elements import Section
 from ssbench.reports import key_figures
-from ssbench.results.run_description import Gap, MasterFacts, RunSummary, WorkerFacts
+from ssbench.results.run_description import Gap, HostFacts, MasterFacts, RunSummary, WorkerFacts
 from ssbench.statistics.load_generator import (
     GeneratorMeasurements,
     LoadGenerator,
@@ -62,6 +62,19 @@ def test_where_users_were_idle_it_says_what_to_change(
     assert sentence.startswith(
         f"The load generator was the limit: users were busy for 90.0 % of the window. {what}"
     )
+
+
+def test_where_others_had_the_cpu_nothing_is_advised_but_to_end_them() -> None:
+    host = HostFacts("box", 2, other_cpu=0.6, waited=0.3, denied=0.5)
+    for master in (MasterFacts(0.95), None):
+        summary = RunSummary(ended=START + 61, workers=(WORKER,), master=master, hosts=(host,))
+        measured = structs.replace(MEASURED, busy=0.9)
+        limit, shared = list_generator_warnings(summarize_generator(summary, measured), measured)
+        assert limit == (
+            "The load generator was the limit: users were busy for 90.0 % of the window. Others used the"
+            " CPU of its host"
+        )
+        assert "Run nothing else on the machines that measure" in shared
 
 
 def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> None:
