@@ -42,10 +42,10 @@ def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
 
 @dataclass(slots=True)
 class TransferAmount:
-    """How many ``bytes_`` are to be moved; ``request`` is how many more one object counts as."""
+    """How much data is to be moved, and how much has been."""
 
-    bytes_: float
-    request: float
+    bytes_: float  # bytes to move in all
+    request: float  # bytes that each object counts for besides its size
     moved: float = 0.0
 
     def left(self, done: int, total: int) -> float:

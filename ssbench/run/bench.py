@@ -1,6 +1,7 @@
-"""What several runs share: sockets and workers, a token, local workers, a local Swift.
+"""What several runs share: sockets, workers, a token, local workers, a local Swift.
 
-What goes along with runs for others: it watches the cluster, or takes the results while they come.
+A :class:`Bench` owns them. A :class:`Companion` accompanies the runs of a bench for somebody else: it watches
+the cluster, or receives results while they come in.
 """
 
 from __future__ import annotations
@@ -405,7 +406,7 @@ def _reachable_address(bind_ip: str | None) -> str:
     return "::1" if bind_ip == "::" else str(bind_ip)
 
 
-# -- companions --------------------------------------------------------------------------------
+# -- Companions: observers of the cluster, receivers of results ------------------------------------
 
 
 class Companion(Protocol):

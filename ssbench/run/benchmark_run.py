@@ -1,8 +1,8 @@
-"""One run: its phases in order, over a :class:`~ssbench.run.loop.MasterLoop`.
+"""One run, from its first worker to its last clean-up.
 
-``--start-at``: several masters begin their benchmarks at one moment, each by its own clock.
-
-How a run went.
+A :class:`BenchmarkRun` carries out the phases in order over a :class:`~ssbench.run.loop.MasterLoop`; a
+:class:`RunOutcome` says how it went. With ``--start-at`` several masters begin their benchmarks at the same
+moment, each by its own clock.
 """
 
 from __future__ import annotations
@@ -110,30 +110,24 @@ def wait_for_moment(loop: MasterLoop, moment: float) -> None:
         loop.fleet.receive(min(TICK_SECONDS, left))
 
 
-# -- outcome -----------------------------------------------------------------------------------
+# -- How a run went --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run went; what its operations took is in the stat file at ``path``.
-
-    ``path`` and ``summary`` are None when the run was interrupted before its benchmark began. ``count``
-    operations have a result, of which ``errors`` failed. ``interrupted``: by a signal or
-    :meth:`~ssbench.run.bench.Bench.interrupt`, in whatever phase. ``error`` ended the benchmark before its
-    time. ``trouble``: something besides the operations failed (initial uploads, writing the stat file,
-    deleting what the run created); ``warnings`` say what, and whatever else the report warns of.
-    """
+    """How a run went. The measurements of its operations are in the stat file."""
 
     run_id: int
     seed: int
-    path: Path | None = None
-    count: int = 0
-    errors: int = 0
-    interrupted: bool = False
-    error: SsbenchError | None = None
+    path: Path | None = None  # the stat file; None if the run was interrupted before its benchmark began
+    count: int = 0  # operations that have a result
+    errors: int = 0  # those of them that failed
+    interrupted: bool = False  # by a signal or :meth:`~ssbench.run.bench.Bench.interrupt`, in any phase
+    error: SsbenchError | None = None  # what ended the benchmark early
+    #: Something besides the operations failed: initial uploads, writing the stat file or the clean-up.
     trouble: bool = False
-    warnings: tuple[str, ...] = ()
-    summary: RunSummary | None = None
+    warnings: tuple[str, ...] = ()  # everything that the report warns of; they also explain ``trouble``
+    summary: RunSummary | None = None  # None if the run was interrupted before its benchmark began
 
     @property
     def ended_early(self) -> str | None:
@@ -161,7 +155,7 @@ class RunOutcome:
         )
 
 
-# -- run ---------------------------------------------------------------------------------------
+# -- Carrying out a run ----------------------------------------------------------------------------
 
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).

@@ -1,6 +1,7 @@
-"""The benchmarks of all parts of a run, which take place at the same time.
+"""The benchmark of a run: a phase for each part of it, all carried out at the same time.
 
-The sinks of a run: one that fails takes no results from the others, and no clean-up from the run.
+Results go to the sinks of the run (:class:`RunSinks`). A sink that fails takes no results from the others,
+and does not keep the run from cleaning up.
 """
 
 from __future__ import annotations
@@ -53,9 +54,6 @@ class RunSinks:
             _log.debug("a sink of the results", exc_info=error)
             self.failure = self.failure or error
             self._sinks.remove(sink)
-
-
-# -- benchmarks --------------------------------------------------------------------------------
 
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.

@@ -1,15 +1,11 @@
-"""What the users of one group do in a run: their workload, their objects, their jobs, and their load.
+"""What each group of users does in a run: its containers, its parameters for workers, and its load.
 
-The load is a pace, and what came of that: its stages as they went.
+A :class:`GroupRun` has the workload, the objects and the jobs of one group; a :class:`BenchmarkLoad` has its
+pace, and how its stages went. Users of the same containers share a :class:`ContainerSet`, which is made once.
 
-Where the containers of a run are made: once for all users that share them.
-
-The two sides of a run that compares them (``--ab``): a group of users each, with half of the load.
-
-Both draw the same operations, at the same time, on objects of their own. An open loop's operations are due by
-turns, so that all of them together are due when they are without sides.
-
-The parameters of a run, as its workers get them.
+A run with ``--ab`` has two sides: a group of users each, with half of the load. Both draw the same
+operations, at the same time, on objects of their own. In an open loop their operations are due by turns, so
+that those of both together are due when they would be without sides.
 """
 
 from __future__ import annotations
@@ -41,17 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSet:
-    """Containers in an account: what their names begin with, their policy and their number.
+    """Containers of one account that have a policy and a beginning of their names in common."""
 
-    ``account`` is the number of the account among those of the bench. ``storage_url`` is the one by which it
-    is reached, None: any that it has.
-    """
-
-    container_base: str
+    container_base: str  # what their names begin with
     policy: str | None
     container_count: int
-    account: int = 0
-    storage_url: str | None = None
+    account: int = 0  # number of the account among those of the bench
+    storage_url: str | None = None  # the one to reach the account by; None: any that it has
 
     def __contains__(self, other: ContainerSet) -> bool:
         """Whether the containers of another place are among its own."""
@@ -113,7 +105,7 @@ def renewals_of_container_sets(
     return [*dict.fromkeys(renewals[place.account % len(renewals)] for place in places)]
 
 
-# -- sides -------------------------------------------------------------------------------------
+# -- The two sides of --ab -------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -205,7 +197,7 @@ def _half_of_class(size_class: SizeClass) -> SizeClass:
     )
 
 
-# -- parameters --------------------------------------------------------------------------------
+# -- Parameters for workers ------------------------------------------------------------------------
 
 
 def make_run_parameters(
@@ -264,7 +256,7 @@ def _max_requests(scenario: Scenario) -> int:
     return max([2, *(row.most_requests(settings.get(row.name, OperationSettings(row.name))) for row in rows)])
 
 
-# -- part --------------------------------------------------------------------------------------
+# -- The part of each group, and its load ----------------------------------------------------------
 
 
 class GroupRun:

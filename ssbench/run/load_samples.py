@@ -1,8 +1,8 @@
-"""How busy the load generator is: the master itself, and samples of all of it during a benchmark.
+"""How busy the load generator is during a benchmark: the master, the workers over time, the machines.
 
-There are as many samples as a page shows at most.
-
-What the machines of the load generator did during a benchmark, besides the benchmark.
+:class:`MasterLoad` measures the master's own loop. :class:`LoadSampler` takes samples of the master and all
+workers, no more of them than a page shows. :class:`HostUsage` says how much of a machine the run used, and
+how much everything else.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class MasterLoad:
         return MasterUsage(share, unread - self._unread)
 
 
-# -- host course -------------------------------------------------------------------------------
+# -- The machines of the load generator ------------------------------------------------------------
 
 
 #: Readings nearer to each other (seconds) say little.

@@ -1,14 +1,12 @@
-"""The master's loop: carries a phase of a run through over a fleet.
+"""The master's loop: carries out the phases of a run over a fleet, in one thread.
 
-One thread. A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and learns
-how each task ended; a *pace* says how many may be sent now. A lane (:mod:`ssbench.run.loop`) brings both
-together, for one group of users; there are several at once where groups have paces of their own. The loop
-receives for all of them, renews tokens, and ends what is over, interrupted or hopeless.
+A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and learns how each task
+ended; a *pace* says how many jobs may be sent now. A :class:`PhaseRunner` brings both together for one group
+of users. When it is its turn it sends as many jobs as there is room for, passes results on to the phase, and
+sends again the jobs that have to be. Groups with paces of their own have a runner each.
 
-One phase on its way through the workers of one group of users, at a pace of its own.
-
-The loop (:mod:`ssbench.run.loop`) gives each lane its turn: it sends what there is room for, passes results
-on to the phase, and sends again what has to be.
+The :class:`MasterLoop` receives for all runners, renews tokens, and ends phases that are over, interrupted or
+hopeless.
 """
 
 from __future__ import annotations
@@ -330,7 +328,7 @@ class PhaseRunner:
                 self._crew.ledger.send_again(again, History(1, now, {LOST_CAUSE: 1}))
 
 
-# -- loop --------------------------------------------------------------------------------------
+# -- The loop over all runners ---------------------------------------------------------------------
 
 
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).

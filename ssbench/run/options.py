@@ -1,6 +1,6 @@
-"""What runs are carried out with, and how: frozen records, one for a bench and one for each of its runs.
+"""How runs are carried out: frozen records with the options of a bench, and of each of its runs.
 
-A moment at which a run is to begin, as people write it.
+:func:`parse_start_moment` reads the time at which a run is to begin.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def format_start_moment(moment: float) -> str:
     return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
-# -- options -----------------------------------------------------------------------------------
+# -- The options of benches and runs ---------------------------------------------------------------
 
 
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
@@ -122,26 +122,22 @@ _MAX_CONTAINERS = 1000
 class BenchOptions:
     """The workers and the Swift that all runs of a bench share.
 
-    ``workers`` processes are started on this machine; each can do ``concurrency`` operations at once (None:
-    as many as the runs need). Other workers connect to ``address`` (None: there are none). ``key_file``
-    holds the key of a sealed fleet. ``credentials`` say where Swift is; with ``local_swift`` one is started
-    on this machine instead, with ``policies`` besides gold, silver and that of the first run. No-op runs
-    need neither. ``further_credentials`` are of the second side, in runs whose sides are two accounts, or of
-    the other accounts of a scenario with several; without them that needs those of a reseller admin.
-    With ``profile`` local workers write profiles.
-
-    Raises UsageError when no worker could ever come.
+    No-op runs need neither credentials nor a local Swift. Raises UsageError when no worker could ever come.
     """
 
-    workers: int = 0
+    workers: int = 0  # worker processes that are started on this machine
+    #: Operations that each of those can run at once; None: as many as the runs need.
     concurrency: int | None = None
-    address: BindAddress | None = None
-    key_file: Path | None = None
-    credentials: Credentials | None = None
+    address: BindAddress | None = None  # where other workers connect; None: there are none
+    key_file: Path | None = None  # the key of a sealed fleet
+    credentials: Credentials | None = None  # where Swift is, and how to authenticate
+    #: Those of the second side in a run whose sides are two accounts, or of the other accounts of a scenario
+    #: with several. Without them such a scenario needs the credentials of a reseller admin.
     further_credentials: tuple[Credentials, ...] = ()
-    local_swift: bool = False
+    local_swift: bool = False  # start a Swift on this machine instead
+    #: Policies of the local Swift besides gold, silver and those of the first run.
     policies: tuple[str, ...] = ()
-    profile: bool = False
+    profile: bool = False  # local workers write profiles
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or self.workers < 0:
@@ -228,6 +224,7 @@ class RunOptions:
     Raises UsageError for numbers that are out of range.
     """
 
+    #: How requests are made.
     requests: RequestOptions = RequestOptions()  # noqa: RUF009 - frozen
     seed: Annotated[
         int | None,
@@ -272,6 +269,7 @@ class RunOptions:
             unit=OptionUnit.FLAG,
         ),
     ] = False
+    #: End the transaction ids in Swift's logs in a mark of the run.
     mark_transactions: Annotated[
         bool,
         Option(
@@ -307,6 +305,7 @@ class RunOptions:
             unit=OptionUnit.LABEL,
         ),
     ] = None
+    #: None: as many as there are to send.
     batch_size: Annotated[
         int | None,
         Meta(ge=1),
@@ -318,6 +317,7 @@ class RunOptions:
             parse=_batch_size,
         ),
     ] = None
+    #: None: the local ones, or the first of others.
     expect_workers: Annotated[
         int | None,
         Meta(ge=1),
@@ -329,6 +329,7 @@ class RunOptions:
             kept=False,
         ),
     ] = None
+    #: After this time the run begins with fewer workers.
     worker_timeout: Annotated[
         float,
         Meta(gt=0),
@@ -339,6 +340,7 @@ class RunOptions:
             kept=False,
         ),
     ] = 60.0
+    #: None: all of the scenario.
     part: Annotated[
         MasterShare | None,
         Option(
@@ -351,6 +353,7 @@ class RunOptions:
             metavar="1/4",
         ),
     ] = None
+    #: Seconds since 1970.
     start_at: Annotated[
         float | None,
         Option(
@@ -363,13 +366,16 @@ class RunOptions:
             metavar="TIME",
         ),
     ] = None
-    find_warmup: bool = False
+    find_warmup: bool = False  # reports find the end of the warm-up by themselves
+    #: Two sides, each with half of the users and of the objects: both have a storage URL of the account, or
+    #: both have a policy, or the bench has credentials for each.
     sides: tuple[RunSide, ...] = ()
-    existing: ExistingIn | None = None
+    existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
+    #: Where results go; None: a new file in the folder of :mod:`ssbench.run.folders`.
     stats_file: Path | None = None
-    force: bool = False
-    profile: bool = False
-    undecided: Undecided = Undecided.REPORT
+    force: bool = False  # overwrite ``stats_file``
+    profile: bool = False  # write a profile of the benchmark
+    undecided: Undecided = Undecided.REPORT  # what an undecided condition counts as; kept in the stat file
 
     def __post_init__(self) -> None:
         option.check_option_bounds(self)

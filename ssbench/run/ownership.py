@@ -1,16 +1,13 @@
-"""Whose objects are whose when several runs use the same containers: a mark of each, names that are apart.
+"""Which objects belong to which run when several runs use the same containers.
 
-A run puts a mark into its first container, and then looks for marks of others. Where another run is under way
-whose objects may have the same names, the names of this one get a tag, those of its initial objects too. Of
-two runs that begin at the same moment both may do so. Runs that only read the same initial objects share
-them. After the benchmark it looks again, so that the first run too can say that another one was beside it.
+A run puts a mark into its first container and then looks for marks of other runs. If another run is under way
+whose objects may have the same names, the names of this one's objects get a tag, those of its initial objects
+too. Of two runs that begin at the same moment both may do so. Runs that only read the same initial objects
+share them. After the benchmark a run looks again, so that the first of several runs can also report the
+others.
 
-All requests are made by a thread of their own, which also renews the mark: see
-:mod:`ssbench.run.ownership`.
-
-Requests of a run that are made by a thread of their own, one after the other.
-
-A Swift that does not answer delays neither the run nor Ctrl-C.
+All requests are made one after another on a :class:`RequestThread`, which also renews the mark. So a Swift
+that does not answer delays neither the run nor Ctrl-C.
 """
 
 from __future__ import annotations
@@ -133,7 +130,7 @@ def describe_unexpected_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error} (please report this)"
 
 
-# -- ownership ---------------------------------------------------------------------------------
+# -- The mark of a run, and those of others --------------------------------------------------------
 
 
 #: Seconds between two renewals of a mark, of which several may fail until it expires.

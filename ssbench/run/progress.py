@@ -1,19 +1,13 @@
-"""One character for each result of a benchmark, on standard error.
+"""How a benchmark is going, on standard error: a character for each result, a line, or a small screen.
 
-They are not shown where INFO lines are not (``-q``).
+:class:`ResultCharacters` writes one character for each result. :class:`ProgressLine` is one line, which is
+redrawn on a terminal; elsewhere a line is written every ten seconds. :class:`LiveScreen` (``--live``) shows
+operations and workers and is redrawn twice a second; on a wide terminal each line has a small picture of its
+last seconds beside it. None of them is shown where INFO lines are not (``-q``).
 
-How a run goes: in one line, and on the small screen of ``--live``, as wide as the terminal.
-
-A wide terminal has beside each line a small picture of how it went, second by second.
-
-Progress of a benchmark in one line: redrawn on a terminal, a line each ten seconds elsewhere.
-
-It is not shown where INFO lines are not (``-q``).
-
-``--live``: a small screen of operations and workers, redrawn twice a second while a benchmark runs.
-
-Its lines are put together by hand and stand where the progress line would: messages go above them, and the
-report takes their place. (rich takes many times as long for such a table, in which no job would be sent.)
+The screen stands where the progress line would: messages go above it, and the report replaces it. Its lines
+are put together here, because rich takes many times as long for such a table, and the loop would send no jobs
+meanwhile.
 """
 
 from __future__ import annotations
@@ -139,7 +133,7 @@ class ResultCharacters:
         terminal.end_row()
 
 
-# -- live frame --------------------------------------------------------------------------------
+# -- Composing the line and the screen -------------------------------------------------------------
 
 
 #: Narrower bars than this say nothing; wider ones than this say no more.
@@ -162,22 +156,17 @@ _WARNED_TONE, _FAILED_TONE = "doubtful", "bad"
 
 @dataclass(frozen=True, slots=True)
 class ProgressFigures:
-    """What a line shows. ``share`` of the run is done, and ``left`` seconds remain; None is not known.
+    """What a progress line shows."""
 
-    ``rate`` is successful operations a second, ``moved`` bytes a second, ``p50`` and ``p99`` latencies in
-    seconds (None: too few successes lately). ``causes`` counts the failures of the whole run. ``there`` of
-    ``expected`` workers can get jobs.
-    """
-
-    share: float = 0.0
-    left: float | None = None
-    rate: float = 0.0
-    moved: float = 0.0
-    p50: float | None = None
+    share: float = 0.0  # share of the run that is done
+    left: float | None = None  # seconds that remain; None: not known
+    rate: float = 0.0  # successful operations per second
+    moved: float = 0.0  # bytes per second
+    p50: float | None = None  # latency in seconds; None: too few successes lately
     p99: float | None = None
-    causes: Mapping[str, int] = field(default_factory=dict)
-    there: int = 0
-    expected: int = 0
+    causes: Mapping[str, int] = field(default_factory=dict)  # failures of the whole run
+    there: int = 0  # workers that can get jobs
+    expected: int = 0  # workers that the run waits for
 
 
 def compose_progress_line(figures: ProgressFigures, width: int) -> str:
@@ -259,35 +248,31 @@ class WorkerView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """What an operation did lately: rates a second, and latencies in seconds, None where too few were seen.
-
-    ``failed`` is of the whole run, ``history`` its successes in each of the last seconds.
-    """
+    """What an operation did lately. Latencies are in seconds, None where too few were seen."""
 
     name: str
-    rate: float
-    moved: float
+    rate: float  # successes per second
+    moved: float  # bytes per second
     p50: float | None
     p95: float | None
     p99: float | None
     longest: float | None
-    failed: int
-    history: Sequence[float] = ()
+    failed: int  # failures of the whole run
+    history: Sequence[float] = ()  # successes in each of the last seconds
 
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """All that is shown. ``rates`` are the operations a second of each worker id.
-
-    ``of_workers`` and ``of_causes`` are successes, and failures, in each of the last seconds.
-    """
+    """All that the screen of ``--live`` shows."""
 
     title: str
     figures: ProgressFigures
     operations: Sequence[OperationView]
     workers: Sequence[WorkerView]
-    rates: dict[int, float]
+    rates: dict[int, float]  # operations per second by worker id
+    #: Successes in each of the last seconds, by worker id.
     of_workers: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    #: Failures in each of the last seconds, by cause.
     of_causes: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
@@ -370,7 +355,7 @@ def _worker_remark(worker: WorkerView) -> str:
     return ""
 
 
-# -- progress line -----------------------------------------------------------------------------
+# -- The progress line -----------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -393,12 +378,12 @@ _MAX_LINE_LATENCIES = 1000
 
 
 class _GatheredResults(NamedTuple):
-    """The results of a quarter of a second; ``latencies`` are a sample, in seconds."""
+    """The results of a quarter of a second."""
 
     until: float
     succeeded: int
     moved: int
-    latencies: npt.NDArray[np.float64]
+    latencies: npt.NDArray[np.float64]  # a sample, in seconds
 
 
 class ProgressLine:
@@ -500,7 +485,7 @@ class ProgressLine:
         return share, passed / share - passed if 0 < share <= 1 else None
 
 
-# -- live --------------------------------------------------------------------------------------
+# -- The screen of --live --------------------------------------------------------------------------
 
 
 #: Seconds that rates and latencies are of.

@@ -1,8 +1,9 @@
-"""Makes results of what workers report: from tasks and their results on the wire to blocks.
+"""Makes blocks of results from what workers report.
 
-How many names listings have to have at least, by what a part of a run knows of its own objects.
-
-Which stage each result belongs to, and whether it belongs to the warm-up.
+A :class:`RowMaker` makes a row of each task and its result. Two more classes compute fields of it.
+:class:`StagePlacement` finds the stage that a result belongs to, and whether that is the warm-up.
+:class:`ListingMinimums` knows how many names a listing must have at least, from the objects of its own part
+of the run.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class StagePlacement:
         return block.having(**columns)
 
 
-# -- row maker ---------------------------------------------------------------------------------
+# -- Rows and blocks -------------------------------------------------------------------------------
 
 
 #: Operations whose tasks have the number of another object in place of bytes.

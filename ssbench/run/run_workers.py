@@ -1,9 +1,7 @@
-"""The workers of one run: waiting for them, how many there are and how busy; local ones that end.
+"""The workers of a run: starting local ones, counting all, and waiting until enough are ready.
 
-Workers on the master's own host, started for its runs and gone with it.
-
-Each holds one end of a pipe as its standard input; when the master ends, however it ends, the pipe
-does too, and so does the worker.
+Local workers run on the master's own host and end with it. Each holds one end of a pipe as its standard
+input; when the master ends, however it ends, the pipe closes, and the worker exits.
 """
 
 from __future__ import annotations
@@ -82,12 +80,12 @@ def _open_unused(path: Path) -> int | None:
 
 @dataclass(slots=True)
 class LocalWorker:
-    """A worker process of ours. ``ended`` is its exit code once the user has been informed."""
+    """A worker process that this program has started."""
 
     worker_id: int
     process: subprocess.Popen[bytes]
     log: Path
-    ended: int | None = None
+    ended: int | None = None  # its exit code, once the user has been informed
 
     def log_tail(self) -> str:
         """The last lines of its log."""
@@ -220,7 +218,7 @@ def mark_worker_left(worker: LocalWorker, roster: Roster, reason: str) -> None:
             roster.leave(known.instance, reason)
 
 
-# -- run workers -------------------------------------------------------------------------------
+# -- Counting workers and waiting for them ---------------------------------------------------------
 
 
 class RunWorkers:

@@ -1,19 +1,15 @@
-"""What a run finds or makes in the cluster before its benchmark: containers, objects, marks of other runs.
+"""What a run finds or makes in the cluster before its benchmark: containers, objects, signatures.
 
-Whether a cluster has what a scenario needs, which is looked at before a run begins.
+:class:`StoreSetup` does all of it, in steps that are functions here. First the run checks that the store can
+do what the scenario needs. For reads without a token the master makes signatures, so that workers need no
+key. Then containers are made and initial objects uploaded.
 
-Reads without a token need signatures, which the master makes: workers get no key.
+Initial objects can be prepared once for many runs. Their sizes follow from the scenario and not from the seed
+of a run (:class:`~ssbench.scenario.draws.Workload`), so that all runs know them. Objects that are there
+already are found by listing containers, 10,000 objects per request. Only these are checked one by one; the
+others are uploaded without a check.
 
-Initial objects that are prepared once for many runs: what is there of them, and whether that is right.
-
-Their sizes follow from the scenario and not from the seed of a run
-(:class:`~ssbench.scenario.draws.Workload`), so that all runs know them. What is there already is found by
-listing containers, 10,000 objects a request; only that is looked at one by one, and the others are uploaded
-without a look.
-
-Finding the objects of a run that reads what exists already: by listing containers, or from a file.
-
-What there has to be in the cluster before a benchmark begins: containers, and the initial objects.
+A run that only reads what exists finds its objects by listing containers, or in a file.
 """
 
 from __future__ import annotations
@@ -37,7 +33,6 @@ from ssbench.fleet.phase import Pace
 from ssbench.fleet.worker_state import Task
 from ssbench.run.bars import ProgressBar, TransferAmount
 from ssbench.run.group_run import ContainerSet, GroupRun, accounts_of_sessions, merge_container_sets
-from ssbench.run.group_run import merge_container_sets as places_apart
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.ownership import Ownership
@@ -196,7 +191,7 @@ def sign_reads(
     return signed
 
 
-# -- prepared ----------------------------------------------------------------------------------
+# -- Initial objects that are prepared for many runs -----------------------------------------------
 
 
 #: How many of the prepared objects of a run are looked at before it, drawn at random.
@@ -306,7 +301,7 @@ def check_prepared_objects(parts: Sequence[GroupRun], loop: MasterLoop) -> int:
     return looked
 
 
-# -- existing ----------------------------------------------------------------------------------
+# -- Objects that exist already --------------------------------------------------------------------
 
 
 #: A bar advances by so many objects at once.
@@ -399,7 +394,7 @@ def _read_names(path: Path) -> Iterator[tuple[str, str]]:
         raise UsageError(f"{path}: expected CONTAINER/OBJECT on each line, and there is none")
 
 
-# -- preparation -------------------------------------------------------------------------------
+# -- Making containers and uploading initial objects -----------------------------------------------
 
 
 #: With this containers keep the versions of their objects.
@@ -547,7 +542,7 @@ def upload_initial_objects(
     return uploads
 
 
-# -- ground ------------------------------------------------------------------------------------
+# -- All of the setup ------------------------------------------------------------------------------
 
 
 class StoreSetup:
@@ -651,7 +646,7 @@ class StoreSetup:
         """
         self._ownership = Ownership(
             self._scenario,
-            places_apart(place for part in self._parts for place in part.places),
+            merge_container_sets(place for part in self._parts for place in part.places),
             self._options,
             tokens,
             self._loop,

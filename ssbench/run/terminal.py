@@ -1,12 +1,9 @@
 """Standard error, which whole lines and rows of single characters share.
 
-What is written here is made printable: names in messages come from files and other hosts. A program calls
-:func:`set_up_terminal` first. From then on nothing that it writes there can block, end or fail it.
-
-Text to a file descriptor, which never blocks, ends or fails the program.
-
-A thread of its own writes. Text for which the reader is too slow, and text that cannot be written (a
-closed pipe, a full disk), is dropped and counted.
+A program calls :func:`set_up_terminal` first. From then on nothing that it writes here can block, end or fail
+it: text goes to an :class:`OutputChannel`, which has a thread of its own for writing. Text that its reader is
+too slow for, or that cannot be written (a closed pipe, a full disk), is dropped and counted. Names in
+messages come from files and other hosts, so all text is made printable.
 """
 
 from __future__ import annotations
@@ -175,7 +172,7 @@ class OutputChannel(io.TextIOBase):
         return self._descriptor
 
 
-# -- terminal ----------------------------------------------------------------------------------
+# -- Lines and rows on standard error --------------------------------------------------------------
 
 
 #: Seconds to wait at the end of the program, or of a run, for a reader that does not keep up.

@@ -1,10 +1,8 @@
-"""The sentences that a run says about its fleet: from events and states to text.
+"""Messages to the user about workers.
 
-Pure. When something is said, and what is gathered into one line, is up to :mod:`ssbench.run.worker_messages`.
-
-Messages to the user about workers: each by name while they are few, hundreds in one line.
-
-Warnings are kept for the report.
+The functions turn events and states into text, and are pure. :class:`WorkerNews` decides when something is
+said: each worker is named while there are few, hundreds are put into one line. It keeps warnings for the
+report.
 """
 
 from __future__ import annotations
@@ -153,7 +151,7 @@ def format_id_ranges(ids: Iterable[int]) -> str:
     return ", ".join(named) + (", ..." if len(ranges) > _MAX_RANGES else "")
 
 
-# -- for the report ---------------------------------------------------------------------------
+# -- Results that were ignored or refused ----------------------------------------------------------
 
 
 def describe_strange_results(
@@ -198,7 +196,7 @@ def describe_strange_results(
     return lines
 
 
-# -- waiting ----------------------------------------------------------------------------------
+# -- What a phase waits for, and why it is abandoned -----------------------------------------------
 
 
 def describe_not_ready(
@@ -300,7 +298,7 @@ def describe_unreached(addresses: Counter[str]) -> list[str]:
     ]
 
 
-# -- news --------------------------------------------------------------------------------------
+# -- Events as lines -------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -319,11 +317,11 @@ _COUNTED_EVENTS = (events.Foreign, events.Invalid, events.InvalidMessage)
 
 
 class NewsLine(NamedTuple):
-    """A line for the user; ``warning`` for the log, ``keep`` for the report too."""
+    """A line for the user."""
 
     text: str
-    warning: bool
-    keep: bool
+    warning: bool  # log it as a warning
+    keep: bool  # show it in the report too
 
 
 class WorkerNews:
