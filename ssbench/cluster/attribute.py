@@ -123,9 +123,6 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
 # -- attribute requests ------------------------------------------------------------------------
 
 
-_requests_log = logging.getLogger(__name__)
-
-
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(

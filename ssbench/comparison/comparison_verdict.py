@@ -29,7 +29,6 @@ from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
 from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
-from ssbench.document.units import format_change as in_percent
 from ssbench.reports.run_verdict import tone_of_outcome
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_verdict import Outcome
@@ -278,7 +277,7 @@ def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | 
         )
     if comparison.drifts:
         drifts = ", ".join(
-            f"{COMPARABLE_FIGURES[name].title} {in_percent(value)} %"
+            f"{COMPARABLE_FIGURES[name].title} {format_change(value)} %"
             for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}."

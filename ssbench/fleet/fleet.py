@@ -491,9 +491,6 @@ _SCARCE_SECONDS = 60.0
 #: A ping that could not be sent waits for so much of the time since its worker was first heard of.
 _TRY_AGAIN_SECONDS = 0.2
 
-#: A flag of the sockets as a plain number: the enumeration costs as much as the call.
-_WITHOUT_WAITING = int(zmq.NOBLOCK)
-
 
 class Fleet(GroupWorkers):
     """The workers of a master, over its two sockets, for one run after another: itself for the first group.
@@ -588,7 +585,7 @@ class Fleet(GroupWorkers):
             if place and (ended >= _RESULTS_A_TURN or not has_message(results)):
                 break
             try:
-                frame = receive(_WITHOUT_WAITING if place else 0)
+                frame = receive(_NO_WAIT if place else 0)
             except zmq.Again:
                 break
             try:

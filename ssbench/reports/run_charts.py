@@ -68,8 +68,6 @@ def make_percentile_curve(name: str, latencies: Latencies, colour: str) -> Curve
 # -- run charts --------------------------------------------------------------------------------
 
 
-_CHART_MILLISECOND = 1e-3
-
 #: (latencies of the most frequent operation, buckets an octave of a histogram, what such a bucket is called).
 _BUCKET_SIZES = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
 
@@ -151,7 +149,7 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
     per_octave, _ = _fineness(latencies)
     found = {code: each.histogram(per_octave) for code, each in latencies.items()}
     edges = np.unique(np.concatenate([each[0] for each in found.values()]))
-    middle = np.sqrt(edges[:-1] * edges[1:]) / _CHART_MILLISECOND
+    middle = np.sqrt(edges[:-1] * edges[1:]) / _MILLISECOND
     # Buckets are equal parts of an octave, which on the logarithmic axis are not of equal width.
     parts = per_octave * np.log2(edges[1:] / edges[:-1])
     curves = []
@@ -176,7 +174,6 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
 
 
 _MEGABYTE = 1e6
-_TIME_LINE_MILLISECOND = 1e-3
 
 #: Stalls and gaps that are shaded at most.
 _MAX_SHADED = 50
@@ -221,9 +218,7 @@ def _heat(over_time: BinsOverTime, unit: str) -> Chart:
     every = over_time.operations[None]
     ranks = dict.fromkeys((50, over_time.upper_rank))
     curves = [
-        Curve(
-            f"ALL p{rank}", bin_middles(over_time), values / _TIME_LINE_MILLISECOND, INK, width=1.6, dash=dash
-        )
+        Curve(f"ALL p{rank}", bin_middles(over_time), values / _MILLISECOND, INK, width=1.6, dash=dash)
         for rank, values, dash in zip(ranks, (every.p50, every.upper), ("solid", "dashed"), strict=False)
     ]
     return Chart(
@@ -233,7 +228,7 @@ def _heat(over_time: BinsOverTime, unit: str) -> Chart:
         log=True,
         digits=2,
         note="The stronger a cell, the more operations per second took that long.",
-        heat=Heat(x, over_time.heat_edges / _TIME_LINE_MILLISECOND, over_time.heat),
+        heat=Heat(x, over_time.heat_edges / _MILLISECOND, over_time.heat),
     )
 
 
@@ -363,7 +358,7 @@ def _latencies_over_time(over_time: BinsOverTime, series: Mapping[int | None, Bi
             yield Curve(
                 f"{name} {rank}",
                 x,
-                values / _TIME_LINE_MILLISECOND,
+                values / _MILLISECOND,
                 colour,
                 width=width,
                 dash=dash,

@@ -51,7 +51,7 @@ _Numbers = npt.NDArray[np.int64]
 
 _NO_CODES: Mapping[int, int] = {}
 
-_failures_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder()
 _failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
 
 
@@ -63,7 +63,7 @@ def encode_rows(block: ResultBlock) -> bytes:
         if field.kind is FieldKind.FAILURES:
             if block.failures:
                 failures = [(row, *failure) for row, failure in block.failures.items()]
-                parts.append(_encode_text(field.number, _failures_encoder.encode(failures)))
+                parts.append(_encode_text(field.number, _encoder.encode(failures)))
         elif field.name in given:
             parts.extend(_encode_column(field, block))
     return b"".join(parts)
@@ -406,7 +406,6 @@ RECORD_HEADER = struct.Struct("<4sII")
 #: No writer makes longer records, so what claims more is damage.
 MAX_RECORD_BYTES = 128 * 1024 * 1024
 
-_record_encoder = msgspec.json.Encoder()
 _run_decoder = msgspec.json.Decoder(RunDescription)
 _cluster_decoder = msgspec.json.Decoder(Observation)
 
@@ -430,21 +429,19 @@ def encode_record(kind: bytes, payload: bytes) -> bytes:
 
 def encode_run(run: RunDescription) -> bytes:
     """Encode the record that begins a file, without the secrets among the header fields of its scenario."""
-    return encode_record(
-        RUN_KIND, _record_encoder.encode(_make_printable(remove_secrets(msgspec.to_builtins(run))))
-    )
+    return encode_record(RUN_KIND, _encoder.encode(_make_printable(remove_secrets(msgspec.to_builtins(run)))))
 
 
 def encode_closing(closing: ClosingRecord) -> bytes:
     """Encode the record that ends a file, without what was seen of the cluster."""
     plain = msgspec.to_builtins(replace(closing, summary=replace(closing.summary, cluster=None)))
     del plain["summary"]["cluster"]
-    return encode_record(END_KIND, _record_encoder.encode(_make_printable(plain)))
+    return encode_record(END_KIND, _encoder.encode(_make_printable(plain)))
 
 
 def encode_cluster(cluster: Observation) -> bytes:
     """Encode what was seen of the cluster."""
-    return encode_record(CLUSTER_KIND, _record_encoder.encode(cluster))
+    return encode_record(CLUSTER_KIND, _encoder.encode(cluster))
 
 
 def decode_cluster(payload: bytes) -> Observation | None:

@@ -287,7 +287,7 @@ class GroupEntry:
         return UserGroup(
             self.name,
             tuple(classes),
-            scenario_load.count_most_users(self.stages, self.values.get("users")),
+            consistency.count_most_users(self.stages, self.values.get("users")),
             stages=self.stages,
             operations=self.operations,
             **consistency.count_containers(self.values, classes),
@@ -331,8 +331,8 @@ class GroupReader:
         groups = data.get("groups")
         if groups is None:
             return []
-        if not isinstance(groups, list) or not 0 < len(groups) <= scenario_load.MAX_GROUPS:
-            expected = f"a list of 1 to {scenario_load.MAX_GROUPS} groups of users"
+        if not isinstance(groups, list) or not 0 < len(groups) <= consistency.MAX_GROUPS:
+            expected = f"a list of 1 to {consistency.MAX_GROUPS} groups of users"
             self._fault(("groups",), f"groups: expected {expected}, not {shorten_value(groups)}")
             return []
         found: list[GroupEntry] = []
@@ -568,7 +568,7 @@ class _ScenarioChecker:
             values.pop(consistency.PER_CONTAINER_KEY, None)
             return combine_groups(made, data=data, **values)
         if stages:
-            values["user_count"] = scenario_load.count_most_users(stages, values.get("user_count"))
+            values["user_count"] = consistency.count_most_users(stages, values.get("user_count"))
             values["run_seconds"] = sum(stage.seconds for stage in stages)
         size_classes = tuple(
             SizeClass(
@@ -648,7 +648,7 @@ class _ScenarioChecker:
                 if data.get(key) is not None:
                     self._fault((key,), f"{key}: expected no such key beside groups, which say so themselves")
         for place, group in enumerate(groups):
-            for path, wrong in scenario_load.find_group_contradictions(values, group.values, group.stages):
+            for path, wrong in consistency.find_group_contradictions(values, group.values, group.stages):
                 self._fault(("groups", place, *path), f"{spell_path(('groups', place, *path))}: {wrong}")
         if not all("seconds" in entry for entry in entries):
             return ()
@@ -656,7 +656,7 @@ class _ScenarioChecker:
         if groups and values.get("run_seconds") is None:
             took = [sum(each.seconds for each in group.stages) for group in groups]
             values = values | {"run_seconds": max(took) or None}
-        for path, wrong in scenario_load.find_contradictions(values, stages):
+        for path, wrong in consistency.find_contradictions(values, stages):
             self._fault(path, f"{spell_path(path)}: {wrong}")
         return stages
 
