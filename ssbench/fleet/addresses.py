@@ -11,17 +11,18 @@ DEFAULT_RESULTS_PORT = 13580
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """Where a master listens: on two ports of ``ip``, if any, and in ``folder``, if any.
+    """Where a master listens.
 
-    The folder holds Unix sockets whose names are the numbers of the ports. Through them a message of a
-    local worker costs the master an eighth less CPU than through TCP. No other user may have access to the
-    folder. Port 0 of ``ip`` means any free port; :attr:`~ssbench.fleet.sockets.MasterSockets.ports` has
-    the numbers.
+    Each of the two sockets has a TCP port, a Unix socket in a folder, or both. Through the Unix socket a
+    message of a local worker costs the master an eighth less CPU.
     """
 
-    ip: str | None
+    ip: str | None  # where the two TCP ports are; None: there are none
+    #: 0: any free port; :attr:`~ssbench.fleet.sockets.MasterSockets.ports` has its number.
     work_port: int = DEFAULT_WORK_PORT
-    results_port: int = DEFAULT_RESULTS_PORT
+    results_port: int = DEFAULT_RESULTS_PORT  # as above
+    #: Folder for the Unix sockets, whose names are the numbers of the ports; None: there are none. No other
+    #: user may have access to it.
     folder: str | None = None
 
 

@@ -1,16 +1,27 @@
-"""Which worker holds which job, which jobs are to be sent again.
+"""Which worker holds which job, and which jobs are to be sent again.
 
-Pure: the ledger knows no socket and is given the time, so that "the worker dies at this moment" is a
-unit test. Who is there is the business of :mod:`ssbench.fleet.roster`, who is to get how many that of
-:mod:`ssbench.fleet.allocation`. The rules, which make every job end exactly once:
+Pure: a ledger knows no socket and is given the time, so that "the worker dies at this moment" is a unit test.
 
-* A job gets a new number each time it is sent. A result settles the number it names, if it comes from
-  the worker that the job was sent to. A number that is not in flight (a late result, one of another
-  run, an invented one), and one that another worker has, settles nothing and is counted.
+* :class:`JobLedger` has the jobs of one group of users, by the rules below.
+* :class:`GroupJobs` adds how many jobs each worker may have of these (:mod:`ssbench.fleet.allocation`).
+  Groups share the workers, but each has its own users, its own jobs ahead and its own order in which jobs
+  begin. So a worker has a state for each group; that of the first group is the worker itself.
+* :class:`Dispatcher` adds which workers there are (:mod:`ssbench.fleet.roster`), and answers what concerns
+  several groups. The fleet passes in what arrives and asks what to do.
+
+A worker runs no more jobs at once than its share of the limit, and no more than it says it has room for. It
+holds some ahead (:mod:`ssbench.fleet.prefetch`), so that none of its users is idle. A worker that hangs keeps
+what it was sent, and takes nothing from the others.
+
+The rules of the ledger, which make every job end exactly once:
+
+* A job gets a new number each time it is sent. A result settles the number it names, if it comes from the
+  worker that the job was sent to. A number that is not in flight (a late result, one of another run, an
+  invented one), and one that another worker has, settles nothing and is counted.
 * A worker begins jobs in the order in which they were sent, and its results say which was the last one.
 * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
-  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
-  leaves out is dropped; all are when it serves no run, or another one.
+  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and leaves out
+  is dropped; all are when it serves no run, or another one.
 * A batch that has not been claimed within :data:`~ssbench.fleet.wire.LOST_AFTER` seconds after it was sent
   was dropped: its connection broke.
 * Of jobs that were dropped, or were with a worker that was lost, those are lost that may have begun: the
@@ -19,21 +30,6 @@ unit test. Who is there is the business of :mod:`ssbench.fleet.roster`, who is t
 * A worker that holds a job for longer than any can take, from when it can have begun, is not used any more,
   whatever it says. When each job began is not kept, but what had begun at one look must have ended at the
   next, so it is found after twice that time at most.
-
-What the jobs of one group of users are: how many each worker may have of them, and which is where.
-
-Pure. Groups share the workers, and each has its own users, its own jobs ahead and its own order in which jobs
-begin; so each has an account of its own. The parts of a worker that an account keeps are those of its *seat*:
-in the account of the first group the worker itself, in others the same worker with parts of its own.
-
-The three accounts of a master put together: who is there, how many each may have, which job is where.
-
-Pure. What concerns one account only is asked of it; here is what concerns several. The fleet feeds in what
-arrives and asks what to do.
-
-* A worker runs no more jobs at once than its share of the limit, and than it says it has room for. It holds
-  some ahead (:mod:`ssbench.fleet.prefetch`), so that none of its users is idle. One that hangs keeps what it
-  was sent, and takes nothing from the others.
 """
 
 from __future__ import annotations
@@ -370,7 +366,7 @@ def _backlog_entry(number: int, batch: TaskBatch, *, in_doubt: bool = False) -> 
     return batch.task(number), history
 
 
-# -- account -----------------------------------------------------------------------------------
+# -- The jobs of one group of users ----------------------------------------------------------------
 
 
 #: The numbers of the jobs of each group begin with its number in these upper bits, and never meet.
@@ -496,7 +492,7 @@ class GroupJobs:
         return abandoned
 
 
-# -- dispatch ----------------------------------------------------------------------------------
+# -- All groups of a master ------------------------------------------------------------------------
 
 
 class Dispatcher(GroupJobs):

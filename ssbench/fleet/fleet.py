@@ -1,16 +1,12 @@
-"""The master's side of the fleet: its sockets, who is there, which jobs are where.
+"""The workers of a master, over its two sockets: sends batches of tasks and receives their results.
 
-It sends batches of tasks and receives results. It knows no phase and no token, and says nothing: what
-happens it reports as :mod:`ssbench.fleet.events`.
+:class:`GroupWorkers` does this for one group of users; a :class:`Fleet` is all of it, and itself that of the
+first group. Neither knows phases or tokens, and neither says anything: what happens is reported as
+:mod:`ssbench.fleet.events`.
 
-Impossible results: figures that contradict what the master itself knows of the job.
-
-A worker that is broken, or a stranger that joined an open fleet, may send any number. What is checked
-here costs no message: when the job was sent, how large its object is, how often it may be retried.
-
-The workers as the jobs of one group of users meet them: sends batches of tasks, receives their results.
-
-It knows no phase and no token. What happens it reports as :mod:`ssbench.fleet.events`.
+Results are checked against what the master itself knows of the job (:class:`ResultBounds`): when it was sent,
+how large its object is, how often it may be retried. A worker that is broken, or a stranger that joined an
+open fleet, may send any number. The checks cost no message.
 """
 
 from __future__ import annotations
@@ -168,7 +164,7 @@ def _sum_of_parts(rare: RareFields) -> float:
     return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0, rare.held)
 
 
-# -- crew --------------------------------------------------------------------------------------
+# -- The workers for one group of users ------------------------------------------------------------
 
 
 #: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
@@ -188,17 +184,13 @@ _MAX_ADDRESSES = 1000
 
 
 class ReceivedResults(msgspec.Struct, frozen=True, gc=False):
-    """Results that came in one message, of jobs that were in flight with its sender.
-
-    ``at`` is when it came (the master's monotonic clock), ``generation`` that of the parameters under
-    which the jobs began. ``special`` names those of ``ended`` that failed or were sent again.
-    """
+    """Results that came in one message, of jobs that were in flight with its sender."""
 
     worker: WorkerState
-    at: float
-    generation: int
+    at: float  # when the message came, by the master's monotonic clock
+    generation: int  # that of the parameters under which the jobs began
     ended: list[tuple[Task, JobResult]]
-    special: list[ResentJob]
+    special: list[ResentJob]  # those of ``ended`` that failed or were sent again
     group: int = 0
 
 
@@ -472,7 +464,7 @@ def _make_invalid_result(result: JobResult, why: str, completed: float) -> JobRe
     return JobResult(result.job_id, None, None, completed, cause=INVALID_CAUSE, detail=why)
 
 
-# -- fleet -------------------------------------------------------------------------------------
+# -- All workers of a master -----------------------------------------------------------------------
 
 
 #: Refused workers are sent the reason at this interval (seconds) until they are silent; this many at once.

@@ -1,20 +1,20 @@
-"""The key files of a sealed fleet: one that the master and every worker hold, or one for each worker.
+"""The keys of a sealed fleet: files, the list of those that are accepted, and who may connect.
 
-With it both sockets speak CURVE (http://rfc.zeromq.org/spec:26): messages are encrypted, and the master
-accepts only peers that have the client key of its file, or a key in its list (:mod:`ssbench.fleet.keys`).
-The file is JSON: ``format``, and ``server`` and ``client``, each with ``public`` and ``secret`` in
-Z85 (http://rfc.zeromq.org/spec:32). That of one worker has no ``secret`` of the server.
+With a key file both sockets speak CURVE (http://rfc.zeromq.org/spec:26): messages are encrypted, and the
+master accepts only peers that have the client key of its file, or a key in its list. The master and all
+workers hold the same file, or each worker has its own.
 
-The list of the workers' keys that a master accepts: a file beside its key file.
+The key file is JSON: ``format``, and ``server`` and ``client``, each with ``public`` and ``secret`` in Z85
+(http://rfc.zeromq.org/spec:32). That of one worker has no ``secret`` of the server.
 
-A line of ``fleet.key.allowed`` has a name and the public half of a key in Z85. Where there is no such file,
-the key that all share is accepted. Removing a line, and SIGHUP to the master, revokes a key.
+The list is a file beside the master's key file, ``fleet.key.allowed``. Each line has a name and the public
+half of a key in Z85. Without a list the key that all share is accepted. To revoke a key, remove its line and
+send SIGHUP to the master.
 
-Who may connect to a master: the handler that libzmq asks about each connection.
-
-libzmq asks over a socket of the process, with the messages of ZAP (https://rfc.zeromq.org/spec/27/). This is
-done here, not by pyzmq's ThreadAuthenticator: that takes 0.25 ms of Python for each connection, in an event
-loop of asyncio, which was a quarter of the CPU of a master while 3,000 workers with keys joined.
+libzmq asks about each connection over a socket of the process, with the messages of ZAP
+(https://rfc.zeromq.org/spec/27/). :class:`ZapHandler` answers, and not pyzmq's ThreadAuthenticator. That one
+takes 0.25 ms of Python for each connection, in an event loop of asyncio, which was a quarter of the CPU of a
+master while 3,000 workers with keys joined.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _write_list(path: Path, text: str) -> None:
         raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-# -- key ---------------------------------------------------------------------------------------
+# -- Key files -------------------------------------------------------------------------------------
 
 
 FLEET_KEY_FORMAT = "ssbench fleet key 1"
@@ -144,16 +144,13 @@ _MAX_KEY_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class FleetKey:
-    """The four CURVE keys of a fleet, 40 characters of Z85 each; a worker may lack that of the server.
-
-    ``path`` is the file that they are from.
-    """
+    """The four CURVE keys of a fleet, 40 characters of Z85 each; a worker may lack that of the server."""
 
     server_public: bytes
     server_secret: bytes = field(repr=False)
     client_public: bytes
     client_secret: bytes = field(repr=False)
-    path: Path | None = None
+    path: Path | None = None  # the file that they were read from
 
     def allowed(self) -> Mapping[bytes, str]:
         """Return the names of the keys that a master accepts now, by their public halves.
@@ -258,7 +255,7 @@ def read_fleet_key(path: Path) -> FleetKey:
     )
 
 
-# -- zap ---------------------------------------------------------------------------------------
+# -- Who may connect -------------------------------------------------------------------------------
 
 
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"

@@ -1,26 +1,24 @@
-"""The interface of a phase of a run, as :mod:`ssbench.run.loop` uses it.
+"""Parts of a run, and how many jobs may be sent for them now.
 
-Notices that nothing succeeds any more, and when waiting longer is useless.
+The loop (:mod:`ssbench.run.loop`) carries out a :class:`Phase` and asks a :class:`Pace` each time it may send
+something. All here is pure: it is given the time and the counts.
 
-Pure: it is given the time. A phase is abandoned when nothing has succeeded for ``give_up_after`` seconds
-and the failures since then explain it: every job that was in flight at the first of them has failed
-too, and none has been in flight for longer than failing takes. So an upload of several minutes is
-waited for, however much else fails; that each job ends some time is the business of
-:mod:`ssbench.fleet.dispatcher`.
-
-How many jobs may be sent now. Pure: a pace is given the time and the counts.
-
-The loop (:mod:`ssbench.run.loop`) asks a :class:`Pace` each time it may send something; the pace alone
-decides how much load there is: a :class:`ClosedLoop`, or a :class:`StagedPace`, whose load changes
-with the time, or whose operations are due at moments of their own.
+A pace alone decides how much load there is. It is a :class:`ClosedLoop`, or a :class:`StagedPace` whose load
+changes with the time, or whose operations are due at moments of their own:
 
 * *Stages* change :meth:`Pace.users` with the time.
 * In an *open loop* of N operations a second :meth:`Pace.room` is the number of operations that are due
   shortly and were not sent, as far as users are free, :meth:`Pace.dues` says when each is due, and
   :meth:`Pace.wait` in how many seconds the next ones are to be sent.
 
-Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.prefetch`) are not a pace's business: the
-loop leaves out of ``in_flight`` as many as workers may hold.
+Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.prefetch`) do not concern a pace: the loop
+leaves as many out of ``in_flight`` as workers may hold.
+
+A :class:`StallDetector` notices that nothing succeeds any more. A phase is abandoned when nothing has
+succeeded for ``give_up_after`` seconds and the failures since then explain it: every job that was in flight
+at the first of them has failed too, and none has been in flight for longer than failing takes. So an upload
+of several minutes is waited for, however much else fails; :mod:`ssbench.fleet.dispatcher` sees to it that
+each job ends some time.
 """
 
 from __future__ import annotations
@@ -99,7 +97,7 @@ def give_back_tasks(phase: Phase, not_begun: Sequence[tuple[Task, History | None
             phase.take_back(tasks, in_doubt=in_doubt)
 
 
-# -- standstill --------------------------------------------------------------------------------
+# -- When waiting longer is useless ----------------------------------------------------------------
 
 
 class StallDetector:
@@ -161,7 +159,7 @@ class StallDetector:
         )
 
 
-# -- pace --------------------------------------------------------------------------------------
+# -- How many jobs may be sent now -----------------------------------------------------------------
 
 
 #: Most jobs of a message, which has to stay under :data:`ssbench.fleet.wire.MAX_MESSAGE_BYTES`.

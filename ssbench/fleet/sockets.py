@@ -1,8 +1,6 @@
-"""The two ZeroMQ sockets of either side, with every option that matters set in one place.
+"""The two ZeroMQ sockets of the master and of a worker, with every option that matters set in one place.
 
-What the kernel lets through to listening TCP sockets, and to the connections that they accept.
-
-Linux only; elsewhere nothing happens.
+On Linux the kernel also gets a filter for listening TCP sockets, and for the connections that they accept.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ def _attach_filter(listener: int, program: tuple[bytes, object]) -> None:
         sock.detach()
 
 
-# -- sockets -----------------------------------------------------------------------------------
+# -- The sockets of master and worker --------------------------------------------------------------
 
 
 #: Seconds after which the kernel gives up a connection whose other end does not answer: TCP keepalive, not

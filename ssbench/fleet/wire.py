@@ -1,36 +1,29 @@
-"""What crosses the two ZeroMQ sockets, and nothing else.
+"""The messages between master and workers, and how they are packed.
 
 To a worker go jobs, which are a :class:`JobBatch` after the :class:`RunParameters` of the run, and notices:
 :class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share` and :class:`Recall`. A notice holds nothing
 secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping. From a worker
 come :class:`Heartbeat`, :class:`JobResults`, :class:`Handback` and :class:`Goodbye`.
-:mod:`ssbench.fleet.wire` makes bytes of them.
 
-All structures are arrays, not maps, and all numbers small ints: container and object names are
-derived (:mod:`ssbench.scenario.names`).
-
-Messages into bytes and back.
+All structures are arrays, not maps, and all numbers small ints: container and object names are derived
+(:mod:`ssbench.scenario.names`). Decoding checks every type and range in C, so that an invalid message raises
+a :class:`~ssbench.base.errors.WireError` and nothing else.
 
 Work socket (master ROUTER, worker DEALER): after the address of its worker, a message is one frame. Two
-frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
-three:
+frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of three:
 
 1. The version of the protocol, which comes first in every version.
-2. :class:`~ssbench.fleet.wire.RunParameters`, packed into a byte string: what is the same for a whole run.
-   With many accounts or body files these are tens of kilobytes. So a worker gets them with its first jobs;
-   later messages have a short byte string that refers to them (:func:`pack_reference`). A worker that does
-   not know what a message refers to, because it has lost its connection meanwhile, hands its jobs back.
-3. :class:`~ssbench.fleet.wire.JobBatch`: the jobs.
+2. :class:`RunParameters`, packed into a byte string: what is the same for a whole run. With many accounts or
+   body files these are tens of kilobytes. So a worker gets them with its first jobs; later messages have a
+   short byte string that refers to them (:func:`pack_reference`). A worker that does not know what a message
+   refers to, because it has lost its connection meanwhile, hands its jobs back.
+3. :class:`JobBatch`: the jobs.
 
-All before the jobs is the *beginning* of a message.
+All before the jobs is the *beginning* of a message. A notice is an array of two: the version, and one of
+:data:`Notice`.
 
-A notice is an array of two: the version, and one of :data:`~ssbench.fleet.wire.Notice`.
-
-Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of
-:data:`~ssbench.fleet.wire.FromWorker`: an array whose first element is its kind.
-
-Decoding checks every type and range in C, so that an invalid message raises a
-:class:`~ssbench.base.errors.WireError` and nothing else.
+Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of :data:`FromWorker`: an array
+whose first element is its kind.
 """
 
 from __future__ import annotations
@@ -134,19 +127,23 @@ class RunParameters(Struct, array_like=True, frozen=True):
     """
 
     run_id: Count
-    generation: Count = 0
+    generation: Count = 0  # goes up when the token changes during a run
     token: str | None = None
     storage_urls: list[str] = []
-    requests: RequestOptions = RequestOptions()
+    requests: RequestOptions = RequestOptions()  # how requests are made
     noop: bool = False
     scenario: SentScenario = DEFAULT_SENT_SCENARIO
     size_classes: list[str] = []
     insecure: bool = False
     ca_certificates: str | None = None
+    #: The smallest and the largest size of each of ``size_classes``.
     size_ranges: list[tuple[Count, Count]] = []
-    trans_id_extra: str | None = None
+    trans_id_extra: str | None = None  # what every request carries as ``X-Trans-Id-Extra``
+    #: A user waits so long after a job before it begins the next, except where jobs have due times.
     think_time: Seconds = 0.0
+    #: Bodies follow from it, and those of reads are checked; None: they are not.
     verify_seed: Count | None = None
+    #: What the objects of each of ``size_classes`` say of their owner (:mod:`ssbench.scenario.model`).
     owners: list[str] = []
     group: Small = 0
     most_requests: Small = 2
@@ -157,39 +154,35 @@ class RunParameters(Struct, array_like=True, frozen=True):
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
-    """The rest of a work message: jobs, and the history of those that are sent again.
-
-    ``histories`` is empty or has one for each job. ``users`` is how many jobs of the run the worker may run
-    at once from now on, if it has room for them; the others wait there. Results are sent at once when no more
-    than ``low`` jobs wait, and may be gathered for ``gathering`` seconds before that.
-    In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
-    monotonic clock; None for one that has no due time. In a closed loop it is empty. ``heard`` is as in a
-    :class:`Ping`. ``paths`` is empty where names are derived; else it has ``container/object`` for each job.
-    """
+    """The rest of a work message: jobs, and the history of those that are sent again."""
 
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
-    histories: Annotated[list[Spent], Meta(max_length=MAX_JOBS)] = []
+    histories: Annotated[list[Spent], Meta(max_length=MAX_JOBS)] = []  # one for each job, or none at all
+    #: Jobs of the run that the worker may run at once from now on, if it has room for them; the others wait
+    #: there.
     users: Small = MAX_JOBS
-    low: Small = MAX_JOBS
-    start: Clock = 0.0
+    low: Small = MAX_JOBS  # results are sent at once when no more jobs than this wait
+    start: Clock = 0.0  # The moment from which ``dues`` count, by that worker's monotonic clock
+    #: When each job is due, in seconds after ``start``, None for one that has no due time; empty in a closed
+    #: loop.
     dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []
-    heard: Clock | None = None
+    heard: Clock | None = None  # as in a :class:`Ping`
+    #: Seconds for which results may be gathered while more than ``low`` jobs wait.
     gathering: Annotated[float, Meta(ge=0.001, le=1)] = GATHERING_SECONDS
+    #: ``container/object`` of each job; empty where names are derived.
     paths: Annotated[list[Text], Meta(max_length=MAX_JOBS)] = []
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
-    """Ask for a heartbeat at once; ``master`` is a random number of the master, ``sent`` its clock.
+    """Ask for a heartbeat at once."""
 
-    ``heard`` is what the last heartbeat that answered a ping said of the worker's clock, None before. A
-    worker of which the master may not have heard for long begins no jobs: others may get them. ``lost`` is
-    how many times the master has counted this worker as lost: once it is more, its jobs are not its own.
-    """
-
-    master: Count
-    sent: Clock
+    master: Count  # a random number of the master
+    sent: Clock  # the master's clock
+    #: The worker's clock in the last heartbeat that answered a ping; None before. A worker of which the
+    #: master may not have heard for long begins no jobs: others may get them.
     heard: Clock | None = None
+    #: How many times the master has counted this worker as lost. Once it is more, its jobs are not its own.
     lost: Count = 0
 
 
@@ -222,43 +215,33 @@ Notice = Ping | Refusal | Exit | Share | Recall
 
 
 class RareFields(Struct, array_like=True, frozen=True, gc=False):
-    """What few results have: a result without it pays one byte for all of this.
+    """What few results have: a result without it pays one byte for all of this."""
 
-    ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
-    pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
-    ``held`` is how many of the seconds the worker itself stalled, ``entries`` how many entries of
-    listings came, ``steps`` the seconds of each step. ``left`` is how many objects it may have left. Where a
-    host has several addresses, ``address`` is the one that was used, ``unreached`` are those to which
-    connections of the worker failed since its last such result.
-    ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
-    ``unchecked`` is how many answers had no ETag by which a body would have been checked.
-    """
-
-    connecting: Seconds = 0.0
-    pausing: Seconds = 0.0
-    last_attempt: Seconds | None = None
-    held: Seconds = 0.0
-    entries: Count = 0
-    steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []
-    left: Small = 0
-    address: Name = ""
+    connecting: Seconds = 0.0  # seconds that went into new connections
+    pausing: Seconds = 0.0  # seconds that went into our own pauses before retries
+    last_attempt: Seconds | None = None  # seconds of the last attempt; None: it was the only one
+    held: Seconds = 0.0  # seconds for which the worker itself stalled
+    entries: Count = 0  # entries of listings that came
+    steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []  # seconds of each step
+    left: Small = 0  # objects that it may have left
+    address: Name = ""  # the one that was used, of a host with several
+    #: Addresses, of hosts with several, to which connections of the worker failed since its last such result.
     unreached: Annotated[list[Name], Meta(max_length=1000)] = []
-    connections: Small = 0
-    resumed: Small = 0
-    unchecked: Small = 0
+    connections: Small = 0  # connections that were made for it
+    resumed: Small = 0  # those of them that resumed a TLS session
+    unchecked: Small = 0  # answers without an ETag by which a body would have been checked
 
 
 class BriefResult(Struct, array_like=True, frozen=True, gc=False):
     """The beginning of a :class:`JobResult`, which is sent in its place where all else has its default.
 
-    It takes less time to pack and to unpack. Latencies are in seconds, ``completed`` is by the worker's
-    monotonic clock.
+    It takes less time to pack and to unpack.
     """
 
     job_id: Count
-    first_byte: Seconds | None
-    last_byte: Seconds | None
-    completed: Clock
+    first_byte: Seconds | None  # latency
+    last_byte: Seconds | None  # latency
+    completed: Clock  # by the worker's monotonic clock
 
 
 class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
@@ -292,80 +275,66 @@ class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
-    """Answers a ping; sent unasked on joining, and when no ping has come for a while.
-
-    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it can run at once,
-    ``held`` the batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
-    ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came, see
-    :func:`lag_bucket`. Counts add up over heartbeats and workers, which percentiles do not. ``lag_max`` is
-    the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stalled.
-    ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
-    ``label`` is what an engine calls it, ``site`` where it is, both empty where that is not known.
-    ``machine`` is how busy its machine is, None where it does not say so.
-    ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not known.
-    ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
-    :class:`Ping` it received, 0 where there was none.
-    """
+    """Answers a ping; sent unasked on joining, and when no ping has come for a while."""
 
     protocol: Annotated[int, Meta(ge=PROTOCOL, le=PROTOCOL)]
-    worker_id: Count
+    worker_id: Count  # :data:`UNNUMBERED` where the worker was given none
     instance: Count
-    run_id: Count
-    clock: Clock
-    capacity: Small
-    held: JobNumbers
-    cpu: Seconds
+    run_id: Count  # the run that it serves; 0: none
+    clock: Clock  # the worker's monotonic clock at sending
+    capacity: Small  # jobs that it can run at once
+    held: JobNumbers  # batches that it has not finished
+    cpu: Seconds  # CPU seconds that its main thread has used so far
+    #: Ticks of its event loop since the last heartbeat, counted by how late they came (:func:`lag_bucket`).
+    #: Counts add up over heartbeats and workers, which percentiles do not.
     lag: Lag
     host: Text
     pid: Count
     version: Text
-    master: Count = 0
-    ping: Clock = 0.0
-    lag_max: Seconds = 0.0
+    master: Count = 0  # that of the last :class:`Ping` it received; 0: none
+    ping: Clock = 0.0  # when that was sent, by the master's clock; 0: none
+    lag_max: Seconds = 0.0  # how late a tick came at most
+    #: (begin, end) of the times in which the loop stalled, by the worker's clock.
     gaps: Annotated[list[tuple[Clock, Clock]], Meta(max_length=MAX_GAPS)] = []
-    wall: Clock = 0.0
-    label: Name = ""
-    site: Name = ""
-    machine: HostCounters | None = None
+    wall: Clock = 0.0  # the worker's time of day at sending, in seconds since 1970; 0: not known
+    label: Name = ""  # what an engine calls it; empty: not known
+    site: Name = ""  # where it is; empty: not known
+    machine: HostCounters | None = None  # how busy its machine is; None: it does not say
 
 
 class JobResults(Struct, array_like=True, frozen=True, tag=2):
-    """Finished jobs, of one or several batches; some of the results may be sent as :class:`BriefResult`.
-
-    ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
-    was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
-    came, ``held`` seconds before this was sent. All are of one ``group``. ``gaps`` are as in a
-    :class:`Heartbeat`, none of them reported before: a run may end with these results and await no heartbeat.
-    """
+    """Finished jobs, of one or several batches; some of the results may be sent as :class:`BriefResult`."""
 
     run_id: Count
     worker_id: Count
     instance: Count
     clock: Clock
+    #: That of the parameters now, or an earlier one under which a job began whose token was refused.
     generation: Count
     results: Annotated[list[JobResult], Meta(max_length=MAX_RESULTS)]
-    begun: Count = 0
-    received: Count = 0
-    held: Seconds = 0.0
-    group: Small = 0
+    begun: Count = 0  # number of the last job that has begun
+    received: Count = 0  # the last batch that came
+    held: Seconds = 0.0  # seconds from then until this was sent
+    group: Small = 0  # the group of users that all of them are of
+    #: As in a :class:`Heartbeat`, none of them reported before: a run may end with these results and await no
+    #: heartbeat.
     gaps: Annotated[list[tuple[Clock, Clock]], Meta(max_length=MAX_GAPS)] = []
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
-    """Jobs that were not begun: there was no room for them, they piled up while the worker was stopped, or
-    a :class:`Recall` asked for them (``asked``).
+    """Jobs that were not begun and return to the master.
 
-    ``capacity`` is as in a :class:`Heartbeat`: the worker runs no more than that at once. All are of one
-    ``group``.
+    There was no room for them, they piled up while the worker was stopped, or a :class:`Recall` asked for
+    them.
     """
 
     run_id: Count
     worker_id: Count
     instance: Count
-    capacity: Small
+    capacity: Small  # as in a :class:`Heartbeat`: the worker runs no more at once
     job_ids: JobNumbers
-    asked: bool = False
-    group: Small = 0
+    asked: bool = False  # a :class:`Recall` asked for them
+    group: Small = 0  # the group of users that all of them are of
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):
@@ -402,7 +371,7 @@ def worker_name(worker_id: int, host: str = "", pid: int = 0, *, begins: bool = 
     return f"{name} on {host} (pid {pid})" if host else name
 
 
-# -- packing -----------------------------------------------------------------------------------
+# -- Packing and unpacking -------------------------------------------------------------------------
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,13 +1,9 @@
-"""What the master knows of one worker process: a part for each who keeps account of workers.
+"""What the master knows of one worker process, in parts with a keeper each.
 
 The roster keeps :class:`WorkerPresence`, the allocation :class:`JobAllowance`, the ledger :class:`HeldJobs`;
-each writes its own part only. Times are of the master's monotonic clock.
-
-How the clocks of a worker go against those of the master (pure).
-
-The history of a job that is sent again, because its token was refused or its worker was lost.
-
-How busy a worker was, from its heartbeats (pure).
+each writes its own part only. :class:`WorkerClocks` and :class:`WorkerLoad` follow from heartbeats. A
+:class:`History` belongs to a job that is sent again, because its token was refused or its worker was lost.
+All is pure; times are of the master's monotonic clock.
 """
 
 from __future__ import annotations
@@ -196,33 +192,29 @@ class WorkerClock:
         return self.start
 
 
-# -- history -----------------------------------------------------------------------------------
+# -- The history of jobs that are sent again -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """What happened to a task before it was sent again.
 
-    ``began`` is when its first attempt began, ``ended`` when the last one ended (None: not known), ``due``
-    when it was due (None in a closed loop), all by the master's monotonic clock. ``retries`` is the number of
-    attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the seconds
-    spent on that, ``connections`` and ``resumed`` are as in :class:`~ssbench.fleet.wire.RareFields`. A task
-    that has not begun has a history only where it has a due time, or where that is in doubt, without retries.
-
-    ``in_doubt``: it may have been done, because an attempt got no answer, or because the worker that had it
-    was lost before it could say whether it had begun it.
+    A task that has not begun has a history only where it has a due time, or where that is in doubt, without
+    retries. Times are by the master's monotonic clock.
     """
 
-    retries: int
-    began: float
-    retried: dict[str, int]
-    connecting: float = 0.0
-    pausing: float = 0.0
-    ended: float | None = None
-    due: float | None = None
+    retries: int  # attempts that failed
+    began: float  # when the first attempt began
+    retried: dict[str, int]  # the causes of failed attempts, with counts
+    connecting: float = 0.0  # seconds that those spent on new connections
+    pausing: float = 0.0  # seconds that those spent on pauses
+    ended: float | None = None  # when the last attempt ended; None: not known
+    due: float | None = None  # when the task was due; None in a closed loop
+    #: It may have been done, because an attempt got no answer, or because the worker that had it was lost
+    #: before it could say whether it had begun it.
     in_doubt: bool = False
-    connections: int = 0
-    resumed: int = 0
+    connections: int = 0  # as in :class:`~ssbench.fleet.wire.RareFields`
+    resumed: int = 0  # as in :class:`~ssbench.fleet.wire.RareFields`
 
     def add_to(self, result: JobResult) -> JobResult:
         """Return the result with the causes and the parts of earlier attempts added to its own.
@@ -295,7 +287,7 @@ def make_spent(history: History | None, to_master: float) -> Spent:
     return history.retries, history.began - to_master, ended, history.in_doubt
 
 
-# -- worker load -------------------------------------------------------------------------------
+# -- How busy a worker was -------------------------------------------------------------------------
 
 
 #: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
@@ -407,7 +399,7 @@ class WorkerLoad:
         return None
 
 
-# -- worker state ------------------------------------------------------------------------------
+# -- The state of a worker -------------------------------------------------------------------------
 
 
 #: What is to be done: (kind, size class, container, object number, bytes).
@@ -473,35 +465,25 @@ class TaskBatch:
 
 @dataclass(slots=True, eq=False)
 class WorkerPresence:
-    """Whether a worker is there; kept by :class:`~ssbench.fleet.roster.Roster`.
-
-    ``alive``: its heartbeats arrive. ``ready``: what is sent to it arrives too, and no other worker has its
-    id; only then it gets jobs. ``used``: it has been ready in this run. ``ended`` and ``refusal`` (why it is
-    not used) are set for good. ``told``: the user knows that it cannot be reached.
-
-    ``since`` is when its heartbeats began to arrive, ``known_since`` when it was first heard of in this run,
-    ``pinged`` when it was last sent a ping, ``ping_due`` when the next one is due, ``echo`` when the
-    last ping that it answered was sent and ``reached`` when that answer came; ``heard`` is what its own clock
-    was then. ``round_trip`` is the least that a ping and its answer took in this run. ``lost`` is how many
-    times it counted as lost.
-    """
+    """Whether a worker is there; kept by :class:`~ssbench.fleet.roster.Roster`."""
 
     last_seen: float
-    since: float
-    known_since: float
-    refusal: str | None = None
-    alive: bool = True
+    since: float  # when its heartbeats began to arrive
+    known_since: float  # when it was first heard of in this run
+    refusal: str | None = None  # why it is not used, set for good
+    alive: bool = True  # its heartbeats arrive
+    #: What is sent to it arrives too, and no other worker has its id; only then it gets jobs.
     ready: bool = False
-    used: bool = False
-    ended: bool = False
-    told: bool = False
-    pinged: float = -math.inf
-    ping_due: float = -math.inf
-    echo: float = -math.inf
-    reached: float = -math.inf
-    heard: float | None = None
-    round_trip: float = math.inf
-    lost: int = 0
+    used: bool = False  # it has been ready in this run
+    ended: bool = False  # it has ended, set for good
+    told: bool = False  # the user knows that it cannot be reached
+    pinged: float = -math.inf  # when it was last sent a ping
+    ping_due: float = -math.inf  # when the next ping is due
+    echo: float = -math.inf  # when the last ping that it answered was sent
+    reached: float = -math.inf  # when that answer came
+    heard: float | None = None  # what the worker's own clock was then
+    round_trip: float = math.inf  # the least that a ping and its answer took in this run
+    lost: int = 0  # how many times it counted as lost
 
     @property
     def refused(self) -> bool:
@@ -549,52 +531,37 @@ class WorkerPresence:
 
 @dataclass(slots=True, eq=False)
 class JobAllowance:
-    """How many jobs a worker may have; kept by :class:`~ssbench.fleet.allocation.Allocation`.
+    """How many jobs a worker may have; kept by :class:`~ssbench.fleet.allocation.Allocation`."""
 
-    ``capacity`` is how many it can run at once, ``share`` how many it may, ``most`` how many it may be sent,
-    with those ``ahead``, of which there are no more than ``bound``. ``in_turn``: it is in line for more jobs.
-    ``away`` is set until the next tick when its connection for work is not there, or when it has handed jobs
-    back.
-    """
-
-    capacity: int
-    share: int = 0
-    most: int = 0
-    ahead: PrefetchedJobs = field(default_factory=PrefetchedJobs)
-    bound: float = math.inf
-    in_turn: bool = False
+    capacity: int  # jobs that it can run at once
+    share: int = 0  # jobs that it may run at once
+    most: int = 0  # jobs that it may be sent, with those ``ahead``
+    ahead: PrefetchedJobs = field(default_factory=PrefetchedJobs)  # jobs that it holds ahead of its users
+    bound: float = math.inf  # jobs that may be ahead at most
+    in_turn: bool = False  # it is in line for more jobs
+    #: Set until the next tick when its connection for work is not there, or when it has handed jobs back.
     away: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class HeldJobs:
-    """The jobs of a worker; kept by :class:`~ssbench.fleet.dispatcher.JobLedger`.
+    """The jobs of a worker; kept by :class:`~ssbench.fleet.dispatcher.JobLedger`."""
 
-    ``users_told`` is how many users it was last sent as its limit. ``outstanding`` have not ended,
-    ``completed`` ended in this run, the last of them at ``progressed_at``. ``begun`` is the number of the
-    last one that has begun, ``begun_then`` what that was at ``looked_at``, when jobs that never end were last
-    looked for. ``batches`` are those that it has claimed, ``unacknowledged`` those that it has not said to
-    have received, ``unbegun`` those with jobs that may not have begun. ``recalled``: it was asked to hand
-    back what has not begun. ``parameters`` refers to those that it was sent last, and is empty where it may
-    not have them.
-
-    ``foreign_results`` named jobs that others have, ``invalid_results`` had figures that cannot be.
-    """
-
-    users_told: int = 0
-    outstanding: int = 0
-    completed: int = 0
-    progressed_at: float = -math.inf
-    begun: int = 0
-    begun_then: int = 0
-    looked_at: float = -math.inf
-    batches: set[int] = field(default_factory=set)
+    users_told: int = 0  # the limit of users that it was last sent
+    outstanding: int = 0  # jobs that have not ended
+    completed: int = 0  # jobs that ended in this run
+    progressed_at: float = -math.inf  # when the last of those ended
+    begun: int = 0  # number of the last job that has begun
+    begun_then: int = 0  # what that was at ``looked_at``
+    looked_at: float = -math.inf  # when jobs that never end were last looked for
+    batches: set[int] = field(default_factory=set)  # those that it has claimed
+    #: Those that it has not said to have received.
     unacknowledged: deque[TaskBatch] = field(default_factory=deque)
-    unbegun: deque[TaskBatch] = field(default_factory=deque)
-    recalled: bool = False
-    parameters: bytes = b""
-    foreign_results: int = 0
-    invalid_results: int = 0
+    unbegun: deque[TaskBatch] = field(default_factory=deque)  # those with jobs that may not have begun
+    recalled: bool = False  # it was asked to hand back what has not begun
+    parameters: bytes = b""  # refers to those that it was sent last; empty where it may not have them
+    foreign_results: int = 0  # results that named jobs of others
+    invalid_results: int = 0  # results with impossible figures
 
     def begin(self) -> None:
         """Another run begins."""
