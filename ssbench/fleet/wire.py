@@ -163,7 +163,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
     #: there.
     users: Small = MAX_JOBS
     low: Small = MAX_JOBS  # results are sent at once when no more jobs than this wait
-    start: Clock = 0.0  # The moment from which ``dues`` count, by that worker's monotonic clock
+    start: Clock = 0.0  # the moment from which ``dues`` count, by that worker's monotonic clock
     #: When each job is due, in seconds after ``start``, None for one that has no due time; empty in a closed
     #: loop.
     dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []

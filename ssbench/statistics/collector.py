@@ -1,17 +1,18 @@
-"""Counts results, block by block, in groups of equal operation, size class and so on; finds the slowest.
+"""Counts results, block by block: for groups of equal operation, size class and so on; finds the slowest.
 
 Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
-which there are hundreds in a second with thousands of results. Everything else is folded in as it comes,
-some blocks at a time.
+which there are hundreds in a second with thousands of results. Everything else is folded in as it comes, some
+blocks at a time.
 
-The causes of failures: how many there were of each, after how long and with which answers.
+:class:`Collector` counts all of it. Besides the figures of each group it has
 
-The figures of each account of a run, and of each address of a server, where there are several.
-
-They are kept apart by each of these fields alone, not by operation and size class too: a hundred accounts
-would make thousands of groups. Results of other runs lack the fields, and cost nothing.
-
-How many objects the operations of a run were about: of few, a figure is one of their devices.
+- the causes of failures (:class:`CauseCollector`): how many of each, after how long, with which answers;
+- the figures of each account, and of each address of a server, where there are several
+  (:class:`MembersCollector`). They are kept apart by each of these fields alone, not by operation and size
+  class too: a hundred accounts would make thousands of groups. Results of runs that lack the fields cost
+  nothing;
+- how many objects the operations were about (:class:`ObjectCounts`): with few, a figure is one of their
+  devices.
 """
 
 from __future__ import annotations
@@ -40,18 +41,13 @@ from ssbench.statistics.timeline import ResultTimeline, Window
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Failures with one cause: how many, and the transaction id of the first that has one.
-
-    ``statuses`` counts the HTTP status of their last answers, -1 where there was none. ``times`` are
-    the seconds from the first attempt to the failure, where they are known. ``operations`` counts them
-    by the code of the operation.
-    """
+    """Failures with one cause."""
 
     count: int
-    trans_id: str | None
-    statuses: Mapping[int, int]
-    times: Latencies
-    operations: Mapping[int, int]
+    trans_id: str | None  # transaction id of the first that has one
+    statuses: Mapping[int, int]  # how often each HTTP status was in the last answer; -1: there was none
+    times: Latencies  # seconds from the first attempt to the failure, where they are known
+    operations: Mapping[int, int]  # how many there were, by code of operation
 
 
 class CauseCollector(msgspec.Struct):
@@ -79,7 +75,7 @@ class CauseCollector(msgspec.Struct):
         )
 
 
-# -- members -----------------------------------------------------------------------------------
+# -- Accounts and addresses ------------------------------------------------------------------------
 
 
 #: The fields by which figures are kept apart.
@@ -87,14 +83,11 @@ MEMBER_FIELDS = ("account", "address")
 
 
 class MemberCounts(msgspec.Struct, frozen=True):
-    """An account or an address: its place among those of the run, -1 where it is not known.
+    """What is counted of an account or of an address."""
 
-    ``errors`` counts its failures by cause, the most frequent first.
-    """
-
-    number: int
+    number: int  # its place among those of the run; -1: not known
     figures: CountedFigures
-    errors: Mapping[str, int]
+    errors: Mapping[str, int]  # its failures by cause, the most frequent first
 
 
 class MembersCollector:
@@ -135,7 +128,7 @@ class MembersCollector:
         )
 
 
-# -- objects -----------------------------------------------------------------------------------
+# -- Objects ---------------------------------------------------------------------------------------
 
 
 #: More objects of an operation and size class than this are not counted: they are many.
@@ -182,7 +175,7 @@ def _effective_count(counts: Iterable[int]) -> float:
     return float(uses.sum() ** 2 / (uses**2).sum())
 
 
-# -- collect -----------------------------------------------------------------------------------
+# -- All that is counted ---------------------------------------------------------------------------
 
 
 #: How many are kept.

@@ -1,16 +1,14 @@
-"""How far a figure of a run may be from the truth: 95 % intervals, warm-up, drift.
+"""How far a figure of a run may be from the truth: 95 % intervals, warm-up, drift, steps.
 
-What a store does in one second is much like what it did in the second before, so that a hundred
-seconds say less than a hundred measurements would. All intervals here count *effective* seconds: the
-fewest of what three estimates say (:func:`effective_size`). ``doc/numbers.rst`` says what that was
-measured to be worth. Nothing here knows of operations or files.
+What a store does in one second is much like what it did in the second before, so that a hundred seconds say
+less than a hundred measurements would. All intervals here count *effective* seconds: the fewest of what three
+estimates say (:func:`effective_size`).
 
-Whether, and when, the rate of a run changed from one level to another: a step.
+For the same reason the two parts of a steady run always differ. So a *step*, a change from one level of the
+rate to another, is looked for in noise that fades (a first-order autoregressive process): by generalized
+least squares, at each place, with the autocorrelation that is left when the step is taken out.
 
-What a store does in one second is much like what it did in the second before, so that the two parts of a
-steady run always differ. So a step is looked for as a change of level in noise that fades (a first-order
-autoregressive process): by generalized least squares, at each place, with the autocorrelation that is left
-when the step is taken out. ``doc/numbers.rst`` says how often that is right.
+``doc/numbers.rst`` says how often both were measured to be right. Nothing here knows of operations or files.
 """
 
 from __future__ import annotations
@@ -363,7 +361,7 @@ def is_steady(series: Series) -> bool:
     return found.low <= 0 <= found.high or changed <= _MAX_DRIFT_SHARE
 
 
-# -- steps -------------------------------------------------------------------------------------
+# -- is there a step? ------------------------------------------------------------------------------
 
 
 #: A series is taken in no more parts than this, so that an hour costs as much as four minutes.
@@ -408,13 +406,13 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class _Fit(msgspec.Struct, frozen=True):
-    """Two levels: the new one begins with this part of the part ``place``; ``errors`` of it is the change."""
+    """Two levels that fit best where the new one begins at a given place."""
 
-    place: int
-    fraction: float
+    place: int  # the part of the series in which the new level begins
+    fraction: float  # the part of that part that has the new level
     before: float
     change: float
-    errors: float
+    errors: float  # the change in standard errors
 
     def levels(self, count: int) -> Series:
         """Return the level at each place."""

@@ -40,19 +40,16 @@ Waits = npt.NDArray[np.float64]
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """How many operations were due and begun, in an open loop or in the stages of a run with a rate.
+    """How many operations were due and begun, in an open loop or in the stages of a run with a rate."""
 
-    ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that
-    began over 1 ms late. ``behind`` is whether in the second half of some stage fewer operations ended than
-    were due, by how large a share; 0 where that is within what chance does, or not known. ``climb`` is by how
-    many seconds response times rose each second of a stage, 0 where chance may do that: a store that does so
-    much less than is due has that at once.
-    """
-
-    due: int
-    not_begun: int
-    late: int
+    due: int  # operations that were due, those of the warm-up too
+    not_begun: int  # those that never began
+    late: int  # those that began over 1 ms late
+    #: By how large a share fewer operations ended than were due, in the second half of some stage; 0 where
+    #: that is within what chance does, or not known.
     behind: float = 0.0
+    #: By how many seconds response times rose in each second of a stage; 0 where chance may do that. A store
+    #: that does much less than is due has that at once.
     climb: float = 0.0
 
     @property

@@ -1,11 +1,9 @@
 """The figures of some results: of an operation, a size class, a worker or of whatever they have in common.
 
-Groups of results that agree in some of their fields, and the figures of each.
-
-Counts results by what they have in common, all that there is of it at once.
-
-A run may have thousands of such groups, and blocks a few results of each. So a block is counted for all
-groups together: each sum is an array with a place for every group.
+:class:`CountedFigures` are those of one group, :class:`Groups` of all groups of results that agree in some of
+their fields. A run may have thousands of such groups, and blocks a few results of each. So
+:class:`FiguresCollector` counts a block for all groups together: each sum is an array with a place for every
+group.
 """
 
 from __future__ import annotations
@@ -40,37 +38,26 @@ from ssbench.statistics.timeline import Window, WindowTotals, WindowTotalsCollec
 
 
 class CountedFigures(msgspec.Struct, frozen=True):
-    """What is counted of some results.
+    """What is counted of some results. Moments are in seconds since 1970."""
 
-    ``count`` is of successes, ``failed`` of all others; ``lost`` of these are operations whose worker
-    vanished. ``start`` is when the first success was sent, infinite without any;
-    ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
-    ``counted`` has each counter of :data:`ssbench.results.COUNTERS`. ``moved``
-    is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
-    intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
-    ``due`` what is known of operations that were due in an open loop.
-    ``delayed`` are the last-byte latencies of successes whose worker stalled, and not among the others.
-    ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
-    ``connecting`` is of those that connected. ``steps`` is what each step of operations took that have some.
-    """
-
-    count: int
-    failed: int
-    lost: int
-    counted: Mapping[str, int]
-    start: float
-    end: float
+    count: int  # successes
+    failed: int  # all others
+    lost: int  # those of the others whose worker vanished
+    counted: Mapping[str, int]  # each counter of :data:`ssbench.results.block.COUNTERS`
+    start: float  # when the first success was sent; infinite: there is none
+    end: float  # the last completion, a failure's too; minus infinity: there is no result
     first_byte: Latencies
     last_byte: Latencies
     window_totals: WindowTotals
-    moved: int
-    by_second: BySecond
-    parts: LatencyParts
-    due: DueFigures
+    moved: int  # bytes of body of all successes whose size is known
+    by_second: BySecond  # for intervals of the rates
+    parts: LatencyParts  # what the time of successes went into besides their last attempts
+    due: DueFigures  # operations that were due in an open loop
+    #: Last-byte latencies of successes whose worker stalled, which are not among the others.
     delayed: Latencies
-    last_attempt: Latencies
-    connecting: Latencies
-    steps: tuple[Latencies, ...]
+    last_attempt: Latencies  # what the last attempts of those in ``last_byte`` took, without connecting
+    connecting: Latencies  # of those that connected
+    steps: tuple[Latencies, ...]  # what each step took, of operations that have some
 
     @property
     def latency(self) -> CensoredLatencies:
@@ -159,7 +146,7 @@ def estimate_rate_intervals(
     return operations, moved
 
 
-# -- groups ------------------------------------------------------------------------------------
+# -- Groups of results -----------------------------------------------------------------------------
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -236,7 +223,7 @@ def _number_rows(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any] |
     return code.astype(np.uint16) if code is not None and most <= 1 << 16 else code
 
 
-# -- figures collector -------------------------------------------------------------------------
+# -- Counting all groups at once -------------------------------------------------------------------
 
 
 _GroupNumbers = npt.NDArray[np.intp]

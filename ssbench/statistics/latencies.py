@@ -1,9 +1,8 @@
 """Latencies: exact figures of any number of them, 8 bytes each.
 
-Collects the latencies of many groups of results at once.
-
-There may be thousands of groups, so that what is done for each of them is done at the end; until then the
-latencies of all groups are handled together.
+:class:`Latencies` has those of one group of results; :class:`LatencyCollector` collects those of many groups,
+of which there may be thousands. So the latencies of all groups are handled together, and what has to be done
+for each group is done at the end.
 """
 
 from __future__ import annotations
@@ -39,27 +38,22 @@ _MAX_SORTED_COUNT = 1 << 21
 
 
 class SlowResult(msgspec.Struct, frozen=True):
-    """A slow success: seconds, its place in the order of arrival, and what finds it again in logs.
+    """A slow success, with what finds it again in logs. Moments are in seconds since 1970."""
 
-    ``completed`` and ``started`` are seconds since 1970. ``container`` and ``object`` are numbers, texts in
-    old files. ``first_byte`` is NaN where it has none, ``size`` and ``storage_url`` are -1 where they are not
-    known.
-    """
-
-    latency: float
-    arrival: int
+    latency: float  # seconds
+    arrival: int  # its place in the order of arrival
     trans_id: str | None
     completed: float
     worker: int
     operation: int
     size_class: int
-    container: int | str | None
-    object: int | str | None
-    first_byte: float = math.nan
+    container: int | str | None  # a number; a text in old files
+    object: int | str | None  # a number; a text in old files
+    first_byte: float = math.nan  # seconds; NaN: it has none
     started: float = math.nan
-    size: int = -1
+    size: int = -1  # bytes; -1: not known
     retries: int = 0
-    storage_url: int = -1
+    storage_url: int = -1  # its place among those of the run; -1: not known
     group: int = 0
     master: int = 0
     account: int = 0
@@ -84,18 +78,14 @@ def _beyond(rank: float) -> Fraction:
 
 
 class Latencies(msgspec.Struct, frozen=True):
-    """The latencies of some successes, in seconds.
-
-    ``slowest`` is None where no latency was reported at all, not even a zero. The other figures
-    are NaN while ``count`` is 0.
-    """
+    """The latencies of some successes, in seconds. The figures are NaN while ``count`` is 0."""
 
     count: int
     minimum: float
     maximum: float
     mean: float
     deviation: float
-    slowest: SlowResult | None
+    slowest: SlowResult | None  # None: no latency was reported at all, not even a zero
     _parts: _OrderedParts
     by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
@@ -370,7 +360,7 @@ def merge_latencies(parts: Iterable[Latencies]) -> Latencies:
 _NO_LATENCIES = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, _OrderedParts())
 
 
-# -- latency collector -------------------------------------------------------------------------
+# -- Collecting the latencies of many groups -------------------------------------------------------
 
 
 #: How many latencies are put in order together: this many, or this many for each group.

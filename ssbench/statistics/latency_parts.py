@@ -1,13 +1,13 @@
-"""What the time of operations went into: their last attempt, what came before that, connections.
+"""What the time of operations went into: waiting until they began, connections, pauses, the last attempt.
 
 Most operations are one attempt over a kept connection. Their latencies are collected once, and blocks that
 say nothing of the rest cost nothing.
 
-Operations that were due at moments of their own (open loop): response times, and lateness.
-
-An operation that was due and never began has no response time, but it is known how long it had waited by
-the end: its response time is longer than that (it is censored). So a percentile of all that were due lies
-between two bounds. The lower one counts each of those as what it had waited, the upper one as infinite.
+Operations of an open loop are due at moments of their own, and have response times and lateness
+(:class:`DueFigures`). An operation that was due and never began has no response time, but it is known how
+long it had waited by the end: its response time is longer than that (it is censored). So a percentile of all
+that were due lies between two bounds. The lower one counts each of those as what it had waited, the upper one
+as infinite.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from ssbench.statistics.tally import add_up, grow_groups
 #: What a block has given in which an operation was more than its last attempt.
 _PART_FIELDS = frozenset({"connecting", "pausing", "last_attempt"})
 
-#: Latencies of zero count as not measured.
-_MIN_ATTEMPT_SECONDS = 1e-9
+#: The least time that a stat file keeps. Latencies of zero count as not measured, so one that was measured,
+#: of an operation that began at the moment when it was due, is this at least.
+_MIN_SECONDS = 1e-9
 
 
 class AttemptTimes(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ class AttemptTimesCollector:
         self._same.add(block, rows[~more], groups[~more], latencies[~more], before)
         rows, groups, latencies = rows[more], groups[more], latencies[more]
         self._whole.add(block, rows, groups, latencies, before)
-        self._last_attempt.add(block, rows, groups, np.fmax(last_attempt[more], _MIN_ATTEMPT_SECONDS), before)
+        self._last_attempt.add(block, rows, groups, np.fmax(last_attempt[more], _MIN_SECONDS), before)
         connecting = block.connecting[rows]
         connected = connecting > 0
         self._connecting.add(block, rows[connected], groups[connected], connecting[connected], before)
@@ -163,7 +164,7 @@ _NO_PART = Part()
 NO_LATENCY_PARTS = LatencyParts()
 
 
-# -- due ---------------------------------------------------------------------------------------
+# -- Operations that were due ----------------------------------------------------------------------
 
 
 #: Bounds that differ by no more than this share are one figure.
@@ -173,13 +174,12 @@ _BOUND_TOLERANCE = 0.01
 class CensoredLatencies(msgspec.Struct, frozen=True):
     """The latencies of successes, and how long those had waited that were due and never began; seconds.
 
-    ``measured`` are response times in an open loop, else latencies to the last byte. ``waited`` is empty in
-    a closed loop. ``together`` is both. Figures are lower bounds; :meth:`most` are the upper ones.
+    Figures are lower bounds; :meth:`most` are the upper ones.
     """
 
-    measured: Latencies
-    waited: Latencies
-    together: Latencies
+    measured: Latencies  # response times in an open loop, else latencies to the last byte
+    waited: Latencies  # empty in a closed loop
+    together: Latencies  # both
 
     @classmethod
     def of(cls, measured: Latencies, waited: Latencies) -> CensoredLatencies:
@@ -234,24 +234,18 @@ def make_uncensored(latencies: Latencies) -> CensoredLatencies:
 #: An operation that began more than this many seconds after it was due is late.
 LATE_START_SECONDS = 1e-3
 
-#: Latencies of zero count as not measured. An operation that began in the moment in which it was due was
-#: measured, and gets the least time that a stat file keeps.
-_MIN_DUE_SECONDS = 1e-9
-
 
 class DueFigures(msgspec.Struct, frozen=True):
-    """What is known of some operations that were due, none in a closed loop.
+    """What is known of some operations that were due, none in a closed loop."""
 
-    ``response`` is the time of successes from when they were due to their last byte, ``lateness`` the time of
-    all from when they were due to their first attempt. ``late`` counts those later than
-    :data:`LATE_START_SECONDS`. ``waited`` is how long those had waited by the end that never began. ``undue``
-    are the latencies of successes that were not due, in a run that has stages with and without a rate.
-    """
-
+    #: Time of successes from when they were due to their last byte.
     response: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
+    #: Time of all from when they were due to their first attempt.
     lateness: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
-    late: int = 0
+    late: int = 0  # those later than :data:`LATE_START_SECONDS`
+    #: How long those had waited by the end that never began.
     waited: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
+    #: Latencies of successes that were not due, in a run that has stages with and without a rate.
     undue: Latencies = msgspec.field(default_factory=lambda: merge_latencies(()))
 
     @property
@@ -305,11 +299,11 @@ class DueCollector:
             others = np.flatnonzero(np.isnan(block.due))
             self._undue.add(block, others, groups[others], measured_latencies(block)[others], before)
         rows = np.flatnonzero(~np.isnan(block.due + started))
-        lateness = np.maximum(started[rows] - block.due[rows], _MIN_DUE_SECONDS)
+        lateness = np.maximum(started[rows] - block.due[rows], _MIN_SECONDS)
         self._late = add_up(self._late, groups[rows[lateness > LATE_START_SECONDS]])
         self._lateness.add(block, rows, groups[rows], lateness, before)
         rows = rows[~block.failed[rows]]
-        response = np.maximum(block.completed[rows] - block.due[rows], _MIN_DUE_SECONDS)
+        response = np.maximum(block.completed[rows] - block.due[rows], _MIN_SECONDS)
         self._response.add(block, rows, groups[rows], response, before)
 
     def finish(self, count: int = 1) -> list[DueFigures]:

@@ -61,41 +61,31 @@ _MAX_NAMED_WORKERS = 3
 
 
 class LoadGenerator(msgspec.Struct, frozen=True):
-    """What the load generator did itself.
-
-    ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
-    ``load`` is how busy it was over time, ``hosts`` are the machines on which it ran. ``lacking`` says that
-    users waited for objects, and not for it.
-    """
+    """What the load generator did itself."""
 
     master: MasterFacts | None = None
     workers: tuple[WorkerFacts, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    limits: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
-    load: tuple[LoadSample, ...] = ()
-    hosts: tuple[HostFacts, ...] = ()
+    gaps: tuple[Gap, ...] = ()  # those within the window of the run that matter
+    limits: tuple[str, ...] = ()  # in what way it was the limit
+    lacking: tuple[str, ...] = ()  # that users waited for objects, and not for it
+    load: tuple[LoadSample, ...] = ()  # how busy it was over time
+    hosts: tuple[HostFacts, ...] = ()  # the machines on which it ran
 
 
 class GeneratorMeasurements(msgspec.Struct, frozen=True):
-    """What was measured, as far as it says something of the load generator.
+    """What was measured, as far as it says something of the load generator."""
 
-    ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
-    any. ``busy`` is the share of the users' time with an operation under way, our own pauses between its
-    attempts too, None where users are idle by intention. ``delayed`` counts the operations whose latencies
-    were left out. ``p99_least`` is the lower end of the interval of ``p99``, minus infinity where there is
-    none, infinity where it is not known. ``waited`` is the share of the operations that waited for a free
-    object.
-    """
-
-    start: float
-    end: float
-    median: float
-    p99: float
+    start: float  # of the window
+    end: float  # of the window
+    median: float  # of last-byte latency; NaN: there is none
+    p99: float  # of last-byte latency; NaN: there is none
+    #: Share of the users' time with an operation under way, with our own pauses between its attempts; None
+    #: where users are idle by intention.
     busy: float | None
-    delayed: int
+    delayed: int  # operations whose latencies were left out
+    #: Lower end of the interval of ``p99``; minus infinity: there is none; infinity: not known.
     p99_least: float = math.inf
-    waited: float = 0.0
+    waited: float = 0.0  # share of the operations that waited for a free object
 
     @property
     def idle(self) -> float | None:

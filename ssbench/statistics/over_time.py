@@ -52,39 +52,29 @@ Ints = npt.NDArray[np.int64]
 
 
 class BinSeries(msgspec.Struct, frozen=True):
-    """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few.
+    """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few."""
 
-    ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes. ``upper`` is the
-    percentile that a band above the median reaches up to (:attr:`BinsOverTime.upper_rank`).
-    """
-
-    count: Ints
-    failed: Ints
-    moved: Ints
+    count: Ints  # successes
+    failed: Ints  # failures
+    moved: Ints  # bytes of successes
     p50: Floats
     p99: Floats
     maximum: Floats
+    #: The percentile that a band above the median reaches up to (:attr:`BinsOverTime.upper_rank`).
     upper: Floats
 
 
 class BinsOverTime(msgspec.Struct, frozen=True):
-    """Bins in order, without gaps: where each begins, in seconds after the first send, and its length.
+    """Bins in order, without gaps. What ended after the window is in them too."""
 
-    ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
-    ``under_way`` is how many operations were under way, on average, ``causes`` counts failures.
-    ``upper_rank`` is 50 where there are too few operations for a percentile above the median.
-    ``heat`` counts latencies of all operations, a row for each bin, between ``heat_edges`` (seconds), which
-    are quarters of an octave.
-    """
-
-    starts: Floats
-    seconds: Floats
-    operations: Mapping[int | None, BinSeries]
-    under_way: Floats
-    causes: Mapping[str, Ints]
-    upper_rank: int
-    heat_edges: Floats
-    heat: Ints
+    starts: Floats  # where each begins, in seconds after the first send
+    seconds: Floats  # the length of each
+    operations: Mapping[int | None, BinSeries]  # by code; None: all together
+    under_way: Floats  # operations that were under way, on average
+    causes: Mapping[str, Ints]  # failures by cause
+    upper_rank: int  # 50: there are too few operations for a percentile above the median
+    heat_edges: Floats  # seconds, a quarter of an octave apart
+    heat: Ints  # latencies of all operations between these edges, a row for each bin
 
 
 class _Bin(msgspec.Struct):
@@ -105,14 +95,10 @@ class _Bin(msgspec.Struct):
 
 
 class _RunBin(msgspec.Struct):
-    """What is counted in a bin besides, of all operations: when they began and ended, and why they failed.
+    """What is counted in a bin besides, of all operations: when they began and ended, and why they failed."""
 
-    ``more`` is how many more began than ended, ``time`` for how long these were under way, in seconds, until
-    the end of the bin.
-    """
-
-    more: int = 0
-    time: float = 0.0
+    more: int = 0  # how many more began than ended
+    time: float = 0.0  # for how long these were under way until the end of the bin, in seconds
     causes: Counter[str] = msgspec.field(default_factory=Counter)
 
 

@@ -1,15 +1,14 @@
 """The numbers of a run that reports show. ``doc/numbers.rst`` defines them.
 
-- Requests a second: successes that ended in the window from the first send to the last moment of
-  sending, by its length. Of files of ssbench 0.x: successes / (latest completion, failures' too -
-  earliest start of a success), a start being a completion less the last-byte latency.
+- Requests a second: successes that ended in the window from the first send to the last moment of sending, by
+  its length. Of files of ssbench 0.x: successes / (latest completion, failures' too - earliest start of a
+  success), a start being a completion less the last-byte latency.
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
 - Percentiles: see :func:`ssbench.document.figures.percentile_by_rule`.
 
-The sections of a report: the figures of an operation, a line for each of its size classes.
-
-What statistics are made of: the results of a run, and what is known of it besides.
+:func:`compute_statistics` makes :class:`RunStatistics` of what was counted, with a section for each
+operation, and a line in it for each of its size classes.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def _rated_fields(figures: CountedFigures, window: Window | None, *, pooled: boo
     }
 
 
-# -- facts -------------------------------------------------------------------------------------
+# -- What is known of a run besides its results ----------------------------------------------------
 
 
 class RunContext(Protocol):
@@ -211,7 +210,7 @@ class ReadableResults(RunContext, Protocol):
         """Read no more of them."""
 
 
-# -- run statistics ----------------------------------------------------------------------------
+# -- All numbers of a run --------------------------------------------------------------------------
 
 
 #: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
@@ -237,68 +236,47 @@ class Spread(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """Every number that a report shows.
-
-    ``start`` and ``end`` are seconds since 1970, None without a result. ``sections`` begins with
-    all operations together, followed by each that has results; ``groups`` has what they were
-    summed up from. ``requests_by_second`` holds
-    (second of the clock since that of the first completion, counted from 1; successes completed in
-    it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
-    ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
-    ``cluster`` is what was seen of the cluster, None where it was not observed.
-    ``current`` is whether the file is of today's format, which knows more than the older ones.
-    ``fleet`` are the workers that were used, none in older formats. ``interrupted`` is whether the run was
-    ended before its time by a signal, ``ended_early`` that it ended itself, with ``error_code`` as its exit
-    code, ``trouble`` that something besides operations failed, ``complete`` that it has written
-    its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
-    operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
-    closed loop, and where it is not known. ``delivery`` has these and more.
-    ``warmed_up`` results were of the warm-up, of which ``warmed_up_failed`` failed: no figure has them.
-    ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
-    ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
-    constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
-    users, ``sides`` the two of a run with ``--ab``. ``pooled`` is whether it is of several stages together,
-    whose intervals would be of what was asked for. ``objects`` is how often each was used, of a side.
-    """
+    """Every number that a report shows."""
 
     run: RunDescription
-    current: bool
-    start: float | None
-    end: float | None
-    sections: tuple[FiguresSection, ...]
-    groups: Groups
+    current: bool  # Whether the file is of today's format, which knows more than the older ones
+    start: float | None  # seconds since 1970; None: there is no result
+    end: float | None  # seconds since 1970; None: there is no result
+    sections: tuple[FiguresSection, ...]  # all operations together, then each that has results
+    groups: Groups  # what the sections were summed up from
+    #: (Second of the clock since that of the first completion, counted from 1; successes completed in it).
     requests_by_second: Successes
     worker_count: int
-    workers: Spread
-    errors: dict[str, Cause]
-    retries: dict[str, int]
-    not_sendable: tuple[tuple[OperationKind, str, int], ...]
+    workers: Spread  # how evenly successes are spread over workers
+    errors: dict[str, Cause]  # by cause
+    retries: dict[str, int]  # by cause
+    not_sendable: tuple[tuple[OperationKind, str, int], ...]  # (operation, size class, how often)
     warnings: tuple[str, ...]
     course: Course | None = None
-    warmed_up: int = 0
-    warmed_up_failed: int = 0
-    counters: dict[str, float] = field(default_factory=dict)
-    cluster: Observation | None = None
+    warmed_up: int = 0  # results that were of the warm-up; no figure has them
+    warmed_up_failed: int = 0  # those of them that failed
+    counters: dict[str, float] = field(default_factory=dict)  # what else the run counted
+    cluster: Observation | None = None  # what was seen of the cluster; None: it was not observed
     generator: LoadGenerator = field(default_factory=LoadGenerator)
-    fleet: tuple[WorkerFacts, ...] = ()
-    interrupted: bool = False
-    complete: bool = True
-    over_time: BinsOverTime | None = None
-    slowest: tuple[SlowResult, ...] = ()
-    ended_early: bool = False
-    error_code: int = 0
-    trouble: bool = False
-    sending: float | None = None
-    delivery: Delivery | None = None
-    waits: tuple[Wait, ...] = ()
-    stages: tuple[RunPart, ...] = ()
-    by_group: tuple[RunPart, ...] = ()
-    sides: tuple[RunPart, ...] = ()
-    accounts: tuple[MemberCounts, ...] = ()
-    addresses: tuple[MemberCounts, ...] = ()
+    fleet: tuple[WorkerFacts, ...] = ()  # workers that were used; none in older formats
+    interrupted: bool = False  # the run was ended before its time by a signal
+    complete: bool = True  # the run has written its summary
+    over_time: BinsOverTime | None = None  # None: not asked for
+    slowest: tuple[SlowResult, ...] = ()  # none unless asked for
+    ended_early: bool = False  # the run ended itself before its time
+    error_code: int = 0  # exit code of that
+    trouble: bool = False  # something besides operations failed
+    sending: float | None = None  # seconds for which operations were sent
+    delivery: Delivery | None = None  # operations of an open loop that were due, and those that did not begin
+    waits: tuple[Wait, ...] = ()  # those that are as long as a constant of the system
+    stages: tuple[RunPart, ...] = ()  # the stages of the run, each by itself
+    by_group: tuple[RunPart, ...] = ()  # its groups of users, each by itself
+    sides: tuple[RunPart, ...] = ()  # the two of a run with ``--ab``, each by itself
+    accounts: tuple[MemberCounts, ...] = ()  # figures of each account, where there are several
+    addresses: tuple[MemberCounts, ...] = ()  # figures of each address, where there are several
     address_names: tuple[str, ...] = ()
-    pooled: bool = False
-    objects: ObjectCounts | None = None
+    pooled: bool = False  # It is of several stages together, whose intervals would be of what was asked for
+    objects: ObjectCounts | None = None  # how often each was used, of a side
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -332,16 +310,12 @@ class RunStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RunPart:
-    """A part of a run by itself: a stage, a group of users, or a side.
-
-    ``plan`` is its pace as the scenario asks for it, a stage or several. ``numbers`` are those of a run that
-    has only the results of this part. ``facts`` is how a stage went, None of a run that was killed.
-    """
+    """A part of a run by itself: a stage, a group of users, or a side."""
 
     name: str
-    plan: tuple[Stage, ...]
-    numbers: RunStatistics
-    facts: StageFacts | None = None
+    plan: tuple[Stage, ...]  # its pace as the scenario asks for it, a stage or several
+    numbers: RunStatistics  # those of a run that has only the results of this part
+    facts: StageFacts | None = None  # how a stage went; None of a run that was killed
 
 
 def compute_statistics(

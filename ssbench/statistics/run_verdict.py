@@ -1,8 +1,7 @@
-"""What is said of a run as a whole: one outcome, the reasons for it, and the exit code that follows.
+"""The verdict on a run: one outcome, the reasons for it, and the exit code that follows.
 
-What a run was asked for, and what it delivered, in the same figures.
-
-Why a run is not simply good: each reason with the exit code that it leads to.
+:func:`verdict_of` sets what the run was asked for beside what it delivered, in the same figures, and collects
+the reasons why it is not simply good, each with its exit code.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def asked_mix(scenario: Scenario) -> dict[str, float]:
     return {each.name: min(1.0, shares[each.name]) for each in OPERATIONS.drawn if each.name in shares}
 
 
-# -- reasons -----------------------------------------------------------------------------------
+# -- Reasons ---------------------------------------------------------------------------------------
 
 
 #: More of what was due than this share, late or never begun, is a warning.
@@ -436,7 +435,7 @@ def _is_allowed(figure: str, judgments: Sequence[ConditionJudgment]) -> bool:
     )
 
 
-# -- verdict -----------------------------------------------------------------------------------
+# -- The verdict -----------------------------------------------------------------------------------
 
 
 class Outcome(Enum):
@@ -458,17 +457,13 @@ _OUTCOMES = {
 
 
 class RunVerdict(msgspec.Struct, frozen=True):
-    """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
+    """The verdict on a run."""
 
-    ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other,
-    and so are those of each group of users in ``groups``.
-    """
-
-    reasons: tuple[Reason, ...]
-    judgments: tuple[ConditionJudgment, ...]
-    asked: Load
-    delivered: Load
-    groups: tuple[GroupLoad, ...] = ()
+    reasons: tuple[Reason, ...]  # those for its outcome, the worst first; none where it is good
+    judgments: tuple[ConditionJudgment, ...]  # the results of its conditions
+    asked: Load  # the load that it was asked for
+    delivered: Load  # the load as it was
+    groups: tuple[GroupLoad, ...] = ()  # both loads of each group of users
 
     @property
     def exit_code(self) -> ExitCode:

@@ -54,17 +54,13 @@ class Stall(msgspec.Struct, frozen=True):
 
 
 class _Gap(msgspec.Struct, frozen=True):
-    """A time without a completion, in seconds since 1970.
-
-    ``sent`` are the moments at which operations that it delayed were sent, of the first to end; ``delayed``
-    is how many there were, about; ``unknown`` is whether there were some of which the moment is not known.
-    """
+    """A time without a completion. Moments are in seconds since 1970."""
 
     start: float
     end: float
-    sent: npt.NDArray[np.float64]
-    delayed: int
-    unknown: bool
+    sent: npt.NDArray[np.float64]  # when operations were sent that it delayed, of the first to end
+    delayed: int  # about how many it delayed
+    unknown: bool  # there were some of which the moment is not known
 
     @property
     def seconds(self) -> float:

@@ -1,9 +1,8 @@
-"""From the results of a run to its numbers, and to those of each of its parts.
+"""Compute the statistics of a run, and of each of its stages, groups of users and sides.
 
-The numbers of each part of a run by itself: its stages, its groups of users, its sides.
-
-A group is known as if it were a run. A stage is one of the paces of a run: how long its operations waited
-that never began follows from all of them together.
+:func:`summarize` reads all results; :func:`make_collector` and :func:`make_statistics` do the same while they
+come in. A group is treated as if it were a run. A stage is one of the paces of a run: how long its operations
+waited that never began follows from all of them together.
 """
 
 from __future__ import annotations
@@ -181,7 +180,7 @@ def add_waits(
     }
 
 
-# -- summary -----------------------------------------------------------------------------------
+# -- The whole run ---------------------------------------------------------------------------------
 
 
 _NO_CUT_TEXT = (

@@ -1,11 +1,10 @@
-"""Conditions (:mod:`ssbench.scenario.conditions`) against the numbers of a run.
+"""Checks the conditions of a run (:mod:`ssbench.scenario.conditions`) against its numbers.
 
-On which side of a limit a figure of a run certainly is: at most 1 of 40 is wrong on each side.
-
-A percentile is judged by the share of operations within the limit, that and the share of errors by the
-binomial distribution of as many operations as the run is worth: what a store does in one second is much like
-what it did in the second before. Rates and means have intervals from their seconds. What is counted exactly
-is certain.
+A condition holds, or does not, only where the figure is certainly on one side of its limit: at most 1 of 40
+is wrong on each side (:func:`judge_certainty`). A percentile is judged by the share of operations within the
+limit. That and the share of errors are judged by the binomial distribution of as many operations as the run
+is worth: what a store does in one second is much like what it did in the second before. Rates and means have
+intervals from their seconds. What is counted exactly is certain.
 """
 
 from __future__ import annotations
@@ -44,13 +43,11 @@ _SHORT_ERRORS = 3.0
 
 
 class Certainty(msgspec.Struct, frozen=True):
-    """Whether a figure is certainly above its limit, or certainly not above it (``below``).
+    """Whether a figure is certainly on one side of its limit."""
 
-    ``enough`` is how many operations would tell, as far as that can be reckoned, where neither is certain.
-    """
-
-    above: bool
-    below: bool
+    above: bool  # certainly above
+    below: bool  # certainly not above
+    #: How many operations would tell, as far as that can be reckoned, where neither is certain.
     enough: float | None = None
 
 
@@ -192,7 +189,7 @@ def _mean_latency_interval(
     return max(0.0, found - half), most + half if np.isfinite(most) else math.inf
 
 
-# -- thresholds --------------------------------------------------------------------------------
+# -- Conditions ------------------------------------------------------------------------------------
 
 
 #: Conditions that cannot be read are cut to this many characters.
@@ -202,19 +199,18 @@ _MAX_CHARACTERS = 200
 class ConditionJudgment(msgspec.Struct, frozen=True):
     """A condition under which a run fails, what came, and whether the run fails by that.
 
-    ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
-    does a condition of a scenario that a later version of ssbench has written and this one cannot read.
-    ``most`` is more than ``value`` where this is a lower bound. ``count`` is how many results there are, and
-    ``enough`` how many would decide, where it is undecided and these can be estimated. ``few`` is whether
-    they are fewer than reports show the figure of (:attr:`~ssbench.document.figures.Figure.needs`).
+    A figure that the run does not have fails, because it is not known to be good; so does a condition of a
+    scenario that a later version of ssbench has written and this one cannot read.
     """
 
     condition: Condition
-    value: float | None
+    value: float | None  # None: the run has no such figure
     result: GateResult
-    most: float | None = None
-    count: int | None = None
-    enough: float | None = None
+    most: float | None = None  # more than ``value`` where that is a lower bound
+    count: int | None = None  # results that there are
+    enough: float | None = None  # results that would decide, where it is undecided and these can be estimated
+    #: There are fewer results than reports show the figure of
+    #: (:attr:`~ssbench.document.figures.Figure.needs`).
     few: bool = False
 
     @property

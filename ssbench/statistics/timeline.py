@@ -1,14 +1,10 @@
 """When operations were sent and when they ended: the window of rates, each second, stalls.
 
-``doc/numbers.rst`` defines the figures. Nothing here grows with the number of results: what has to
-wait until the window is known is kept by the second, or is as much as there were users.
-
-How many operations succeeded in each second of a run; runs of weeks have millions of seconds.
-
-What ended within the window of a run, of which rates are made.
-
-The end of the window is the last moment of sending, which is known at the end only. So what ended after the
-latest send so far is kept, which is never more than was under way at once.
+``doc/numbers.rst`` defines the figures. Nothing here grows with the number of results. What has to wait until
+the window is known is kept by the second, or is as much as there were users: the end of the window is the
+last moment of sending, which is known at the end only. So what ended after the latest send so far is kept,
+which is never more than was under way at once (:class:`WindowTotalsCollector`). A run of weeks has millions
+of seconds (:class:`Successes`).
 """
 
 from __future__ import annotations
@@ -155,7 +151,7 @@ def _fill_seconds(counts: Counter[int], whole: int) -> EachSecond:
     return EachSecond(sum(middle) / 2, known.get(slowest, 0), slowest, known.get(fastest, 0), fastest)
 
 
-# -- successes ---------------------------------------------------------------------------------
+# -- Successes in each second ----------------------------------------------------------------------
 
 
 #: Longer stretches without a success do not go in one second at a time.
@@ -226,7 +222,7 @@ def list_successes(counts: Counter[int], first: int | None = None) -> Successes:
     return Successes(seconds, filled)
 
 
-# -- window totals -----------------------------------------------------------------------------
+# -- What ended within the window ------------------------------------------------------------------
 
 
 class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):

@@ -14,11 +14,10 @@ named where this window
 Where no request is faster than q, those of the other operations tell what a request takes. What is true of
 one size class alone can be its usual time, so another class must agree where there are several.
 
-How long systems wait by default: the one table of lengths by which latencies pile up, and their names.
-
-Sources: Linux ``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT, which doubles from
-the first retry on, since 6.5 from the fifth: tcp_syn_linear_timeouts), its ``kernel/time/timer.c`` (how late
-timers are), resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
+The lengths are in one table, each with its name: how long systems wait by default. Sources: Linux
+``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT, which doubles from the first retry on,
+since 6.5 from the fifth: tcp_syn_linear_timeouts), its ``kernel/time/timer.c`` (how late timers are),
+resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
 """
 
 from __future__ import annotations
@@ -39,22 +38,19 @@ from ssbench.statistics.latencies import Latencies, merge_latencies
 
 
 class WaitLength(msgspec.Struct, frozen=True):
-    """A wait of ``seconds``, of at most ``jitter`` more, in ``connecting`` or in the request after that.
-
-    ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where
-    every request waits and nothing faster shows how long they take without: no round trip is that long.
-    With ``shared`` all that begin during it wait for its end, those that begin later for less.
-    """
+    """A length that waits have, and of which requests they can be part."""
 
     seconds: float
-    jitter: float
+    jitter: float  # seconds that a wait may be longer
     name: str
     advice: str
-    connecting: bool = False
-    reads: bool = True
-    writes: bool = True
+    connecting: bool = False  # it is in connecting, not in the request after that
+    reads: bool = True  # it can be part of reads
+    writes: bool = True  # it can be part of writes
+    #: Name it even where every request waits and nothing faster shows how long they take without: no round
+    #: trip is that long.
     alone: bool = True
-    shared: bool = False
+    shared: bool = False  # all that begin during it wait for its end, those that begin later for less
 
 
 #: The kernel's wheel of timers has coarser steps for longer ones: one of a second is late by up to 32 ms with
@@ -138,7 +134,7 @@ WAIT_LENGTHS = (
 )
 
 
-# -- waits -------------------------------------------------------------------------------------
+# -- Finding waits ---------------------------------------------------------------------------------
 
 
 #: What reports call these.
@@ -199,16 +195,13 @@ class _Usual(msgspec.Struct, frozen=True):
 
 
 class _Leaf(msgspec.Struct, frozen=True, eq=False):
-    """What one size class of an operation has near a length: requests, and how many by chance at most.
-
-    Those ``inside`` took from ``low`` to ``high``.
-    """
+    """What one size class of an operation has near a length: requests, and how many by chance at most."""
 
     operation: OperationKind
     latencies: Latencies
-    low: float
-    high: float
-    inside: int = 0
+    low: float  # seconds
+    high: float  # seconds
+    inside: int = 0  # requests that took from ``low`` to ``high``
     below: int = 0
     above: int = 0
     near: int = 0
@@ -217,10 +210,7 @@ class _Leaf(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Crowd(msgspec.Struct, frozen=True, eq=False):
-    """Leaves together, with the probability that they have so many by chance.
-
-    ``pooled`` ones are of all lengths that one cause has, such as a SYN that is lost several times.
-    """
+    """Leaves together, with the probability that they have so many by chance."""
 
     length: WaitLength
     operation: str
@@ -228,7 +218,7 @@ class _Crowd(msgspec.Struct, frozen=True, eq=False):
     count: int
     probability: float
     leaves: tuple[_Leaf, ...]
-    pooled: bool = False
+    pooled: bool = False  # of all lengths that one cause has, such as a SYN that is lost several times
 
     def events(self, users: float) -> int:
         """Return of how many pauses of all ``users`` these requests are at least; 0 where that is not known.
