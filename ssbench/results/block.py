@@ -1,17 +1,15 @@
-"""Results as columns: what sinks take, stat files keep, statistics count and an export prints.
+"""Results as columns: what sinks receive, stat files keep, statistics count and an export prints.
 
-Results on their way to a block: some packed numbers each, which is what costs least to make.
+A :class:`ResultBlock` holds thousands of results. :class:`RowCollector` makes blocks for the loop of the
+master, which has a microsecond or two for a result: each result is a row of some packed numbers. Only what
+differs from one result to the next is in the rows. What is the same for all is given once (``common``), what
+few results have is kept by the row (``rare``, ``failures``).
 
-Made for the loop of the master, which has a microsecond or two for a result. Only what differs from
-one result to the next is in the rows. What is the same for all is given once (``common``), what few
-results have is kept by the row (``rare``, ``failures``).
+A :class:`Sink` receives the results of a run while it is running.
 
-What receives the results of a run while it is running.
-
-The table of counters: what is counted of results besides that there are so many, and how.
-
-A counter is a row here, and a row of the same key in the table of figures, which says what it is called.
-Statistics and metrics keep all that there are; reports show all that are figures.
+:data:`COUNTERS` is the table of what is counted of results, besides that there are so many. A counter is a
+row here, and a row of the same key in the table of figures, which has its name. Statistics and metrics keep
+all counters; reports show those that are figures.
 """
 
 from __future__ import annotations
@@ -42,16 +40,13 @@ UNFINISHED_CAUSE = "not finished"
 
 
 class Failure(NamedTuple):
-    """Why an operation failed, or what went wrong on its way to success.
+    """Why an operation failed, or what went wrong on its way to success."""
 
-    ``cause`` is a short label that is counted ("HTTP 503", "connect timeout", "short body",
-    :data:`LOST_CAUSE`), None when the operation succeeded after retries; ``detail`` one line for
-    people; ``retried`` maps the cause of each retry to how often it happened.
-    """
-
+    #: A short label that is counted ("HTTP 503", "connect timeout", "short body", :data:`LOST_CAUSE`); None:
+    #: the operation succeeded after retries.
     cause: str | None
-    detail: str
-    retried: dict[str, int]
+    detail: str  # one line for people
+    retried: dict[str, int]  # how often each cause led to a retry
 
 
 class _Texts(Sequence[str | None]):
@@ -293,7 +288,7 @@ def _join_column(name: str, blocks: Sequence[ResultBlock]) -> Any:
     return np.concatenate(parts)
 
 
-# -- rows --------------------------------------------------------------------------------------
+# -- Rows on their way to a block ------------------------------------------------------------------
 
 
 #: The values of :func:`~ssbench.results.result_fields.row_fields`, in their order.
@@ -367,7 +362,7 @@ def _numpy_type(field: ResultField) -> str:
     return f"<{kind}{size}"
 
 
-# -- sink --------------------------------------------------------------------------------------
+# -- Receivers of results --------------------------------------------------------------------------
 
 
 #: Returns what is known of the run in progress: its stat file, and what is in no stat file before its end.
@@ -401,7 +396,7 @@ class Goal(Sink, Protocol):
         """Say what was reached, for the log; where it was not, for the report."""
 
 
-# -- counters ----------------------------------------------------------------------------------
+# -- Counters --------------------------------------------------------------------------------------
 
 
 _Rows = npt.NDArray[np.intp]
@@ -411,14 +406,12 @@ _NOT_FOUND_STATUS = 404
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """``of`` returns how many there are in each of some rows of a block.
+    """How to count something in some rows of a block."""
 
-    There are none in a block with none of the fields ``given``: most blocks cost nothing.
-    """
-
+    #: Fields of which a block has one, or nothing is there to count: most blocks cost nothing.
     given: frozenset[str]
-    of: Callable[[ResultBlock, _Rows], npt.NDArray[Any]]
-    of_successes: bool = False
+    of: Callable[[ResultBlock, _Rows], npt.NDArray[Any]]  # how many there are in each of some rows of a block
+    of_successes: bool = False  # count it in successes only
 
 
 def _on_new(block: ResultBlock, rows: _Rows) -> npt.NDArray[np.bool_]:

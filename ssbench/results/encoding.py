@@ -1,11 +1,9 @@
-"""A block of results in a stat file, byte by byte; ``doc/stat-files.rst`` has the layout.
+"""The records of a stat file, byte by byte; ``doc/stat-files.rst`` has the layout.
 
-This module turns a :class:`~ssbench.results.ResultBlock` into the payload of a ROWS record and back,
-field by field of :data:`~ssbench.results.FIELDS`; it knows no file and no compression.
-
-The records of a stat file: a header, a checksum, and what is known of the run as JSON.
-
-``doc/stat-files.rst`` has the layout. :mod:`ssbench.results.encoding` has that of the results.
+:func:`encode_rows` turns a :class:`~ssbench.results.block.ResultBlock` into the payload of a ROWS record,
+field by field of :data:`~ssbench.results.result_fields.FIELDS`; :func:`decode_rows` does the reverse. Other
+records have what is known of the run, as JSON. Each record has a header with a checksum. Nothing here knows
+files or compression.
 """
 
 from __future__ import annotations
@@ -238,14 +236,14 @@ def _is_known(operations: tuple[OperationKind, ...]) -> npt.NDArray[np.bool_]:
 
 
 class _Column(NamedTuple):
-    """Where a column stands in a payload, from ``start`` to ``end``, its ``data`` from there on."""
+    """Where a column stands in a payload."""
 
     number: int
     width: int
     base: int
-    start: int
-    data: int
-    end: int
+    start: int  # where it begins
+    data: int  # where its data begin
+    end: int  # where it ends
 
     @property
     def span(self) -> tuple[int, int]:
@@ -391,7 +389,7 @@ def _unzigzag(values: _Numbers) -> _Numbers:
     return (values >> 1) ^ -(values & 1)
 
 
-# -- records -----------------------------------------------------------------------------------
+# -- Headers, and the records in JSON --------------------------------------------------------------
 
 
 #: What the decompressed stream begins with; the version of the format and a line feed follow.

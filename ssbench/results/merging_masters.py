@@ -1,13 +1,11 @@
 """The stat files of several masters as one run: read in passing, or copied into one file.
 
-Blocks of results are taken in the order in which they began. A copy takes them as they stand; only the
-columns with numbers of workers, of masters and of storage URLs are written anew.
+:func:`check_masters` finds out whether they make one run. They do if they did the same, at the same time by
+clocks that agree, and none of them is there twice. What is known of the whole run then follows from what is
+known of the run of each.
 
-Whether the runs of several masters make one run, and what is remarkable where they do.
-
-They fit if they did the same, at the same time by clocks that agree, and none of them is there twice.
-
-What is known of one run that several masters made, from what is known of the run of each.
+Blocks of results are used in the order in which they began. A copy has them as they stand; only the columns
+with numbers of workers, of masters and of storage URLs are written anew.
 """
 
 from __future__ import annotations
@@ -238,7 +236,7 @@ def _check_windows(masters: Sequence[MasterRun]) -> Iterator[str]:
         yield f"the masters sent operations at the same time for only {times}"
 
 
-# -- merging -----------------------------------------------------------------------------------
+# -- What is known of the whole run ----------------------------------------------------------------
 
 
 _Numbers = npt.NDArray[np.int64]
@@ -246,16 +244,12 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Renumbering:
-    """What is added to the numbers of workers and of masters in the results of one file.
+    """How numbers in the results of one file become those of the whole run."""
 
-    ``storage_urls`` has the place of each of its storage URLs among those of all, ``addresses`` that of each
-    address.
-    """
-
-    workers: int
-    masters: int
-    storage_urls: tuple[int, ...]
-    addresses: tuple[int, ...] = ()
+    workers: int  # what is added to numbers of workers
+    masters: int  # what is added to numbers of masters
+    storage_urls: tuple[int, ...]  # the place of each storage URL of the file among those of all
+    addresses: tuple[int, ...] = ()  # the place of each address of the file among those of all
 
     def changes(self) -> Mapping[str, ChangeNumbers]:
         """Return what changes the columns of its results."""
@@ -454,7 +448,7 @@ def _merge_warnings(masters: Sequence[MasterRun]) -> list[str]:
     return [*dict.fromkeys(found)]
 
 
-# -- several -----------------------------------------------------------------------------------
+# -- The results of all masters --------------------------------------------------------------------
 
 
 class MergedResults:

@@ -1,9 +1,8 @@
-"""What every reader of stat files offers, whatever the format, and how it says that a file breaks off.
+"""The formats of stat files: what the reader of each offers, and which of them a file has.
 
-The formats of stat files, and which of them a file has.
-
-Another format is another module with a ``FORMAT``, and a line in :data:`_MODULES`. It is imported when a
-file is of none of the formats before.
+Every reader is a :class:`RunResults`; a :class:`DamageError` says that a file breaks off. Another format is
+another module with a ``FORMAT``, and a line in :data:`_MODULES`. It is imported when a file has none of the
+formats before it.
 """
 
 from __future__ import annotations
@@ -152,14 +151,11 @@ class _Distinct:
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A format of stat files: ``recognises`` is given the first bytes of the decompressed file."""
+    """A format of stat files."""
 
     name: str
-    recognises: Callable[[bytes], bool]
+    recognises: Callable[[bytes], bool]  # is given the first bytes of the decompressed file
     reader: type[RunResults]
-
-
-# -- formats -----------------------------------------------------------------------------------
 
 
 #: The modules of every format that can be read; the first that recognises a file reads it.

@@ -58,29 +58,21 @@ class ResultColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResultField:
-    """A field of a result.
-
-    ``number`` is the field's in the stat file, and is never used again; ``since`` the version of
-    the file that it came with. ``text_number`` is a second number, of the characters of a text.
-    ``packed`` is the :mod:`struct` code of one value in a packed row; ``in_row`` is whether
-    every row has the field, or only those of runs that ask for it. ``default`` is the value where
-    none was given. ``derive`` computes what the value nearly always is from other fields: stat
-    files keep the difference from that, and it is the default where ``default`` is None.
-    ``export`` is the name of the field's column in an export.
-    """
+    """A field of a result."""
 
     name: str
-    number: int
+    number: int  # that of the field in the stat file, never used again
     kind: FieldKind
     unit: str
-    since: int
-    export: str
+    since: int  # the version of the stat file that it came with
+    export: str  # name of its column in an export
     description: str
-    packed: str = ""
-    in_row: bool = False
-    default: float | None = 0
+    packed: str = ""  # :mod:`struct` code of one value in a packed row
+    in_row: bool = False  # every row has the field, not only those of runs that ask for it
+    default: float | None = 0  # the value where none was given; None: what ``derive`` returns
+    #: Computes from other fields what the value nearly always is; stat files keep the difference from that.
     derive: Callable[[ResultColumns], npt.NDArray[Any]] | None = None
-    text_number: int = 0
+    text_number: int = 0  # a second number, of the characters of a text
 
 
 def _sent(block: ResultColumns) -> npt.NDArray[np.float64]:

@@ -24,28 +24,22 @@ STORE_CLOCK_OPTION = "store_clock"
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """A worker as the master saw it; None where it never reported.
-
-    ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it), and
-    ``lag_p50``, ``lag_p99`` and ``lag_max`` are how late its event loop was meanwhile, in seconds;
-    ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
-    since 1970, in seconds, ``clock_slope`` how much of that is added in each second, at least (0 where the
-    clocks may run alike), and ``wall_offset`` what is added to its time of day to have the master's.
-    ``label`` is what an engine called it, ``site`` where it was; empty where that is not known.
-    """
+    """A worker as the master saw it; None where it never reported."""
 
     worker_id: int
     host: str = ""
     version: str = ""
-    cpu_share: Share | None = None
-    lag_p99: Seconds | None = None
+    cpu_share: Share | None = None  # share of one core that it used during the benchmark (1.0 is all of it)
+    lag_p99: Seconds | None = None  # how late its event loop was meanwhile, in seconds
+    #: Seconds to add to its monotonic clock to have the master's time since 1970.
     clock_offset: Seconds | None = None
-    lag_p50: Seconds | None = None
-    lag_max: Seconds | None = None
+    lag_p50: Seconds | None = None  # as ``lag_p99``
+    lag_max: Seconds | None = None  # as ``lag_p99``
+    #: How much of ``clock_offset`` is added in each second, at least; 0: the clocks may run alike.
     clock_slope: Share | None = None
-    wall_offset: Seconds | None = None
-    label: str = ""
-    site: str = ""
+    wall_offset: Seconds | None = None  # seconds to add to its time of day to have the master's
+    label: str = ""  # what an engine called it; empty: not known
+    site: str = ""  # where it was; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,64 +107,50 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """A stage as it went, or the whole run where it had no stages.
+    """A stage as it went, or the whole run where it had no stages."""
 
-    ``begins`` and ``ends`` are seconds since 1970; ``ends`` is earlier than planned in a run that was
-    interrupted. ``due`` is how many operations were due in it, None in a closed loop.
-    """
-
-    begins: float
-    ends: float
-    due: int | None = None
+    begins: float  # seconds since 1970
+    ends: float  # seconds since 1970, earlier than planned in a run that was interrupted
+    due: int | None = None  # operations that were due in it; None in a closed loop
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """How it went with a group of users.
+    """How it went with a group of users."""
 
-    ``stages`` are those of the group that began, one for all of it where it has none, ``not_sendable`` what
-    had no object, as in :class:`RunSummary`, ``drawn`` how many operations were drawn, ``waited`` how many
-    waited for a free object.
-    """
-
-    stages: tuple[StageFacts, ...] = ()
-    not_sendable: tuple[tuple[int, int, int], ...] = ()
-    drawn: int = 0
-    waited: int = 0
+    stages: tuple[StageFacts, ...] = ()  # those of the group that began, one for all of it where it has none
+    not_sendable: tuple[tuple[int, int, int], ...] = ()  # what had no object, as in :class:`RunSummary`
+    drawn: int = 0  # operations that were drawn
+    waited: int = 0  # operations that waited for a free object
 
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
     """What is known when a run starts; the first document of a stat file.
 
-    ``scenario`` has every override of the command line in it. ``options`` holds the other options
-    that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
-    since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
-    results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
-    have one each, ``side_prefixes`` what the names of their objects begin with; none in earlier files, whose
-    sides had objects of other numbers. ``group`` is the name of the group of users that it is about, where
-    it is part of a run. ``accounts`` are the names of the accounts that results refer to by their place, none
-    where there is one. ``masters`` are the runs of several masters that make one, none where there is one
-    master.
     Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
-    scenario: Scenario
+    scenario: Scenario  # with every override of the command line
     version: str = "unknown"
     seed: int | None = None
+    #: Other options that mattered, as plain data; no password and no token belongs there.
     options: dict[str, object] = field(default_factory=dict)
     host: str = ""
     run_id: int | None = None
-    started: float | None = None
+    started: float | None = None  # seconds since 1970
     workers: tuple[WorkerFacts, ...] = ()
-    storage_urls: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
-    sides: tuple[str, ...] = ()
-    side_policies: tuple[str, ...] = ()
+    storage_urls: tuple[str, ...] = ()  # results refer to these by their place
+    stages: tuple[str, ...] = ()  # names; results refer to these by their place
+    sides: tuple[str, ...] = ()  # names; results refer to these by their place
+    side_policies: tuple[str, ...] = ()  # storage policies of both sides, where these have one each
+    #: What the names of objects of both sides begin with; none in earlier files, whose sides had objects of
+    #: other numbers.
     side_prefixes: tuple[str, ...] = ()
-    group: str = ""
+    group: str = ""  # the group of users that it is about, where it is part of a run
+    #: Runs of several masters that make one; none where there is one master.
     masters: tuple[RunDescription, ...] = ()
-    accounts: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()  # names, none where there is one; results refer to these by their place
 
     @property
     def run_ids(self) -> tuple[int, ...]:
@@ -224,39 +204,31 @@ class RunDescription:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What is known when a run has ended; the last document of a stat file.
+    """What is known when a run has ended; the last document of a stat file."""
 
-    ``ended`` is seconds since 1970. ``not_sendable`` holds (operation code, size-class index, how
-    often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
-    operations whose worker vanished; each of them is a result with the cause
-    :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
-    the run stopped handing out operations, in seconds since 1970; None where it is not known. ``gaps`` are
-    times in which the load generator stalled for a tenth of a second or more. ``cluster``
-    is what was seen of the cluster, None where it was not observed; a stat file has it in its own record.
-    ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
-    not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
-    the exit code of that. ``trouble`` is whether something besides the operations failed until then.
-    ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
-    is how busy the load generator was over time, in order. ``addresses`` are those of hosts with several,
-    which results refer to by their place. ``hosts`` are the machines of the load generator.
-    """
-
-    ended: float
+    ended: float  # seconds since 1970
+    #: (Operation code, size-class index, how often) of operations that were drawn while no object of the
+    #: class existed.
     not_sendable: tuple[tuple[int, int, int], ...] = ()
+    #: Operations whose worker vanished; each is also a result with the cause
+    #: :data:`ssbench.results.block.LOST_CAUSE`.
     lost_jobs: int = 0
     warnings: tuple[str, ...] = ()
     interrupted: bool = False
     workers: tuple[WorkerFacts, ...] = ()
-    counters: dict[str, float] = field(default_factory=dict)
+    counters: dict[str, float] = field(default_factory=dict)  # whatever else was counted
+    #: When the run stopped handing out operations, in seconds since 1970; None: not known.
     sent_until: float | None = None
     master: MasterFacts | None = None
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[Gap, ...] = ()  # times in which the load generator stalled for a tenth of a second or more
+    #: What was seen of the cluster, which has its own record in a stat file; None: it was not observed.
     cluster: Observation | None = None
+    #: Those of the run that began, one for the whole of a run without stages; none where it is not known.
     stages: tuple[StageFacts, ...] = ()
-    ended_early: str | None = None
-    error_code: int = 0
-    trouble: bool = False
-    groups: tuple[GroupFacts, ...] = ()
-    generator_load: tuple[LoadSample, ...] = ()
-    addresses: tuple[str, ...] = ()
-    hosts: tuple[HostFacts, ...] = ()
+    ended_early: str | None = None  # why the run gave up before its time; None: it did not
+    error_code: int = 0  # exit code of that
+    trouble: bool = False  # something besides the operations failed until then
+    groups: tuple[GroupFacts, ...] = ()  # how it went with each group of users; none where there are none
+    generator_load: tuple[LoadSample, ...] = ()  # how busy the load generator was over time, in order
+    addresses: tuple[str, ...] = ()  # those of hosts with several; results refer to these by their place
+    hosts: tuple[HostFacts, ...] = ()  # the machines of the load generator

@@ -1,6 +1,6 @@
 """The decompressed bytes of a stat file, whatever it is wrapped in, up to where it is damaged.
 
-What is read, by a thread, while what was read before is worked on.
+A thread reads ahead while what was read before is worked on (:func:`iterate_ahead`).
 """
 
 from __future__ import annotations
@@ -62,9 +62,6 @@ def iterate_ahead(items: Iterator[_Item], most: int) -> Generator[_Item]:
             while True:
                 ready.get_nowait()
         thread.join()
-
-
-# -- stream ------------------------------------------------------------------------------------
 
 
 _GZIP_MAGIC = b"\x1f\x8b"

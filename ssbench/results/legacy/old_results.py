@@ -1,10 +1,9 @@
 """What the formats of ssbench 0.x have in common: result maps, and the scenario's own content.
 
-Usual results of ssbench 0.2.14 to 0.3.9, many at once; whatever is unusual has the careful way.
-
 Each result of those formats is a map with all its keys. To make a dictionary of each, and to look at every
-value by itself, is most of what a report on such a file costs. msgspec makes records of the few keys that
-are wanted, and checks their types on the way.
+value by itself, is most of what a report on such a file costs. So usual results of ssbench 0.2.14 to 0.3.9
+are decoded many at once (:func:`decode_documents`): msgspec makes records of the few keys that are wanted,
+and checks their types on the way. Whatever is unusual is decoded map by map (:class:`OldResultColumns`).
 """
 
 from __future__ import annotations
@@ -69,12 +68,12 @@ def find_document_ends(data: bytes) -> list[int]:
 
 
 class DecodedDocuments(NamedTuple):
-    """Documents that stand together, from ``start`` to ``end``; ``results`` is None where one is unusual."""
+    """Documents that stand together."""
 
     start: int
     end: int
     documents: int
-    results: list[UsualResult] | None
+    results: list[UsualResult] | None  # None: one of them is unusual
 
 
 def decode_documents(data: bytes, ends: Sequence[int]) -> Iterator[DecodedDocuments]:
@@ -97,7 +96,7 @@ def _has_no_exception(result: UsualResult) -> bool:
     return result.exception is msgspec.UNSET
 
 
-# -- old results -------------------------------------------------------------------------------
+# -- Any result maps -------------------------------------------------------------------------------
 
 
 #: Results a block.
