@@ -38,43 +38,34 @@ _NO_CAUSES: CausesByStatus = {}
 class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     """One request of an operation.
 
-    The target is an object; without a ``name`` a container; without a ``container`` the account. ``path`` is
-    the path of a request for something else, from the root of the server on, as it is sent.
-    ``query`` is as it is sent, without the question mark. ``headers`` come after those that the store sends
-    by itself.
-
-    The body is ``body``, or ``size`` bytes that the client makes up; not both. ``delete_after`` is in how
-    many seconds an object that is written is to expire, ``owner`` what it says of whose it is.
-
-    A status from 200 to 299 is a success, unless ``success`` says which are. With ``missing_ok`` 404 is one
-    too, and each of ``done_before`` where an earlier attempt may have been carried out. ``causes`` names
-    failures. ``expected`` is how many bytes of body a success has, 0 for any number. ``part`` is the first
-    and the last byte of the object that are asked for, which sets the header for that. ``content`` is the
-    name of the object whose content is returned, where that is another one; empty where it is not that of one
-    object, and is not checked. ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer
-    one is a failure. ``anonymous``: without credentials. ``etag``: the store is sent the MD5 of the body that
-    the client makes up, and is to refuse another one.
+    The target is an object; without a ``name`` a container; without a ``container`` the account. The body is
+    ``body``, or ``size`` bytes that the client makes up; not both.
     """
 
     method: str
     container: str = ""
     name: str = ""
-    path: str = ""
-    query: str = ""
-    headers: tuple[Header, ...] = ()
+    path: str = ""  # That of a request for something else, from the root of the server on, as it is sent
+    query: str = ""  # as it is sent, without the question mark
+    headers: tuple[Header, ...] = ()  # come after those that the store sends by itself
     body: bytes | None = None
     size: int = 0
-    delete_after: int | None = None
-    owner: str | None = None
-    success: frozenset[int] = frozenset()
-    causes: CausesByStatus = _NO_CAUSES
-    missing_ok: bool = False
+    delete_after: int | None = None  # seconds after which an object that is written is to expire
+    owner: str | None = None  # what an object that is written says of its owner
+    success: frozenset[int] = frozenset()  # statuses that are successes; empty: 200 to 299
+    causes: CausesByStatus = _NO_CAUSES  # names of failures
+    missing_ok: bool = False  # 404 is a success too
+    #: Statuses that are successes where an earlier attempt may have been carried out.
     done_before: frozenset[int] = frozenset()
-    expected: int = 0
+    expected: int = 0  # bytes of body that a success has; 0: any number
+    #: The first and the last byte of the object that are asked for, which sets the header for that.
     part: tuple[int, int] | None = None
+    #: Name of the object whose content is returned, where that is another one. Empty: it is not that of one
+    #: object, and is not checked.
     content: str | None = None
-    keep: int = 0
-    anonymous: bool = False
+    keep: int = 0  # bytes of the answer's body that are kept, 0 for none: a longer one is a failure
+    anonymous: bool = False  # without credentials
+    #: Send the store the MD5 of the body that the client makes up; it is to refuse another one.
     etag: bool = False
 
 
@@ -86,55 +77,41 @@ class StoreReply(Struct, frozen=True, gc=False):
 
 
 class RequestOutcome(Struct, frozen=True, gc=False):
-    """How a request ended, or an operation of several.
+    """How a request ended, or an operation of several. Times are in seconds."""
 
-    ``first_byte`` and ``last_byte`` are seconds from the start of the first attempt, connecting included, to
-    the first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
-    ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
-    ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
-    None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which new credentials may
-    help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
-    there under its name, None where nothing was. ``status`` is that of the last answer, 0 where there was
-    none; ``spent`` what a failure took, in seconds from the first attempt on; ``resent`` counts requests
-    that were sent again at once because a kept connection had gone stale, which are no retries.
-    ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
-    pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
-    was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says. ``reply`` is
-    what the answer to a request that keeps it said, ``entries`` how many entries of listings came, ``steps``
-    the seconds of each step of an operation of several requests. ``left`` is how many deletions failed of
-    what an operation had made that went wrong. ``address`` is where the last request went, if its host has
-    several addresses; ``unreached`` are those of such hosts to which connections failed meanwhile.
-    ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
-    ``unchecked`` is how many answers had no checksum by which a body would have been checked.
-    """
-
+    #: From the start of the first attempt, connecting included, to the first byte of the last answer; None
+    #: for a failure, and for a PUT.
     first_byte: float | None
+    #: The same to the last byte, None for a failure; the time spent so far where ``unauthorized``.
     last_byte: float | None
-    completed: float
-    size: int
-    retries: int
+    completed: float  # when it ended
+    size: int  # bytes of body that a success moved; of a HEAD those of the object
+    retries: int  # all attempts but one
     trans_id: str | None
-    cause: str | None = None
-    detail: str = ""
-    retried: dict[str, int] | None = None
-    unauthorized: bool = False
+    cause: str | None = None  # None: it is a success
+    detail: str = ""  # one line for people
+    retried: dict[str, int] | None = None  # causes of the attempts before the last, with counts
+    unauthorized: bool = False  # a 401 for which new credentials may help
+    #: Of an initial object: the size of what was there under its name, None where nothing was.
     found: int | None = None
-    status: int = 0
-    spent: float | None = None
+    status: int = 0  # that of the last answer; 0: there was none
+    spent: float | None = None  # what a failure took, from the first attempt on
+    #: Requests that were sent again at once because a kept connection had gone stale, which are no retries.
     resent: int = 0
-    connecting: float = 0.0
-    pausing: float = 0.0
+    connecting: float = 0.0  # how much of the time went into new connections
+    pausing: float = 0.0  # how much of the time went into our own pauses before retries
+    #: What the last attempt took, connecting aside; None: it was the only one.
     last_attempt: float | None = None
-    owner: str | None = None
-    reply: StoreReply | None = None
-    entries: int = 0
-    steps: tuple[float, ...] = ()
-    left: int = 0
-    address: str = ""
-    unreached: tuple[str, ...] = ()
-    connections: int = 0
-    resumed: int = 0
-    unchecked: int = 0
+    owner: str | None = None  # the owner of the object that a HEAD found, as its metadata says
+    reply: StoreReply | None = None  # what the answer to a request that keeps it said
+    entries: int = 0  # entries of listings that came
+    steps: tuple[float, ...] = ()  # times of each step of an operation of several requests
+    left: int = 0  # deletions that failed, of what an operation had made that went wrong
+    address: str = ""  # where the last request went, if its host has several addresses
+    unreached: tuple[str, ...] = ()  # addresses of such hosts to which connections failed meanwhile
+    connections: int = 0  # connections that were made for it
+    resumed: int = 0  # those of them that resumed a TLS session
+    unchecked: int = 0  # answers without a checksum by which a body would have been checked
 
 
 class StoreClient(Protocol):

@@ -1,9 +1,8 @@
-"""Why a request failed: the short labels that reports count, and the exception that carries one.
+"""How requests fail: the short labels that reports count, the exception that carries one, and the times.
 
 An :class:`AttemptError` is raised where an attempt fails and caught where the client of a store counts
-attempts; beyond that a failure is data.
-
-How long requests may take, and pauses between them. Pure: a master, which has no gevent, uses it too.
+attempts; beyond that a failure is data. How long requests may take, and the pauses between them, are here
+because a master, which has no gevent, uses them too.
 """
 
 from __future__ import annotations
@@ -93,9 +92,6 @@ def make_transfer_error(error: OSError) -> AttemptError:
     if isinstance(error, TimeoutError):  # ETIMEDOUT: the kernel stopped resending
         return AttemptError(READ_TIMEOUT, error.strerror or str(error))
     return AttemptError(RESET, error.strerror or str(error))
-
-
-# -- timing ------------------------------------------------------------------------------------
 
 
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random (seconds).

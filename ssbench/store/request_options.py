@@ -43,29 +43,23 @@ def _checked(text: str) -> str:
 
 
 class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
-    """The options, in the same order on the wire. Times are in seconds, and end up to a twentieth late.
+    """The options, in the same order on the wire. Times are in seconds, and end up to a twentieth late."""
 
-    ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
-    ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
-    ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
-    faster than 10 kB/s. ``block_size`` is how many bytes are sent or received at once over TLS, and where
-    the system has no way to do it without copying. A request that failed for a transient reason is tried
-    again ``retries`` times; ``retry_404`` is how often, apart from those, a GET or DELETE is tried again that
-    finds no object. ``resolve`` has the addresses of a host (:func:`parse_addresses`), in place of those that
-    are looked up.
-    """
-
+    #: The size of pieces over TLS, and where the system cannot send or receive without copying.
     block_size: Annotated[
         int,
         Meta(ge=1, le=2**30),
         Option(help="bytes that a worker sends or receives at once", unit=OptionUnit.BYTES, letter="-b"),
     ] = 65536
+    #: All addresses of a name together have this time; so has the TLS handshake after that.
     connect_timeout: Annotated[
         Time, Option(help="seconds to wait for a connection", unit=OptionUnit.SECONDS)
     ] = 10.0
+    #: Each wait for progress has this time.
     network_timeout: Annotated[
         Time, Option(help="seconds to wait for progress of a request", unit=OptionUnit.SECONDS)
     ] = 20.0
+    #: The time of an attempt once it is connected; None: three times ``network_timeout``.
     request_timeout: Annotated[
         Time | None,
         Option(
@@ -82,12 +76,14 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
             unit=OptionUnit.NUMBER,
         ),
     ] = 10
+    #: These do not count as ``retries``.
     retry_404: Annotated[
         Count,
         Option(
             help="maximum number of retries of a read or delete that finds no object", unit=OptionUnit.NUMBER
         ),
     ] = 0
+    #: Addresses of a host (:func:`parse_addresses`).
     resolve: Annotated[
         Annotated[str, Meta(max_length=10_000)] | None,
         Option(

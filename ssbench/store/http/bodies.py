@@ -1,25 +1,23 @@
-"""The bytes that are uploaded: random, cheap, never the same twice, never held whole.
+"""The bytes that are uploaded, and how bodies are checked: random, cheap, never the same twice.
 
-A body is a stamp of 16 bytes that no other body has, followed by one block of random bytes read
-round and round from an offset that differs for each body. In a body of at most 4 kB the stamp comes
-last, and there are few offsets: so the MD5 of all before it is known, and that of the body costs 0.6 µs
-instead of 6. The block's length is a prime, so that within an object no two chunks of a power of two
-are alike before 4 MiB times their size. A store that compresses gains nothing. One that shares equal
-chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB; only content-defined
-chunking would find the block again, and bytes that are new each time would cost ten times what sending
-them does.
+A body (:class:`BodySource`) is never held whole. It is a stamp of 16 bytes that no other body has, followed
+by one block of random bytes read round and round from an offset that differs for each body. In a body of at
+most 4 kB the stamp comes last, and there are few offsets: so the MD5 of all before it is known, and that of
+the body costs 0.6 µs instead of 6. The block's length is a prime, so that within an object no two chunks of a
+power of two are alike before 4 MiB times their size. A store that compresses gains nothing. One that shares
+equal chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB; only content-defined
+chunking would find the block again, and bytes that are new each time would cost ten times what sending them
+does.
 
-ETags: Swift's is the MD5 of an object's bytes, so it shows whether they arrived as they were sent.
+Swift's ETag is the MD5 of an object's bytes, so it shows whether they arrived as they were sent. The ETag in
+the answer to an upload is checked against the MD5 of what was sent, that of a read against the MD5 of what
+came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not computed for
+every body: see :data:`SAMPLE_INTERVAL`. With ``--verify`` it is.
 
-The ETag in the answer to an upload is checked against the MD5 of what was sent, that of a read against the
-MD5 of what came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not
-computed for every body: see :data:`SAMPLE_INTERVAL`. With ``--verify`` it is.
-
-Bodies that can be checked by anyone who knows their object's name (``--verify``).
-
-The block of a :class:`~.payload.Payload` then follows from a seed, or is of files, so that all
-workers have the same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8
-that are its version; the offset at which the block is read follows from both.
+With ``--verify`` anyone who knows the name of an object can check its body (:class:`BodyVerifier`). The block
+then follows from a seed, or is of files, so that all workers have the same. The stamp is 8 bytes that follow
+from the seed and the name of the object, and 8 that are its version; the offset at which the block is read
+follows from both.
 """
 
 from __future__ import annotations
@@ -108,7 +106,7 @@ class ReceivedDigest:
         self.feed: Callable[[bytes], None] = self.md5.update
 
 
-# -- payload -----------------------------------------------------------------------------------
+# -- Bodies ----------------------------------------------------------------------------------------
 
 
 #: The largest prime below 4 MiB.
@@ -303,7 +301,7 @@ class FileBodySource(BodySource):
         return [each for each in places if self._block[each : each + len(begin)] == begin]
 
 
-# -- verify ------------------------------------------------------------------------------------
+# -- Bodies that can be checked by the name of their object ----------------------------------------
 
 
 _NAME_BYTES = 8

@@ -1,32 +1,26 @@
 """One keep-alive connection: it sends a request, and times and counts the answer.
 
-A request is one ``send``, one switch to the hub and one ``recv_into`` a buffer that all connections share,
-on a plain non-blocking socket: 15 to 17 µs of CPU for a GET of 4 kB, where wrk takes 11 to 12, of which the
+A request is one ``send``, one switch to the hub and one ``recv_into`` a buffer that all connections share, on
+a plain non-blocking socket: 15 to 17 µs of CPU for a GET of 4 kB, where wrk takes 11 to 12, of which the
 kernel takes 7 to 9. Between requests the io watcher of the socket reports when the server closes it.
-
-Waiting and sending are in :mod:`ssbench.store.http.connection`; here are receiving, and the exchange as a
+:class:`RequestSender` waits and sends; :class:`HttpConnection` receives, and carries out the exchange as a
 whole.
 
-When bytes arrived, by the kernel's time stamp (SO_TIMESTAMPNS): before the event loop came round to them.
-
-Between the arrival of an answer and the moment at which its greenlet reads it lies what the loop was doing
-for others, which grows with the number of users. The kernel's time is that of the wall clock, which can be
-stepped: it is believed only where that clock went as the monotonic one did since the request was sent.
-
-What all connections of a client share, and what the operating system offers them.
-
-A connected socket and its time-outs, and the half of a connection that sends.
-
-A wait is one switch to the hub. One io watcher stays armed for the life of the socket; its callback is
-the greenlet that uses it. Nothing here starts a timer, because a ``gevent.Timeout`` for each request costs
+A wait is one switch to the hub. One io watcher stays armed for the life of the socket; its callback is the
+greenlet that uses it. Nothing here starts a timer, because a ``gevent.Timeout`` for each request costs
 another 5 µs. A wait sets ``ticks_left``, and a sweeper counts it down for all sockets a few times in each
-time-out (:class:`~.pool.Sweeper`) and wakes the greenlet at 0. Every byte sets ``ticks_left``
-anew. ``slack`` is counted down beside it for the whole attempt and grows only with the bytes of a body, so
-that a server that sends interim answers, or a byte a second, is given up too. A process that was stopped
-misses ticks but none of its time-outs.
+time-out (:class:`~.pool.TimeoutSweeper`) and wakes the greenlet at 0. Every byte sets ``ticks_left`` anew.
+``slack`` is counted down beside it for the whole attempt and grows only with the bytes of a body, so that a
+server that sends interim answers, or a byte a second, is given up too. A process that was stopped misses
+ticks but none of its time-outs.
 
-Every wait goes through the hub, in long transfers too: one piece, one wait. So one large object never
-keeps the others waiting for longer than a piece takes.
+Every wait goes through the hub, in long transfers too: one piece, one wait. So one large object never keeps
+the others waiting for longer than a piece takes.
+
+An answer arrives before its greenlet reads it. Between the two lies what the loop was doing for others, which
+grows with the number of users. So :func:`arrival_time` uses the kernel's time stamp (SO_TIMESTAMPNS). That is
+of the wall clock, which can be stepped: it is believed only where that clock went as the monotonic one did
+since the request was sent.
 """
 
 from __future__ import annotations
@@ -128,7 +122,7 @@ def arrival_time(stamp: bytes, now: float, sent_at: float, wall_offset: float, b
     return now
 
 
-# -- shared ------------------------------------------------------------------------------------
+# -- What all connections share --------------------------------------------------------------------
 
 
 class TimedConnection(Protocol):
@@ -148,15 +142,9 @@ class TimedConnection(Protocol):
 class SharedState:
     """What all connections of a client share; ticks are intervals of the sweeper.
 
-    An attempt has ``request_ticks``; each byte of body that moves gives it ``ticks_per_byte`` back.
-    ``closing`` is set when the client is closed; every wait for something else also waits for it.
-
-    ``failed`` has the address of each connection that could not be made to a host with several, until it is
-    taken.
-
-    Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the
-    kernel drops them, and the sink is memory that is never touched: 0.17 ms of CPU a MB, where
-    receiving takes 0.24 in pieces of 1 MB and 0.48 in pieces of 64 kB.
+    Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the kernel
+    drops them, and the sink is memory that is never touched: 0.17 ms of CPU a MB, where receiving takes 0.24
+    in pieces of 1 MB and 0.48 in pieces of 64 kB.
     """
 
     hub: Any
@@ -164,15 +152,17 @@ class SharedState:
     block_size: int
     connect_ticks: int
     network_ticks: int
-    request_ticks: int
-    ticks_per_byte: float
+    request_ticks: int  # those that an attempt has
+    ticks_per_byte: float  # those that each byte of body that moves gives back to the attempt
     sink_flags: int
     verifier: BodyVerifier | None = None
+    #: Set when the client is closed; every wait for something else also waits for it.
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
     buffers: tuple[bytearray] = field(init=False)
     connections: set[TimedConnection] = field(default_factory=set)
+    #: Address of each connection that could not be made to a host with several, until it is taken.
     failed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -203,7 +193,7 @@ def discarding_flags() -> int:
     return socket.MSG_TRUNC if works else 0
 
 
-# -- sender ------------------------------------------------------------------------------------
+# -- Waiting and sending ---------------------------------------------------------------------------
 
 
 #: What wakes a greenlet that waits for its socket.
@@ -466,7 +456,7 @@ class RequestSender:
         return self._sock.send(shared.payload.piece(self._offset, min(self._left, shared.block_size)))
 
 
-# -- connection --------------------------------------------------------------------------------
+# -- Receiving, and the whole exchange -------------------------------------------------------------
 
 
 #: The body of an error is read to its end up to this size, so that the connection can be reused.

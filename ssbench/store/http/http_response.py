@@ -63,37 +63,30 @@ BodyCheck = BodyComparison | PartComparison | ReceivedDigest | KeptBody
 
 
 class HttpResponse(Struct, frozen=True, gc=False):
-    """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
-
-    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
-    :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is
-    known. ``head`` is that of a success, without its last empty line. ``unsent`` is how many bytes of the
-    request's body were not sent when the answer came. ``unchecked``: it has no ETag that is an MD5, by which
-    a body would have been checked.
-    """
+    """A whole answer. Times are by ``time.monotonic``."""
 
     status: int
-    size: int
+    size: int  # bytes of body, of a HEAD those of the object
     sent_at: float
     first_byte_at: float
     last_byte_at: float
     trans_id: str | None
     keep_alive: bool
-    detail: str
-    retry_after: str | None
-    wrong_etag: str | None = None
-    owner: str | None = None
-    head: bytes = b""
-    unsent: int = 0
-    unchecked: bool = False
+    detail: str  # filled for statuses other than 2xx only
+    retry_after: str | None  # filled for statuses other than 2xx only
+    wrong_etag: str | None = None  # what is wrong with the ETag, where that is known
+    owner: str | None = None  # value of :data:`OWNER_FIELD`, for a HEAD only
+    head: bytes = b""  # that of a success, without its last empty line
+    unsent: int = 0  # bytes of the request's body that were not sent when the answer came
+    unchecked: bool = False  # it has no ETag that is an MD5, by which a body would have been checked
 
 
 class ResponseHead(Struct, frozen=True, gc=False):
-    """A head of the usual kind; ``length`` is that of the body, ``start`` where it begins."""
+    """A head of the usual kind."""
 
     status: int
-    length: int
-    start: int
+    length: int  # bytes of the body
+    start: int  # where the body begins
     trans_id: str | None
 
 

@@ -1,9 +1,8 @@
 """The keep-alive connections to one server, and the sweeper that times their waits out.
 
 A name is looked up for each new connection, as other clients do, so that a change of the name takes effect
-within a run. Connections are spread over the addresses of a name.
-
-The connection through TLS, where received bytes may wait inside OpenSSL.
+within a run. Connections are spread over the addresses of a name. Those through TLS are a kind of their own
+(:class:`TlsConnection`), because received bytes may wait inside OpenSSL.
 """
 
 from __future__ import annotations
@@ -213,7 +212,7 @@ class TlsConnection(HttpConnection):
         return self._send_copy()
 
 
-# -- pool --------------------------------------------------------------------------------------
+# -- The pool and its sweeper ----------------------------------------------------------------------
 
 
 Address = tuple[socket.AddressFamily, Any]
@@ -226,10 +225,10 @@ _AVOIDED_SECONDS = 10.0
 
 
 class ServerEndpoint(NamedTuple):
-    """A server as a storage URL names it; ``host`` without the brackets of IPv6."""
+    """A server as a storage URL names it."""
 
     scheme: str
-    host: str
+    host: str  # without the brackets of IPv6
     port: int
 
 

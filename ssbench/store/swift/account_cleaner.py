@@ -126,15 +126,12 @@ class CleanUpReport(JsonHead, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CleanUpSettings:
-    """How to delete: concurrent requests, and time-outs in seconds.
+    """How to delete. Time-outs are in seconds."""
 
-    After ``give_up_after`` seconds without a success no more is tried; 0 means no limit.
-    """
-
-    concurrency: int = 10
+    concurrency: int = 10  # concurrent requests
     connect_timeout: float = LISTING_TIMEOUTS[0]
     network_timeout: float = LISTING_TIMEOUTS[1]
-    give_up_after: float = 0.0
+    give_up_after: float = 0.0  # try no more after this many seconds without a success; 0: no limit
 
     @property
     def timeouts(self) -> tuple[float, float]:

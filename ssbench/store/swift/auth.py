@@ -2,8 +2,7 @@
 
 Version 1 is Swift's own (TempAuth and its kind); versions 2.0 and 3 are Keystone's, for which
 python-swiftclient takes a session of keystoneauth. With a token and a storage URL there is no authentication.
-
-Credentials from a ``clouds.yaml``, read with openstacksdk, which is an optional dependency.
+Credentials from a ``clouds.yaml`` are read with openstacksdk, which is an optional dependency.
 """
 
 from __future__ import annotations
@@ -229,9 +228,6 @@ def _call_within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) 
     if isinstance(answer, BaseException):
         raise answer
     return answer
-
-
-# -- cloud -------------------------------------------------------------------------------------
 
 
 def read_cloud_credentials(name: str, given: Credentials) -> Credentials:

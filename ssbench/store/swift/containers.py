@@ -1,12 +1,13 @@
-"""Making the containers of a run: HEAD, and PUT with X-Storage-Policy where one is missing.
+"""The containers of an account: making those of a run, listing what is there, comparing clocks.
 
-Threads over python-swiftclient, because the master has no gevent. They are daemons, so a server
-that does not answer delays neither Ctrl-C nor the end of the program. Those of
-:mod:`concurrent.futures` would: the interpreter waits for them.
+A container is looked at with HEAD, and one that is missing is made by PUT with X-Storage-Policy. This takes
+place on threads over python-swiftclient, because the master has no gevent. They are daemons, so a server that
+does not answer delays neither Ctrl-C nor the end of the program. Those of :mod:`concurrent.futures` would:
+the interpreter waits for them.
 
-How far a clock here is from that of a store, from the ``Date`` of its answers, which has whole seconds.
-
-What is in an account or a container of Swift: listings, page after page.
+Listings of an account or a container are read page after page (:class:`ContainerListing`). How far a clock
+here is from that of the store follows from the ``Date`` of its answers, which has whole seconds
+(:func:`measure_clock_difference`).
 """
 
 from __future__ import annotations
@@ -363,7 +364,7 @@ def _describe_failures(failures: Iterable[tuple[str, str]]) -> str:
     return f"containers could not be made: {'; '.join(shown)}{more}"
 
 
-# -- clock -------------------------------------------------------------------------------------
+# -- The clock of the store ------------------------------------------------------------------------
 
 
 #: Samples are taken at this distance (seconds), which shows where the seconds of the store begin, until
@@ -419,7 +420,7 @@ def _take_samples(url: str, verify: str | bool, now: Callable[[], float]) -> Ite
             yield sent, now(), date
 
 
-# -- listing -----------------------------------------------------------------------------------
+# -- Listings --------------------------------------------------------------------------------------
 
 
 #: Rows of a page, which is also the maximum that Swift returns by default.

@@ -1,9 +1,8 @@
-"""Credentials for Swift, and the session that authentication returns, as plain records.
+"""Credentials for Swift, the session that authentication returns, and when its token is renewed.
 
-When a token that Swift refuses is renewed, and how often a request is sent again with a new one.
-
-One policy for all that send requests: the loop of a run asks on a thread (:mod:`ssbench.run.tokens`), those
-that make and delete containers wait with :class:`SessionInUse`.
+One policy decides when a token that Swift refuses is renewed, and how often a request is sent again with a
+new one. The loop of a run asks on a thread (:mod:`ssbench.run.tokens`); those that make and delete containers
+wait with :class:`SessionInUse`.
 """
 
 from __future__ import annotations
@@ -32,15 +31,10 @@ SECRET_VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """How and where to authenticate.
+    """How and where to authenticate. Raises UsageError for an unknown version.
 
-    With ``version`` "none" the ``token`` is used at the ``storage_urls`` without authentication. With "cloud"
-    the ``plugin``, of keystoneauth, authenticates. With any other version ``storage_urls`` override what
-    authentication returns, and ``token`` is a Keystone token to authenticate with. ``ca_file``,
-    ``certificate`` and ``certificate_key`` are paths of PEM files. ``name`` is what errors begin with where
-    a run has several credentials: ``side old``, ``credentials 3``.
-
-    Raises UsageError for another version.
+    With "none" the token is used at the storage URLs without authentication. With "cloud" a plugin
+    authenticates.
     """
 
     version: AuthVersion
@@ -56,16 +50,19 @@ class Credentials:
     project_domain_name: str | None = None
     application_credential_id: str | None = None
     application_credential_secret: str | None = field(default=None, repr=False)
+    #: With another version than "none", a Keystone token to authenticate with.
     token: str | None = field(default=None, repr=False)
     region_name: str | None = None
     service_type: str = "object-store"
     endpoint_type: str = "public"
+    #: With other versions than "none", they override what authentication returns.
     storage_urls: tuple[str, ...] = ()
     insecure: bool = False
-    ca_file: str | None = None
-    certificate: str | None = None
-    certificate_key: str | None = None
-    plugin: Any = field(default=None, repr=False)
+    ca_file: str | None = None  # path of a PEM file
+    certificate: str | None = None  # path of a PEM file
+    certificate_key: str | None = None  # path of a PEM file
+    plugin: Any = field(default=None, repr=False)  # of keystoneauth, for "cloud"
+    #: What errors begin with where a run has several credentials: ``side old``, ``credentials 3``.
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -77,10 +74,10 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What requests need: one of ``storage_urls``, and the token if there is one."""
+    """What requests need."""
 
-    storage_urls: tuple[str, ...]
-    token: str | None = field(default=None, repr=False)
+    storage_urls: tuple[str, ...]  # each request uses one of them
+    token: str | None = field(default=None, repr=False)  # None: requests need none
     insecure: bool = False
     ca_file: str | None = None
 
@@ -123,7 +120,7 @@ def session_in_account(session: Session, name: str) -> Session:
     return replace(session, storage_urls=tuple(urls))
 
 
-# -- renewal -----------------------------------------------------------------------------------
+# -- Renewing a token ------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

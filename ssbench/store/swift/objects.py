@@ -2,22 +2,17 @@
 
 ::
 
-    client = Client(ClientSettings(max_connections=64))
+    client = SwiftClient(ClientSettings(max_connections=64))
     outcome = client.request("http://swift:8080/v1/AUTH_test", "PUT", "ssbench_000001", "tiny_000001",
                              token, size=4096)
 
-A request makes attempts until one succeeds or fails for good, and always ends as an
-:class:`~ssbench.store.swift.objects.Outcome`. The bytes of requests are put together in
-:mod:`ssbench.store.swift.objects`.
+A request makes attempts until one succeeds or fails for good, and always ends as a
+:class:`~ssbench.store.contract.RequestOutcome`. :class:`AttemptTotals` adds up its attempts; functions decide
+which answers are successes, and what is wrong with others. A :class:`StorageTarget` puts the bytes of
+requests together. Those up to the object's name are kept for each container, those after it for each token:
+making them anew took 4 of 20 µs.
 
 All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
-
-From answers to the outcome of a request: which are successes, what is wrong with others, and totals.
-
-A storage URL, and the parts that requests to it are put together from.
-
-The bytes of a request up to the object's name are kept for each container, those after it for each token:
-making them anew took 4 of 20 µs.
 """
 
 from __future__ import annotations
@@ -87,34 +82,25 @@ _READING_METHODS = frozenset({"GET", "HEAD"})
 
 
 class AttemptTotals(Struct, gc=False):
-    """Running totals of the attempts of a request.
-
-    ``began`` is when the first one began, None before. The others are as in :class:`RequestOutcome`.
-    ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
-    is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
-    looked at, ``first`` where in the object a part begins, ``keeps`` how many of its bytes are kept,
-    ``longest`` how many bytes a body that is right has at most (0: any number), ``etag`` whether a body that
-    is sent is announced with its MD5,
-    and ``check`` that of the last answer. ``address`` is that of the last connection, of a host with several.
-    """
+    """Running totals of the attempts of a request; without a comment, as in :class:`RequestOutcome`."""
 
     retries: int
-    began: float | None = None
+    began: float | None = None  # when the first attempt began; None before
     retried: dict[str, int] | None = None
     resent: int = 0
     connecting: float = 0.0
     pausing: float = 0.0
     connections: int = 0
     resumed: int = 0
-    unanswered: bool = False
-    name: bytes = b""
-    checked: bool = False
-    first: int | None = None
-    keeps: int = 0
-    longest: int = 0
-    etag: bool = False
-    check: BodyCheck | None = None
-    address: str = ""
+    unanswered: bool = False  # a request was sent and had no answer, so that it may have been carried out
+    name: bytes = b""  # that of the object, where bodies are verified
+    checked: bool = False  # the body of a read is to be checked
+    first: int | None = None  # where in the object a part begins
+    keeps: int = 0  # bytes of the body that are kept
+    longest: int = 0  # bytes that a body that is right has at most; 0: any number
+    etag: bool = False  # announce a body that is sent with its MD5
+    check: BodyCheck | None = None  # that of the last answer
+    address: str = ""  # that of the last connection, of a host with several
 
     @classmethod
     def after(cls, prior: PriorAttempts) -> AttemptTotals:
@@ -279,7 +265,7 @@ def _make_error(cause: str, detail: str, answer: HttpResponse) -> AttemptError:
     return fault
 
 
-# -- target ------------------------------------------------------------------------------------
+# -- The bytes of requests -------------------------------------------------------------------------
 
 
 #: Kept prefixes of requests, some 150 bytes each.
@@ -412,7 +398,7 @@ class StorageTarget:
         return field
 
 
-# -- objects -----------------------------------------------------------------------------------
+# -- The client ------------------------------------------------------------------------------------
 
 
 #: These look for an object that should exist; in a store that lags it may exist soon.

@@ -50,24 +50,19 @@ MarkText = Annotated[str, Meta(max_length=300)]
 
 
 class RunMark(Struct, frozen=True, kw_only=True):
-    """What a run says of itself.
+    """What a run says of itself."""
 
-    ``run`` is its number in hexadecimal digits, ``process`` where it runs as :func:`describe_this_process`
-    says, ``scenario`` the scenario's name. ``tag`` keeps the names of its objects apart from those of other
-    runs; it is empty for the usual names. ``reads`` is a digest of the initial objects that it only reads,
-    once they are all there; empty where it writes. ``kept`` is how many objects it left by request.
-    ``ended``: it is over.
-    """
-
-    run: Annotated[str, Meta(pattern="^[0-9a-f]{1,16}$")]
+    run: Annotated[str, Meta(pattern="^[0-9a-f]{1,16}$")]  # its number in hexadecimal digits
     host: MarkText = ""
     pid: Annotated[int, Meta(ge=0)] = 0
-    process: MarkText = ""
-    scenario: MarkText = ""
+    process: MarkText = ""  # where it runs, as :func:`describe_this_process` says
+    scenario: MarkText = ""  # name of the scenario
+    #: Keeps the names of its objects apart from those of other runs; empty: the usual names.
     tag: MarkText = ""
+    #: Digest of the initial objects that it only reads, once they are all there; empty: it writes.
     reads: MarkText = ""
-    kept: Annotated[int, Meta(ge=0)] = 0
-    ended: bool = False
+    kept: Annotated[int, Meta(ge=0)] = 0  # objects that it left by request
+    ended: bool = False  # it is over
 
     def __str__(self) -> str:
         """Name the run for people."""
