@@ -1,15 +1,12 @@
 """What a worker has for the jobs of one group of users: an engine, and an outbox for their results.
 
-And how jobs return to the master before they have begun.
-
 Each group has its own users, and begins its jobs in the order in which they came, so that groups do not wait
 for each other. They share the process, its event loop and its sockets.
 
-What a worker sends to its master: results, which are gathered where there is no hurry.
-
 Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
 more. Otherwise they are gathered for as long as the master says, or until there are many, so that they need
-fewer messages.
+fewer messages (:class:`ResultOutbox`). Jobs may also return to the master before they have begun
+(:class:`JobHandbacks`).
 """
 
 from __future__ import annotations
@@ -196,7 +193,7 @@ class ResultOutbox:
             )
 
 
-# -- service -----------------------------------------------------------------------------------
+# -- Groups and their jobs -------------------------------------------------------------------------
 
 
 class GroupService:

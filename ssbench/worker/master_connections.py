@@ -1,10 +1,11 @@
-"""Whether a worker's two sockets are connected, and if not, why.
+"""A worker's two connections to its master: whether they are there, and what comes that no master sends.
 
 ZeroMQ connects in the background and reports nothing, so a wrong name or a closed port would look like a
-master that has not started yet. While a socket is not connected, its address is tried with a plain
-connection every few seconds, and the error of the operating system is logged.
+master that has not started yet. While a socket is not connected, its address is tried with a plain connection
+every few seconds, and the error of the operating system is logged (:class:`MasterConnections`).
 
-What comes to a worker that no master sends: invalid messages, and so many that they fill its memory.
+A worker leaves a peer that sends so many messages, or such large ones, that they would fill its memory;
+invalid messages are logged (:class:`FloodGuard`).
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class FloodGuard:
             _log.error("Dropped an invalid message: %s", error)
 
 
-# -- connections -------------------------------------------------------------------------------
+# -- Whether the sockets are connected -------------------------------------------------------------
 
 
 #: Seconds before the first message, in which most connections are made, and between two messages.

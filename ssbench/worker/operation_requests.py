@@ -35,25 +35,20 @@ NO_SETTINGS = OperationSettings("")
 
 
 class JobTarget(Struct, frozen=True, gc=False):
-    """A job as a request builder sees it.
-
-    ``url`` is the storage URL to use, ``size`` the bytes to send, or those of the object that is read
-    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before. ``begun`` is a
-    connection on which its request was sent. ``settings`` are those of its operation.
-    """
+    """A job as a request builder sees it."""
 
     operation: OperationKind
     client: SwiftClient
     parameters: RunParameters
-    url: str
+    url: str  # the storage URL to use
     container: str
     name: str
-    size: int
-    size_class: int
-    spent: Spent
+    size: int  # bytes to send, or those of the object that is read; 0: not known
+    size_class: int  # an index
+    spent: Spent  # what was spent on the job before
     token: str | None
-    begun: HttpConnection | None = None
-    settings: OperationSettings = NO_SETTINGS
+    begun: HttpConnection | None = None  # a connection on which its request was sent
+    settings: OperationSettings = NO_SETTINGS  # those of its operation
     container_number: int = 0
 
     def request(self, **more: Any) -> StoreRequest:

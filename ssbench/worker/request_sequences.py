@@ -1,8 +1,8 @@
-"""Operations of several requests, which are timed as one: see :mod:`ssbench.worker.operation_requests`.
+"""Operations of several requests, which are timed as one.
 
-Large objects of segments: see :mod:`ssbench.worker.request_sequences`.
-
-Versions of an object: see :mod:`ssbench.worker.request_sequences`.
+They are listings, symbolic links, bulk uploads, sequences that a scenario defines, large objects of segments,
+and versions of an object. Each is a request builder, as in :mod:`ssbench.worker.operation_requests`: a
+function that makes its requests with a :class:`RequestSequence`, and returns how the whole ended.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ def run_sequence(target: JobTarget) -> RequestOutcome:
     return structs.replace(outcome, left=made.left)
 
 
-# -- large objects -----------------------------------------------------------------------------
+# -- Large objects of segments ---------------------------------------------------------------------
 
 
 #: Segments and their sizes, unless a scenario says others.
@@ -453,7 +453,7 @@ def run_dlo(target: JobTarget) -> RequestOutcome:
     return made.end("", *segments.names)
 
 
-# -- versions ----------------------------------------------------------------------------------
+# -- Versions of an object -------------------------------------------------------------------------
 
 
 #: Versions and their sizes, unless a scenario says others.

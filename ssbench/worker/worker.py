@@ -1,19 +1,17 @@
 """The worker: receives jobs on one socket, sends results on another, and heartbeats.
 
-One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
-without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
+One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it without
+blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
 (:mod:`ssbench.worker.engine.contract`); this module knows no requests. It has more jobs than users, so that
 none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.group_service`).
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
 arrive, when the connection to the master ends, and when a ping says that the master has counted it as lost.
 Where it was itself stopped or starved for so long that this may be so, it hands back what has not begun: the
-rest may still be its own, because the master stalled as well. It ends only on request.
+rest may still be its own, because the master stalled as well.
 
-How long a worker stays, and what it is called where it has no number of its own. Pure.
-
-A master may do several runs (``--repeat``, a sweep); for its workers they are one, which is over when it is
-gone.
+It ends only on request, or after as many runs as it was told to serve. A master may do several runs
+(``--repeat``, a sweep); for its workers they are one, which is over when it is gone (:class:`ServedRuns`).
 """
 
 from __future__ import annotations
@@ -102,7 +100,7 @@ class ServedRuns:
         return self.most is not None and self.served >= self.most
 
 
-# -- worker ------------------------------------------------------------------------------------
+# -- The worker ------------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -127,18 +125,14 @@ _HEARTBEAT_RETRY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker is started with. ``concurrency`` is how many jobs it carries out at once.
-
-    It exits after ``idle_exit`` seconds without a job, and after ``runs`` runs; None: never. ``label`` is
-    what an engine calls it, ``site`` where it is.
-    """
+    """What a worker is started with."""
 
     worker_id: int
-    concurrency: int = 64
-    idle_exit: float | None = None
-    runs: int | None = None
-    label: str = ""
-    site: str = ""
+    concurrency: int = 64  # jobs that it carries out at once
+    idle_exit: float | None = None  # exit after so many seconds without a job; None: never
+    runs: int | None = None  # exit after so many runs; None: never
+    label: str = ""  # what an engine calls it
+    site: str = ""  # where it is
 
 
 class Worker:

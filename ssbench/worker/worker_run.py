@@ -1,15 +1,13 @@
-"""A run as a worker sees it: its parameters, its client, and what becomes of a job.
+"""A run as a worker sees it: its parameters, its client, and how its jobs are carried out.
 
-What a job asks of the store is in :mod:`ssbench.worker.operation_requests`.
+What a job asks of the store is in :mod:`ssbench.worker.operation_requests`. There are two ways to carry it
+out. :meth:`WorkerRun.perform` is the careful one. The short way (:class:`FastPath`) is for usual jobs: one
+request on a kept connection, and its result made at once. It does the same for jobs that need no care: no
+history, one storage URL, a request that is sent in one piece, an answer that comes in one. Everything else
+goes the careful way: from the start where that can be seen before, or from where the request was sent. Tests
+hold both to the same answers.
 
-Which jobs have new connections: a share of them, drawn from a seed and their numbers.
-
-The short way of a usual job: one request on a kept connection, and its result made at once.
-
-It does what :meth:`ssbench.worker.worker_run.WorkerRun.perform` does, the careful way, for jobs that need
-none of its care: no history, one storage URL, a request that is sent in one piece, an answer that comes in
-one. Everything else goes the careful way: from the start where that can be seen before, or from where the
-request was sent. Tests hold both to the same answers.
+A share of the jobs, drawn from a seed and their numbers, has new connections (:class:`FreshConnections`).
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ class FreshConnections:
         return code not in _OWN_CODES and int.from_bytes(drawn, "little") < self._limit
 
 
-# -- requests ----------------------------------------------------------------------------------
+# -- The careful way -------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -80,18 +78,14 @@ MAX_DETAIL_CHARACTERS = 500
 
 
 class RequestPlan(Struct, frozen=True, gc=False):
-    """How jobs of one operation, size class and container are carried out briefly.
+    """How jobs of one operation, size class and container are carried out briefly."""
 
-    ``template`` makes a request of an object's number, or of number, size and body of an upload, which it is
-    if it ``sends``. ``reads``: it is a GET; ``sized``: the job has the size of the object. Where there is
-    ``named``, the template takes the name that this returns for a job in place of a number.
-    """
-
-    template: bytes
+    template: bytes  # Makes a request of an object's number, or of number, size and body of an upload
     pool: ConnectionPool
-    sends: bool
-    reads: bool
-    sized: bool
+    sends: bool  # it is an upload
+    reads: bool  # it is a GET
+    sized: bool  # the job has the size of the object
+    #: Returns a name for a job, which the template takes in place of a number.
     named: Callable[[Job], bytes] | None = None
 
 
@@ -361,7 +355,7 @@ def _lateness_of(outcome: RequestOutcome, due: float) -> float:
     return max(0.0, outcome.completed - (took or 0.0) - due)
 
 
-# -- short way ---------------------------------------------------------------------------------
+# -- The short way ---------------------------------------------------------------------------------
 
 
 class FastPath:

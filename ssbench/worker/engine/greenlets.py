@@ -1,21 +1,19 @@
-"""The engine of real runs: slots, which are greenlets that make one job's requests after another.
+"""The engines: greenlets that make the requests of real runs, and one of no-op runs that makes none.
 
-There are at most as many slots as the worker has concurrency, made when they are first needed. A job
-that is submitted while a slot is idle begins at once: the event loop switches straight into the slot, and
-back when the slot first waits. Through a queue and an event it would take a turn of the loop more. A slot
-that has ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. It
-sends the request of that before the result of the last one is passed on, which the event loop does when it is
-its turn: so the user is idle for less time, and the results of several slots are passed on together. In
-an open loop a job waits for its time (:mod:`ssbench.worker.engine.greenlets`) and for a user.
+A real run has slots (:class:`GreenletEngine`), greenlets that make the requests of one job after another.
+There are at most as many as the worker has concurrency, made when they are first needed. A job that is
+submitted while a slot is idle begins at once: the event loop switches straight into the slot, and back when
+the slot first waits. Through a queue and an event it would take a turn of the loop more. A slot that has
+ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. It sends the
+request of that before the result of the last one is passed on, which the event loop does when it is its turn:
+so the user is idle for less time, and the results of several slots are passed on together.
 
-Jobs that wait until they are due, and the clock that wakes their engine.
+In an open loop a job waits for its time (:class:`DueJobs`) and for a user. The alarm for it is a timerfd of
+Linux, which is exact to some tens of microseconds: a timer of the event loop is up to a millisecond late,
+because epoll counts in those. Elsewhere that one is used. What is left is how long a sleeping core takes to
+wake up: the timer is set earlier by that much, and the last microseconds are spent in a busy wait.
 
-The alarm is a timerfd of Linux, which is exact to some tens of microseconds: a timer of the event loop is up
-to a millisecond late, because epoll counts in those. Elsewhere that one is used. What is left is how long a
-sleeping core takes to wake up: the timer is set earlier by that much, and the last microseconds are spent in
-a busy wait.
-
-The engine of no-op runs: jobs take no time, and no request is made. Only thinking keeps users busy.
+In no-op runs jobs take no time; only thinking keeps users busy (:class:`NoopEngine`).
 """
 
 from __future__ import annotations
@@ -186,7 +184,7 @@ class DueJobs:
             self._alarm = None
 
 
-# -- noop --------------------------------------------------------------------------------------
+# -- The engine of no-op runs ----------------------------------------------------------------------
 
 
 class NoopEngine:
@@ -268,7 +266,7 @@ class NoopEngine:
         self._due.close()
 
 
-# -- greenlets ---------------------------------------------------------------------------------
+# -- The engine of real runs -----------------------------------------------------------------------
 
 
 #: A job that has ended: the id of its batch, its result, and the generation of the parameters with which it
