@@ -26,17 +26,13 @@ MAX_BODY_FILES = 10_000
 
 
 class BodyFiles(Struct, frozen=True):
-    """So many files of a folder, of ``size`` bytes in all; ``others`` are its other entries, not used.
-
-    ``digest`` is of their names and their bytes. Before they have been read, ``folder`` is as the scenario
-    has it, and the rest is empty.
-    """
+    """The files of a folder. Before they have been read only ``folder`` is set, as the scenario has it."""
 
     folder: str
-    count: int = 0
-    size: int = 0
-    digest: str = ""
-    others: int = 0
+    count: int = 0  # files
+    size: int = 0  # bytes in all
+    digest: str = ""  # of their names and their bytes
+    others: int = 0  # other entries of the folder, which are not used
 
     def __str__(self) -> str:
         """Return it in words."""

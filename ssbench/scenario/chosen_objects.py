@@ -1,12 +1,11 @@
 """A population of which objects are chosen by their popularity, not in turn.
 
-It keeps all promises of :class:`Population`. An object that is being written stays in its slot, so that it is
-as popular afterwards. An operation that draws it meanwhile draws again, which is counted.
+It keeps all promises of :class:`~ssbench.scenario.population.Population`. The objects of a size class are in
+slots, of which one is chosen. Each choice takes constant time, whatever the number of objects is, and that
+number may change from one choice to the next. The random numbers for it are drawn with numpy, many at a time.
 
-The objects of a size class in slots, of which one is chosen by its popularity.
-
-Each choice takes constant time, whatever the number of objects is. That number may change from one choice to
-the next. What choices are made by is drawn with numpy, many at a time.
+An object that is being written stays in its slot, so that it is as popular afterwards. An operation that
+draws it meanwhile draws again, which is counted.
 """
 
 from __future__ import annotations
@@ -240,7 +239,7 @@ def make_rank_function(exponent: float) -> Callable[[int, ShareArray], RankArray
     return ranks
 
 
-# -- chosen ------------------------------------------------------------------------------------
+# -- The population --------------------------------------------------------------------------------
 
 
 _ADDS, _READS, _REMOVES, _NONE = Effect.ADDS, Effect.READS, Effect.REMOVES, Effect.NONE

@@ -42,20 +42,16 @@ CONDITION_EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a figure; ``group`` is the name of a group of users, None for all of them.
+    """A condition on a figure."""
 
-    ``operation`` is the name of one, None for all; ``size_class`` None for all of the operation. ``limit``
-    is in ``unit``. ``text`` is the condition in a plain form, which :func:`parse_condition` reads again.
-    """
-
-    operation: str | None
-    size_class: str | None
+    operation: str | None  # name of one; None: all
+    size_class: str | None  # None: all of the operation
     figure: str
     relation: str
-    limit: float
+    limit: float  # in ``unit``
     unit: Unit
-    text: str
-    group: str | None = None
+    text: str  # the condition in a plain form, which :func:`parse_condition` reads again
+    group: str | None = None  # name of a group of users; None: all of them
 
     def holds(self, value: float) -> bool:
         """Return whether it holds of a value, in the unit of the limit."""

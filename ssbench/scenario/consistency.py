@@ -1,11 +1,9 @@
-"""What belongs together of how much load there is: users, rate, stages, warm-up, think time.
+"""Which values of a scenario contradict each other, in a file or on the command line.
 
-Each value by itself is checked by its rule; here they are checked against each other. The same function
-serves a file, whose faults have lines, and the options of the command line.
-
-How many containers a scenario has, and whether the names of its objects can be used.
-
-Replace values of a scenario with those of the command line.
+Each value by itself is checked by its rule; here they are checked against each other: how much load there is
+(users, rate, stages, warm-up, think time), how many containers, and whether the names of objects can be used.
+The same functions serve a file, whose faults have lines, and the options of the command line, which replace
+values of the scenario.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ def find_wrong_names(template: str | None, users: Sequence[tuple[str, str]]) -> 
     yield from (("object_names", text) for text in [*filter(None, wrong)][:1])
 
 
-# -- load --------------------------------------------------------------------------------------
+# -- How much load there is ------------------------------------------------------------------------
 
 
 #: Most groups of users in a scenario.
@@ -155,7 +153,7 @@ def list_given_values(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-# -- overriding --------------------------------------------------------------------------------
+# -- Values of the command line --------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

@@ -1,18 +1,18 @@
-"""The stream of operations that a scenario makes, the same for the same seed.
+"""The operations that a scenario makes, and when they are due: the same for the same seed.
 
-For each operation, four things are drawn: a size class by its share, which as a rule is that of its initial
-files, the operation by the weights of that class, a size by the distribution of the class, and a container.
-All of it is drawn with numpy, always :data:`OPERATIONS_AT_ONCE` operations at a time, so that the stream does
-not depend on how many the caller takes. An operation without a weight does not change it.
+For each operation, four things are drawn (:class:`Workload`): a size class by its share, which as a rule is
+that of its initial files, the operation by the weights of that class, a size by the distribution of the
+class, and a container. All of it is drawn with numpy, always :data:`OPERATIONS_AT_ONCE` operations at a time,
+so that the stream does not depend on how many the caller takes. An operation without a weight does not change
+it.
 
-A size follows from a share, a whole number from 0 to :data:`MAX_SHARE`, each as likely as any other,
-by the inverse of its distribution function. So a size needs one draw whatever its distribution is.
+A size follows from a share, a whole number from 0 to :data:`MAX_SHARE`, each as likely as any other, by the
+inverse of its distribution function. So a size needs one draw whatever its distribution is.
 
-When the operations of an open loop are due. Pure: seconds since the beginning of the run, from a seed.
-
-A rate r(t), which may change in stages and within them, adds up to R(t) operations due until t. Evenly, the
-n-th operation (from 0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random
-distances of mean 1: so the process has the rate r(t) at every moment (time rescaling).
+In an open loop operations are due at moments, in seconds since the beginning of the run. A rate r(t), which
+may change in stages and within them, adds up to R(t) operations due until t. Evenly, the n-th operation (from
+0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random distances of mean 1:
+so the process has the rate r(t) at every moment (time rescaling).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _make_histogram(shape: Histogram) -> Callable[[DrawnShares], DrawnSizes]:
     return sizes
 
 
-# -- arrivals ----------------------------------------------------------------------------------
+# -- When operations are due -----------------------------------------------------------------------
 
 
 #: Moments made at once.

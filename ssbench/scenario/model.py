@@ -3,10 +3,9 @@
 A key is a row of :data:`SCENARIO_KEYS` and, where its value is kept, a field of :class:`Scenario`. What reads
 it, sends it to workers, writes it as JSON and tells people of it follows from the row.
 
-Whose the objects of a run are: what their metadata says, so that another scenario does not reuse them.
-
-Two scenarios may have a size class of the same name. The sizes of both may overlap, so the size of an object
-does not tell which of them it is of.
+Objects have metadata that says which scenario and size class they are of, so that another scenario does not
+reuse them. Two scenarios may have a size class of the same name, and the sizes of both may overlap, so the
+size of an object does not tell.
 """
 
 from __future__ import annotations
@@ -59,20 +58,17 @@ Weights = tuple[float, float, float, float] | dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class SizeClass:
-    """A size class that is in use: sizes in bytes, both ends included.
-
-    ``crud_profile`` holds the weights that apply to this class (its own, else the scenario's), as the
-    file gives them. ``shape`` is how sizes are distributed between the ends; None: each is as likely.
-    ``weight`` is its share of the operations, relative to those of other classes; None: they have the shares
-    of their initial files.
-    """
+    """A size class that is in use: sizes in bytes, both ends included."""
 
     name: str
     size_min: int
     size_max: int
     initial_files: int
+    #: The weights that apply to this class (its own, else the scenario's), as the file gives them.
     crud_profile: Weights
-    shape: Shape | None = None
+    shape: Shape | None = None  # how sizes are distributed between the ends; None: each is as likely
+    #: Its share of the operations, relative to those of other classes; None: they have the shares of their
+    #: initial files.
     weight: float | None = None
 
     @property
@@ -127,13 +123,12 @@ def _count_initial_files(size_class: SizeClass) -> str:
 class UserGroup:
     """Users of one kind, beside those of other groups: what they do, where, and how much of it.
 
-    ``size_classes`` are those of the scenario, in the same order, with this group's weights and operations;
-    those that it does not use have no weight. ``user_count``, ``rate``, ``arrivals``, ``stages`` and
-    ``think_time`` are as in a scenario. None: the containers, the policy, the popularity and so on of the
-    scenario. ``operations`` are settings that replace those of the scenario of the same name.
+    Fields of the same names are as in a :class:`Scenario`. None: those of the scenario.
     """
 
     name: str
+    #: Those of the scenario, in the same order, with this group's weights and operations; those that it does
+    #: not use have no weight.
     size_classes: tuple[SizeClass, ...]
     user_count: int
     rate: float | None = None
@@ -143,6 +138,7 @@ class UserGroup:
     container_base: str | None = None
     container_count: int | None = None
     policy: str | None = None
+    #: Settings that replace those of the scenario of the same name.
     operations: tuple[OperationSettings, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
@@ -175,63 +171,47 @@ class UserGroup:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A benchmark to run. ``size_classes`` are those with initial files, in the order of ``sizes``.
-
-    One of ``run_seconds`` and ``operation_count`` is set, the other is None. With ``stages``, which have
-    users and rates of their own, ``run_seconds`` is their sum and ``user_count`` the most users of any.
-    ``rate`` operations a second make an open loop, in which operations are due at moments that ``arrivals``
-    is the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
-    A user of a closed loop pauses for ``think_time`` seconds after each operation.
-    ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
-    containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
-    are for what was read before. ``body`` is what is in bodies (None: random bytes), ``metadata``
-    what uploads have besides. ``connections`` are those of requests (None: kept ones). ``object_names`` is
-    the template of names of objects (:mod:`ssbench.scenario.names`; None: the usual one).
-    Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
-    for each; none is used any more after the shorter time.
-    ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
-    (:mod:`ssbench.scenario.conditions`) under which a run fails.
-
-    The containers are in each of ``accounts``. Where these are reached with the token of a reseller admin,
-    their names end in ``account_base`` and a number.
-
-    ``phase`` is by which part of their distance operations are due later that are due evenly: of several
-    masters each has its own.
-
-    With ``groups``, the users of each do what that group says, all at once; ``user_count`` is their sum.
-    :attr:`parts` are what each group does, as a scenario of its own.
-    """
+    """A benchmark to run. One of ``run_seconds`` and ``operation_count`` is set, the other is None."""
 
     name: str
-    size_classes: tuple[SizeClass, ...]
-    user_count: int
+    size_classes: tuple[SizeClass, ...]  # those with initial files, in the order of ``sizes``
+    user_count: int  # with groups the sum of theirs; with stages the most users of any
     operation_count: int | None = None
-    run_seconds: float | None = None
+    run_seconds: float | None = None  # with stages their sum
     container_base: str = "ssbench"
     container_count: int = 100
     container_concurrency: int = 10
-    delete_after: int | None = None
+    delete_after: int | None = None  # objects expire after so many seconds, and are not used any more
     policy: str | None = None
-    data: dict[str, object] | None = None
-    rate: float | None = None
+    data: dict[str, object] | None = None  # the scenario file's own content, as plain data
+    rate: float | None = None  # operations per second of an open loop; None: a closed loop
+    #: How operations of an open loop are due: evenly, or as a Poisson process.
     arrivals: Literal["even", "poisson"] = "even"
-    stages: tuple[Stage, ...] = ()
-    warmup: float = 0.0
-    think_time: float = 0.0
-    fail_if: tuple[str, ...] = ()
-    operations: tuple[OperationSettings, ...] = ()
-    container_put_headers: tuple[Header, ...] = ()
+    stages: tuple[Stage, ...] = ()  # each has users or rates of its own
+    warmup: float = 0.0  # seconds at the beginning that are left out of reports
+    think_time: float = 0.0  # seconds for which a user of a closed loop pauses after each operation
+    fail_if: tuple[str, ...] = ()  # conditions (:mod:`ssbench.scenario.conditions`) under which the run fails
+    operations: tuple[OperationSettings, ...] = ()  # settings of operations
+    container_put_headers: tuple[Header, ...] = ()  # header fields with which containers are made
+    #: The users of each do what that group says, all at once; :attr:`parts` are what each does, as a scenario
+    #: of its own.
     groups: tuple[UserGroup, ...] = ()
-    popularity: Popularity | None = None
-    reuse: Reuse | None = None
+    popularity: Popularity | None = None  # how objects are chosen; None: in turn
+    reuse: Reuse | None = None  # how many reads are for what was read before
+    #: Each object expires after a time that is drawn, from ``delete_after`` to this; none is used any more
+    #: after the shorter time.
     delete_after_most: int | None = None
+    #: By which part of their distance operations are due later that are due evenly: of several masters each
+    #: has its own.
     phase: float = 0.0
-    body: Body | None = None
+    body: Body | None = None  # what is in bodies; None: random bytes
+    #: Template of names of objects (:mod:`ssbench.scenario.names`); None: the usual one.
     object_names: str | None = None
-    accounts: int = 1
+    accounts: int = 1  # the containers are in each of so many accounts
+    #: Their names end in this and a number, where they are reached with the token of a reseller admin.
     account_base: str = DEFAULT_ACCOUNT_BASE
-    metadata: Metadata | None = None
-    connections: ConnectionSettings | None = None
+    metadata: Metadata | None = None  # what uploads have besides
+    connections: ConnectionSettings | None = None  # those of requests; None: kept ones
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

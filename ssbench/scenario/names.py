@@ -1,10 +1,10 @@
-"""Names of containers and objects, made from small numbers, and the pattern that finds the containers.
+"""Names of containers and objects: made from small numbers or by a template, and read again.
 
-Names of objects by a template, such as ``{hash:2}/{class}/{number:06d}``.
-
-A name has to tell of which object it is. So a template has ``{class}`` and ``{number}`` once each, and what
-is beside ``{number}``, on the side of ``{class}``, is no digit. All else is as long in every name: without
-it, a name is the class, a known text, and all digits up to that. No two objects have one name.
+The usual names follow from a size class and a number; a pattern finds the containers. A template such as
+``{hash:2}/{class}/{number:06d}`` makes others. A name has to tell of which object it is. So a template has
+``{class}`` and ``{number}`` once each, and what is beside ``{number}``, on the side of ``{class}``, is no
+digit. All else is as long in every name: without it, a name is the class, a known text, and all digits up to
+that. No two objects have one name.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def may_be_container(name: bytes) -> bool:
     return 0 < len(name) <= MAX_CONTAINER_NAME_BYTES and b"/" not in name and name not in _DOT_SEGMENTS
 
 
-# -- object names ------------------------------------------------------------------------------
+# -- Names of objects by a template ----------------------------------------------------------------
 
 
 #: The template by which names are made where there is none.
@@ -153,14 +153,11 @@ _EXPECTED_TEMPLATE = (
 
 
 class _TemplatePart(NamedTuple):
-    """A part of a template: its ``kind`` is text, class, number or hash.
+    """A part of a template."""
 
-    ``width`` is how many digits a number has at least, a hash exactly.
-    """
-
-    kind: str
+    kind: str  # text, class, number or hash
     text: str = ""
-    width: int = 0
+    width: int = 0  # digits: of a number at least, of a hash exactly
 
 
 class _Template(NamedTuple):

@@ -1,10 +1,8 @@
-"""What an operation is, and what a scenario says of one.
-
-The table of operations: how each is sent, what is timed, what it does to the objects that exist.
+"""The table of operations: how each is sent, what is timed, what it does to the objects that exist.
 
 Code that needs to know something of an operation looks its row up in :data:`OPERATIONS`, by code or by name.
 A new operation is a new row. It needs a function in :mod:`ssbench.worker.operation_requests` only where it is
-more than one plain request.
+more than one plain request. What a scenario says of an operation is in :class:`OperationSettings`.
 """
 
 from __future__ import annotations
@@ -123,14 +121,12 @@ class RequestTarget(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperationSettings:
-    """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
+    """What a scenario says of one operation: header fields, and values of the keys of its row."""
 
-    ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
-    """
-
-    name: str
+    name: str  # that of the operation
     headers: tuple[Header, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
+    #: Method, effect and code of an operation that the scenario defines itself.
     defined: tuple[str, str, int] | None = None
 
     def __str__(self) -> str:
@@ -160,51 +156,39 @@ def _format_value(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationKind:
-    """One kind of job.
+    """One kind of job."""
 
-    ``code`` is its number in messages and stat files: unique, from 0 to :data:`MAX_OPERATION_CODE`, never
-    used again for another operation. ``name`` is what scenarios and reports call it. ``method`` is the HTTP
-    method of its (last) request. ``sends_body``: the bytes of the job are sent. ``returns_object``: the bytes
-    of the result may be those of the object that exists. ``times_first_byte``: the latency of the first byte
-    means something. ``drawn``: scenarios may give it a weight; if not, only ssbench itself sends it.
-    ``stat_type`` is its name in the stat files of ssbench 0.x, empty if it has none.
-
-    ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
-    that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
-    that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
-    possible in a run of two sides. ``signed``: in place of a token it has a signature of the container, with
-    a key that is written to the account. ``beside``: it uses a container beside each of the scenario.
-    ``required`` are the keys without which it cannot be sent, each with an example. ``steps`` are those of
-    which the time is reported, in order: names, or in braces the key of its settings that has them.
-    ``posts``: it may replace the metadata of an object. ``group_key``: groups of users may set this key of
-    its settings, under its name.
-    """
-
+    #: Number in messages and stat files: unique, from 0 to :data:`MAX_OPERATION_CODE`, never used again for
+    #: another operation.
     code: int
-    name: str
-    method: str
+    name: str  # what scenarios and reports call it
+    method: str  # HTTP method of its (last) request
     effect: Effect
-    sends_body: bool = False
-    returns_object: bool = False
-    times_first_byte: bool = False
-    drawn: bool = True
-    stat_type: str = ""
-    on: RequestTarget = RequestTarget.OBJECT
-    headers: tuple[Header, ...] = ()
-    query: str = ""
-    success: frozenset[int] = frozenset()
-    causes: Mapping[int, str] = field(default_factory=dict, hash=False)
-    needs: str = ""
-    keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    sends_body: bool = False  # the bytes of the job are sent
+    returns_object: bool = False  # the bytes of the result may be those of the object that exists
+    times_first_byte: bool = False  # the latency of the first byte means something
+    drawn: bool = True  # scenarios may give it a weight; if not, only ssbench itself sends it
+    stat_type: str = ""  # its name in the stat files of ssbench 0.x; empty: it has none
+    on: RequestTarget = RequestTarget.OBJECT  # what its request is for
+    headers: tuple[Header, ...] = ()  # those that its request has
+    query: str = ""  # that of its request
+    success: frozenset[int] = frozenset()  # statuses that mean success; empty: 200 to 299
+    causes: Mapping[int, str] = field(default_factory=dict, hash=False)  # names of failures by status
+    needs: str = ""  # feature that the store must have
+    keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)  # those of its settings in a scenario
     requests: int = 1
     repeats: str = ""
-    one_side: bool = False
+    one_side: bool = False  # it is not possible in a run of two sides
+    #: In place of a token it has a signature of the container, with a key that is written to the account.
     signed: bool = False
-    beside: bool = False
+    beside: bool = False  # it uses a container beside each of the scenario
+    #: Keys without which it cannot be sent, each with an example.
     required: Mapping[str, str] = field(default_factory=dict, hash=False)
+    #: Those of which the time is reported, in order: names, or in braces the key of its settings that has
+    #: them.
     steps: tuple[str, ...] = ()
-    posts: bool = False
-    group_key: str = ""
+    posts: bool = False  # it may replace the metadata of an object
+    group_key: str = ""  # groups of users may set this key of its settings, under its name
 
     def most_requests(self, settings: OperationSettings) -> int:
         """Return how many requests it is at most, those included that remove what it made.
@@ -250,7 +234,7 @@ class OperationKind:
         return self.code >= FIRST_DEFINED_CODE
 
 
-# -- operation table ---------------------------------------------------------------------------
+# -- The table -------------------------------------------------------------------------------------
 
 
 #: The cause of a failure to create an object that exists: it is not this run's.

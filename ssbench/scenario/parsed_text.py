@@ -45,10 +45,10 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class ParsedText:
-    """The content of a text: ``data`` (None when it is invalid), and the line of each path."""
+    """The content of a text."""
 
-    data: object = None
-    lines: dict[KeyPath, int] = field(default_factory=dict)
+    data: object = None  # None: it is invalid
+    lines: dict[KeyPath, int] = field(default_factory=dict)  # the line of each path
     faults: list[Fault] = field(default_factory=list)
 
 

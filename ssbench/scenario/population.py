@@ -3,25 +3,22 @@
 Each size class has a queue of its objects, oldest first. An operation takes the oldest object:
 
 * a read puts it at the end of the queue at once, so reads of one object may overlap;
-* an update puts it at the end when the update has ended, and a delete takes it out: no other operation
-  is handed out for an object that is being written or deleted; a change of its metadata counts as an update;
+* an update puts it at the end when the update has ended, and a delete takes it out: no other operation is
+  handed out for an object that is being written or deleted; a change of its metadata counts as an update;
 * a create adds its object at the end when it has succeeded;
 * a copy reads the oldest object in the same way, and makes one that joins no queue;
 * an operation that needs no object takes none.
 
-An update or a delete takes an object that is not being read: an object that is being read goes to the
-end of the queue, and the next one is tried. If all that were tried are being read, the operation reserves
-one (which leaves the queue) and waits until its readers have ended. If the queue is empty because every
-object is being updated, the operation waits until one comes back. Operations that wait keep their order
-within their size class; others are sent meanwhile, until as many wait as the scenario has users. Some
-operation in flight always ends, so this cannot deadlock.
+An update or a delete takes an object that is not being read: an object that is being read goes to the end of
+the queue, and the next one is tried. If all that were tried are being read, the operation reserves one (which
+leaves the queue) and waits until its readers have ended. If the queue is empty because every object is being
+updated, the operation waits until one comes back. Operations that wait keep their order within their size
+class; others are sent meanwhile, until as many wait as the scenario has users. Some operation in flight
+always ends, so this cannot deadlock.
 
-The objects of a run: in which container each is, how large it is, and which comes next.
-
-Each object has its container (2 or 4 bytes) and its size (4 bytes, 8 in a class with objects beyond 4 GiB).
-
-A queue is a series of arrays of object numbers, oldest first. An iterator consumes the first; objects that
-join are appended to the last. That keeps the order, and costs two calls into C for each operation and a
+Memory: each object has its container (2 or 4 bytes) and its size (4 bytes, 8 in a class with objects beyond 4
+GiB). A queue is a series of arrays of object numbers, oldest first. An iterator consumes the first; objects
+that join are appended to the last. That keeps the order, and costs two calls into C for each operation and a
 little over 4 bytes for each object.
 
 Objects may expire; the clock is passed in. One counts as expired :func:`expiry_margin` seconds early, so that
@@ -244,7 +241,7 @@ class ExpiryTimes:
         return now - self._start
 
 
-# -- population --------------------------------------------------------------------------------
+# -- The population --------------------------------------------------------------------------------
 
 
 #: The numbers of operations that need no object begin anew after so many.

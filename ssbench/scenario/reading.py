@@ -204,7 +204,7 @@ def find_weight_contradictions(
             yield f"{row.name} needs {' and '.join(missing)}: {example}{more}"
 
 
-# -- groups ------------------------------------------------------------------------------------
+# -- Groups of users -------------------------------------------------------------------------------
 
 
 #: Keys of a group whose values a :class:`UserGroup` takes as they are.
@@ -220,18 +220,15 @@ _OPERATION_KEYS = {row.name: row.group_key for row in OPERATIONS if row.group_ke
 
 @dataclass(slots=True)
 class GroupEntry:
-    """A group as the file gives it: its valid ``values``, its entry, and its path in the file.
+    """A group as the file gives it."""
 
-    ``sizes`` are the weights of size classes, None where it names none; ``initial_files`` its own numbers.
-    """
-
-    values: dict[str, Any]
-    entry: Mapping[str, Any]
-    path: KeyPath
+    values: dict[str, Any]  # those that are valid
+    entry: Mapping[str, Any]  # its entry in the file
+    path: KeyPath  # that of the entry
     stages: tuple[Stage, ...]
     profile: Any
-    sizes: dict[str, float] | None = None
-    initial_files: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, float] | None = None  # weights of size classes; None: it names none
+    initial_files: dict[str, int] = field(default_factory=dict)  # its own numbers
 
     @property
     def name(self) -> str:
@@ -451,7 +448,7 @@ def combine_groups(groups: Sequence[UserGroup], **values: Any) -> Scenario:
     return Scenario(size_classes=size_classes, user_count=users, groups=tuple(groups), **values)
 
 
-# -- reading -----------------------------------------------------------------------------------
+# -- The whole file --------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

@@ -45,13 +45,10 @@ _EXPECTED_SIZE = (
 
 
 class Lognormal(Struct, frozen=True, tag="lognormal"):
-    """Sizes of which the logarithm is normal, with standard deviation ``sigma``; none is beyond the ends.
-
-    All in bytes but for ``sigma``.
-    """
+    """Sizes of which the logarithm is normal, none beyond the ends; all in bytes but for ``sigma``."""
 
     median: int
-    sigma: float
+    sigma: float  # standard deviation of the logarithm
     smallest: int
     largest: int
 

@@ -1,8 +1,7 @@
-"""What uploads of a scenario have: random bytes, zeros, both or the bytes of files; and metadata.
+"""Values of a scenario that are records: bodies, metadata, connections, popularity, reuse.
 
-On which connections requests are sent: the key ``connections`` of a scenario.
-
-Which object an operation is for: the keys ``popularity`` and ``reuse`` of a scenario.
+They say what uploads have (random bytes, zeros, both or the bytes of files; metadata), on which connections
+requests are sent, and which object an operation is for.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ METADATA_RULE = Rule(
 )
 
 
-# -- connections -------------------------------------------------------------------------------
+# -- Connections -----------------------------------------------------------------------------------
 
 
 class ConnectionSettings(Struct, frozen=True):
@@ -164,7 +163,7 @@ CONNECTIONS_RULE = Rule(
 )
 
 
-# -- popularity --------------------------------------------------------------------------------
+# -- Which object an operation is for --------------------------------------------------------------
 
 
 PopularityKind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
@@ -180,18 +179,13 @@ _MAX_REUSE_DISTANCE = 1_000_000
 
 
 class Popularity(Struct, frozen=True):
-    """How an object is chosen.
+    """How an object is chosen."""
 
-    ``exponent`` is that of Zipf's law: the object of rank n is asked for n ** -exponent times as often as
-    the first.
-    ``latest`` ranks the newest object first. In a ``hotspot`` a part of the ``objects`` has a part of the
-    ``requests``, both from 0 to 1.
-    """
-
-    kind: PopularityKind = "rotate"
+    kind: PopularityKind = "rotate"  # ``latest`` ranks the newest object first, and is then as Zipf's law
+    #: Of Zipf's law: the object of rank n is asked for n ** -exponent times as often as the first.
     exponent: float = 0.0
-    objects: float = 0.0
-    requests: float = 0.0
+    objects: float = 0.0  # of a hotspot: a part of the objects, from 0 to 1
+    requests: float = 0.0  # of a hotspot: the part of the requests that these have, from 0 to 1
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -201,11 +195,11 @@ class Popularity(Struct, frozen=True):
 
 
 class Reuse(Struct, frozen=True):
-    """A ``share`` of reads is for what was read between ``nearest`` and ``farthest`` reads ago."""
+    """A share of reads is for what was read not long ago."""
 
     share: float
-    nearest: int
-    farthest: int
+    nearest: int  # reads ago, at least
+    farthest: int  # reads ago, at most
 
     def __str__(self) -> str:
         """Return it in words."""

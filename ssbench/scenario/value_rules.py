@@ -16,16 +16,13 @@ MAX_BYTES = 2**63 - 1
 
 
 class Rule(NamedTuple):
-    """What a value must be: a test, and a description for messages.
+    """What a value must be."""
 
-    ``parse`` turns a text with a unit into a number, or raises ValueError; where it is None, no unit is
-    allowed. ``convert`` does so with any value.
-    """
-
-    accepts: Callable[[object], bool]
-    words: str | Callable[[], str]
+    accepts: Callable[[object], bool]  # a test
+    words: str | Callable[[], str]  # a description for messages
+    #: Turns a text with a unit into a number, or raises ValueError; None: no unit is allowed.
     parse: Callable[[str], float] | None = None
-    convert: Callable[[object], object] | None = None
+    convert: Callable[[object], object] | None = None  # does so with any value
 
     def read(self, value: object) -> object:
         """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
