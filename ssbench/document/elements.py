@@ -2,9 +2,7 @@
 
 All texts are plain, and may come from files and other hosts: renderers escape them. Numbers are texts
 already, written by the units of their figures (:mod:`ssbench.document.figures`), so that all renderers show
-the same.
-
-Colours of curves.
+the same. Curves have one of a few colours.
 """
 
 from __future__ import annotations
@@ -41,18 +39,13 @@ class Detail(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a document is written for.
+    """What a document is written for. Pages depend on none of these."""
 
-    ``columns`` are those of text, 80 or more; tables of a ``wide`` text are as wide as their cells.
-    ``encoding`` is that of the output, which text keeps to; ``coloured`` text shows tones by colours.
-    Text and Markdown that are ``verbose`` have more. Pages depend on none of these.
-    """
-
-    columns: int = 80
-    wide: bool = False
-    encoding: str = "utf-8"
-    coloured: bool = False
-    verbose: bool = False
+    columns: int = 80  # those of text, 80 or more
+    wide: bool = False  # tables of text are as wide as their cells
+    encoding: str = "utf-8"  # that of the output, which text keeps to
+    coloured: bool = False  # text shows tones by colours
+    verbose: bool = False  # text and Markdown have more
 
     @property
     def detail(self) -> Detail:
@@ -101,16 +94,13 @@ class Items(msgspec.Struct, frozen=True):
 
 
 class DrawnInterval(msgspec.Struct, frozen=True):
-    """An interval to be drawn, with a value within it, on an axis from ``-reach`` to ``reach``.
-
-    What is within ``band`` of 0 says nothing.
-    """
+    """An interval to be drawn, with a value within it."""
 
     low: float
     middle: float
     high: float
-    band: float
-    reach: float
+    band: float  # what is within so much of 0 says nothing
+    reach: float  # the axis goes from minus this to this
 
     def place(self, value: float) -> float:
         """Return where a value is on the axis, from 0 to 1."""
@@ -118,54 +108,41 @@ class DrawnInterval(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A cell that is more than its text.
-
-    ``tone`` gives it a colour, ``is_code`` marks what is copied, such as transaction ids. ``bar`` is a share
-    from 0 to 1, drawn instead of the text, as ``span`` is on pages; ``bars`` are several, of which NaN leaves
-    a gap. ``short`` stands for the text where there is little room.
-    """
+    """A cell that is more than its text."""
 
     text: str = ""
-    tone: Tone | None = None
-    is_code: bool = False
-    bar: float | None = None
-    bars: Sequence[float] = ()
-    short: str = ""
-    span: DrawnInterval | None = None
+    tone: Tone | None = None  # gives it a colour
+    is_code: bool = False  # marks what is copied, such as transaction ids
+    bar: float | None = None  # a share from 0 to 1, drawn instead of the text
+    bars: Sequence[float] = ()  # several of them; NaN leaves a gap
+    short: str = ""  # stands for the text where there is little room
+    span: DrawnInterval | None = None  # drawn instead of the text, on pages
 
 
 Row: TypeAlias = "Sequence[str | Cell] | Note"
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a table.
-
-    ``short`` is its head where there is little room, if that is not None. Cells of a column that ``is_long``
-    are sentences, which text puts below the table, a paragraph for each row. Other texts are cut where there
-    is little room, unless the column ``is_whole``.
-    """
+    """A column of a table."""
 
     head: str
     is_number: bool = True
-    short: str | None = None
+    short: str | None = None  # its head where there is little room; None: the usual one
+    #: Its cells are sentences, which text puts below the table, a paragraph for each row.
     is_long: bool = False
-    is_whole: bool = False
+    is_whole: bool = False  # its texts are not cut where there is little room
     detail: Detail = Detail.BRIEF
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table of figures.
-
-    The first ``keys`` columns say what a row is about. Text shows at most ``most`` rows, and says how many
-    more there are. ``has_sum``: the last row is of all those above.
-    """
+    """A table of figures."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
-    keys: int = 1
+    keys: int = 1  # so many columns at the beginning say what a row is about
     title: str = ""
-    most: int | None = None
-    has_sum: bool = False
+    most: int | None = None  # rows that text shows at most; it says how many more there are
+    has_sum: bool = False  # the last row is of all those above
     detail: Detail = Detail.BRIEF
 
 
@@ -191,12 +168,7 @@ class Bars(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A series of a chart; NaN leaves a gap.
-
-    ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
-    ``pointed`` draws points beside the line, with ``labels`` a text at each. The area down to the curve at
-    place ``down_to`` of the chart is filled. A curve that is ``hidden`` is drawn when the reader asks for it.
-    """
+    """A series of a chart; NaN leaves a gap."""
 
     name: str
     x: npt.NDArray[np.float64]
@@ -204,55 +176,48 @@ class Curve(msgspec.Struct, frozen=True):
     colour: str
     width: float = 1.6
     dash: str = "solid"
-    markers: bool = False
-    shown: npt.NDArray[np.int64] | None = None
-    pointed: bool = False
-    labels: Sequence[str] = ()
-    down_to: int | None = None
-    hidden: bool = False
+    markers: bool = False  # draw points alone
+    shown: npt.NDArray[np.int64] | None = None  # numbers to tell of the points instead of y
+    pointed: bool = False  # draw points beside the line
+    labels: Sequence[str] = ()  # a text at each of these points
+    down_to: int | None = None  # fill the area down to the curve at this place of the chart
+    hidden: bool = False  # draw it when the reader asks for it
 
 
 class Heat(msgspec.Struct, frozen=True):
-    """How often values were in the cells of a grid, drawn behind the curves of a chart.
+    """How often values were in the cells of a grid, drawn behind the curves of a chart."""
 
-    ``x`` and ``y`` are the edges of its cells, ``counts`` has a row for each step of x.
-    """
-
-    x: npt.NDArray[np.float64]
-    y: npt.NDArray[np.float64]
-    counts: npt.NDArray[np.int64]
+    x: npt.NDArray[np.float64]  # edges of cells
+    y: npt.NDArray[np.float64]  # edges of cells
+    counts: npt.NDArray[np.int64]  # a row for each step of x
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """Curves in one frame, on pages only. ``unit`` is that of y, ``digits`` how many decimals are shown.
-
-    ``axis``: what x is, ``time`` (in seconds), ``percentile`` (as 1 / (1 - share)) or the unit of a
-    logarithmic one. Charts over time are zoomed together; one that is ``wider`` than the others does not
-    widen what they show at first. ``shaded`` are (start, end, colour) in x, ``marks`` (x, text).
-    """
+    """Curves in one frame, on pages only. Charts over time are zoomed together."""
 
     title: str
-    unit: str
+    unit: str  # that of y
     curves: Sequence[Curve]
+    #: What x is: ``time`` (in seconds), ``percentile`` (as 1 / (1 - share)) or the unit of a logarithmic one.
     axis: str = "time"
     log: bool = False
-    digits: int = 1
+    digits: int = 1  # decimals that are shown
     note: str = ""
-    shaded: Sequence[tuple[float, float, str]] = ()
-    marks: Sequence[tuple[float, str]] = ()
-    wider: bool = False
+    shaded: Sequence[tuple[float, float, str]] = ()  # (start, end, colour) in x
+    marks: Sequence[tuple[float, str]] = ()  # (x, text)
+    wider: bool = False  # it goes further than the others, and does not widen what they show at first
     heat: Heat | None = None
 
 
 class Tile(msgspec.Struct, frozen=True):
-    """A figure that is read at a glance; ``values`` are how it went over time, NaN where it is not known."""
+    """A figure that is read at a glance."""
 
     title: str
     value: str
     unit: str = ""
     note: str = ""
     tone: Tone | None = None
-    values: Sequence[float] = ()
+    values: Sequence[float] = ()  # how it went over time; NaN: not known
 
 
 class Tiles(msgspec.Struct, frozen=True):
@@ -272,14 +237,11 @@ class IntervalRow(msgspec.Struct, frozen=True):
 
 
 class Intervals(msgspec.Struct, frozen=True):
-    """Intervals below each other on one axis, on pages only.
+    """Intervals below each other on one axis, on pages only."""
 
-    ``ticks`` are the values that the axis shows, with their texts; ``title`` says what the axis is.
-    """
-
-    title: str
+    title: str  # what the axis is
     rows: Sequence[IntervalRow]
-    ticks: Sequence[tuple[float, str]]
+    ticks: Sequence[tuple[float, str]]  # values that the axis shows, with their texts
     note: str = ""
 
 
@@ -317,19 +279,16 @@ Element: TypeAlias = (
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A heading, a line of facts, the verdict where there is one, and elements.
-
-    ``untitled`` text has no line with the title, as a table that begins with its heads.
-    """
+    """A heading, a line of facts, the verdict where there is one, and elements."""
 
     title: str
     elements: Sequence[Element]
     verdict: Verdict | None = None
     facts: Sequence[str] = ()
-    untitled: bool = False
+    untitled: bool = False  # text has no line with the title, as a table that begins with its heads
 
 
-# -- colours -----------------------------------------------------------------------------------
+# -- Colours of curves -----------------------------------------------------------------------------
 
 
 #: Colours that can be distinguished on white and on black, with most kinds of colour blindness too. None is

@@ -2,11 +2,8 @@
 
 A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find_figure`,
 and so one that is added here is in all of them. It is named here and computed where it is counted
-(:mod:`ssbench.statistics`); this module knows the shape of those numbers, and not the numbers themselves.
-
-What figures are taken from: the shapes of the numbers that :mod:`ssbench.statistics` computes.
-
-Limits beyond which figures say more of the load generator than of the store.
+(:mod:`ssbench.statistics`). This module knows the shape of those numbers (:class:`OperationSource` and the
+other protocols), and not the numbers themselves.
 """
 
 from __future__ import annotations
@@ -98,14 +95,14 @@ class RunSource(Protocol):
     def not_begun(self) -> int | None: ...  # noqa: D102
 
 
-# -- limits ------------------------------------------------------------------------------------
+# -- Limits beyond which figures say more of the load generator than of the store ------------------
 
 
 #: A process that used more of a core than this was itself the limit, where users were idle.
 BUSY_CPU_SHARE = 0.9
 
 
-# -- figures -----------------------------------------------------------------------------------
+# -- The table -------------------------------------------------------------------------------------
 
 
 #: A percentile with fewer results beyond it says more of chance than of the store.
@@ -134,40 +131,32 @@ Count = Callable[[OperationSource, RunSource], int]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A row of the table.
+    """A row of the table."""
 
-    ``key`` is its name in conditions and JSON, ``title`` the one that people read; both without the unit.
-    ``measured`` returns it for a line of a run, whether or not enough results support it, None where there
-    is none; ``measured_interval`` returns its 95 % interval, ``measured_most`` the most that the value may be
-    where it is a lower bound. All are in ``unit``. ``needs`` is how many
-    results it needs, ``results`` how many there are. ``more_is_better`` is None where neither is; ``words``
-    name a change for the better and one for the worse. Where ``whole`` is given, the value may be asked for
-    as a share of it. ``compared`` figures are in comparisons. ``rank`` is that of a percentile (100 of the
-    maximum), ``kind`` which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte),
-    ``response`` (from the moment it was due), ``service`` (from when it was sent); empty for other figures.
-    ``times`` are the latencies themselves, None of other figures. ``meaning`` says what a counter of results
-    counts, for reports, JSON Schema and metrics; empty for other figures. With ``has_note`` the full text
-    report has a line for it where there are some.
-    """
-
-    key: str
-    title: str
-    unit: Unit
+    key: str  # name in conditions and JSON, without the unit
+    title: str  # the name that people read, without the unit
+    unit: Unit  # that of all values
+    #: Its value for a line of a run, whether or not enough results support it; None where there is none.
     measured: Number
+    #: The 95 % interval of that.
     measured_interval: Callable[[OperationSource, RunSource], Range | None] = lambda _line, _run: None
-    results: Count = lambda line, _run: line.count
-    needs: int = 0
-    more_is_better: bool | None = None
-    words: tuple[str, str] = ("less", "more")
-    whole: Count | None = None
-    compared: bool = False
+    results: Count = lambda line, _run: line.count  # how many results there are
+    needs: int = 0  # how many results it needs
+    more_is_better: bool | None = None  # None: neither is
+    words: tuple[str, str] = ("less", "more")  # for a change for the better, and for one for the worse
+    whole: Count | None = None  # where given, the value may be asked for as a share of this
+    compared: bool = False  # it is in comparisons
     scope: Scope = Scope.SIZE_CLASS
-    rank: float | None = None
+    rank: float | None = None  # that of a percentile, 100 of the maximum
+    #: Which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte), ``response`` (from the
+    #: moment it was due), ``service`` (from when it was sent); empty for other figures.
     kind: str = ""
-    measured_most: Number | None = None
+    measured_most: Number | None = None  # the most that the value may be where it is a lower bound
+    #: The latencies themselves; None for other figures.
     times: Callable[[OperationSource], LatencySource] | None = None
+    #: What a counter of results counts, for reports, JSON Schema and metrics; empty for other figures.
     meaning: str = ""
-    has_note: bool = False
+    has_note: bool = False  # the full text report has a line for it where there are some
 
     @property
     def head(self) -> str:

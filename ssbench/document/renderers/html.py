@@ -3,9 +3,8 @@
 Its size does not grow with the run: tables have at most two hundred rows, texts are cut. A page is put
 together from parts, one for each section, so that a reader during a run gets those that have changed.
 
-Charts of a page as plain data, which the script of the page (``page.js``) draws with uPlot.
-
-uPlot is in the folder ``uplot``, as its release has it: 50 kB, so that a page needs nothing from elsewhere.
+Charts are plain data in the page, which its script (``page.js``) draws with uPlot. uPlot is in the folder
+``uplot``, as its release has it: 50 kB, so that a page needs nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -215,7 +214,7 @@ def _block_kind(each: Element) -> str:
     return type(each).__name__
 
 
-# -- html --------------------------------------------------------------------------------------
+# -- The page --------------------------------------------------------------------------------------
 
 
 #: Characters of a cell or a warning beyond this are cut off.
