@@ -1,15 +1,12 @@
-"""The index of a folder of stat files, in SQLite.
+"""An archive: a folder of stat files, with an index of their runs in SQLite.
 
-What the index knows of a run.
+An :class:`Archive` keeps the index up to date; an :class:`ArchiveEntry` is what it knows of a run. Earlier
+runs that are equal to others, but for what each run draws, give the noise floor of comparisons
+(:func:`find_equal_run_floors`).
 
-The database of the index: opened only where it is ours, and what is in it is checked.
-
-The folder may be shared, and the file may have been put there, or damaged, by others: a link would lead to
-another program's database, a view or a trigger would be run, and any column of SQLite may hold any type.
-
-Earlier runs of an archive that are equal to others but for what each run draws: their noise floor.
-
-Earlier runs of a folder: its archive, and how the stat files of that are read.
+The database is opened only where it is ours, and what is in it is checked. The folder may be shared, and the
+file may have been put there, or damaged, by others: a link would lead to another program's database, a view
+or a trigger would be run, and any column of SQLite may hold any type.
 """
 
 from __future__ import annotations
@@ -42,26 +39,20 @@ from ssbench.statistics.summary import summarize
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
+    """A run in the index."""
 
-    The latter is None where it is only a lower bound too. ``file`` is the name of its stat file in the
-    folder; ``size`` and ``changed`` (nanoseconds) tell whether that is still the same. ``facts`` is JSON:
-    what it should have in common with runs that it is compared with, by name; and ``figures`` are what
-    :func:`make_earlier_run` reads: operation, size class, figure, logarithm.
-    """
-
-    file: str
-    size: int
-    changed: int
-    started: float
+    file: str  # name of its stat file in the folder
+    size: int  # of the stat file; tells with ``changed`` whether that is still the same
+    changed: int  # nanoseconds
+    started: float  # seconds since 1970
     scenario: str
     label: str | None
     users: int
-    rate: float | None
-    p99: float | None
+    rate: float | None  # operations per second
+    p99: float | None  # seconds; None where it is only a lower bound too
     verdict: str
-    facts: str = "{}"
-    figures: str = "{}"
+    facts: str = "{}"  # JSON: what it should have in common with runs that it is compared with, by name
+    figures: str = "{}"  # JSON that :func:`make_earlier_run` reads: operation, size class, figure, logarithm
 
 
 #: What - means in the column of p99; no-op runs have no latencies.
@@ -138,7 +129,7 @@ _MAX_LOGARITHM = 1000.0
 _figures_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])
 
 
-# -- index -------------------------------------------------------------------------------------
+# -- The database ----------------------------------------------------------------------------------
 
 
 #: Goes up when an entry changes; an index of another version is made again.
@@ -277,7 +268,7 @@ def _is_current(index: sqlite3.Connection) -> bool:
     )
 
 
-# -- equal -------------------------------------------------------------------------------------
+# -- The noise floor of equal runs -----------------------------------------------------------------
 
 
 #: What equal runs need not have in common; a local Swift listens elsewhere each time.
@@ -313,7 +304,7 @@ def _essential_facts(facts: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in facts.items() if name not in free and value}
 
 
-# -- archive -----------------------------------------------------------------------------------
+# -- The archive -----------------------------------------------------------------------------------
 
 
 #: The file of the index, in its folder.
@@ -454,7 +445,7 @@ def _not_utf8(path: Path) -> str | None:
     return None
 
 
-# -- earlier -----------------------------------------------------------------------------------
+# -- Earlier runs of a folder ----------------------------------------------------------------------
 
 
 #: Opens a stat file.

@@ -1,6 +1,7 @@
-"""The report of a sweep or of a search for the highest load: a row for each step, in several formats.
+"""What a sweep or a search for the highest load has found, and the report of it in several formats.
 
-What a sweep or a search has found: the result of all its steps, in words and as one of three.
+A :class:`Capacity` has a row for each step, and the result of all steps: in words, and as one of the three of
+a gate.
 """
 
 from __future__ import annotations
@@ -65,27 +66,21 @@ from ssbench.document.units import (
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What was found.
-
-    ``words`` say of each step what it was judged by, and ``findings`` the judgment of each condition, none
-    where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
-    ``notes`` are further remarks; ``result`` is undecided where the conclusion is to be doubted. ``knee`` is
-    that of a sweep, where there were enough steps, ``answer`` that of a search. ``exit_code`` is that of the
-    command. ``took`` says how long all took, beside the forecast; it is empty where that is not known.
-    """
+    """What was found."""
 
     title: str
     variable: Varied
     steps: tuple[SweepStep, ...]
-    words: tuple[str, ...]
-    conclusion: str
-    result: GateResult
-    notes: tuple[str, ...] = ()
+    words: tuple[str, ...]  # What each step was judged by; empty in a sweep
+    conclusion: str  # the result of all steps
+    result: GateResult  # undecided where the conclusion is to be doubted
+    notes: tuple[str, ...] = ()  # further remarks
+    #: For each step the judgment of each condition, none where the step was not judged; empty in a sweep.
     findings: tuple[tuple[ObjectiveFinding, ...], ...] = ()
-    knee: Knee | None = None
-    answer: SearchAnswer | None = None
-    exit_code: ExitCode = ExitCode.OK
-    took: str = ""
+    knee: Knee | None = None  # that of a sweep, where there were enough steps
+    answer: SearchAnswer | None = None  # that of a search
+    exit_code: ExitCode = ExitCode.OK  # that of the command
+    took: str = ""  # how long all took, beside the forecast; empty: not known
 
 
 def conclude_sweep(
@@ -239,7 +234,7 @@ def make_capacity_report(found: Capacity, *_: object) -> str:
     )
 
 
-# -- capacity report ---------------------------------------------------------------------------
+# -- The report ------------------------------------------------------------------------------------
 
 
 _BYTES_PER_MEGABYTE = 1e6

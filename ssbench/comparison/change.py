@@ -1,29 +1,24 @@
 """By how much a figure changed, how certain that is, and which word describes it.
 
-Times and rates are compared by their logarithms, so that a change is a ratio. Which interval there is
-depends on what was measured: between repeated runs that of t on the runs, each of which counts once (of
-pairs where they were measured in turn, else Welch's); between single runs only what the runs know of
-themselves, without what differs from run to run.
+Times and rates are compared by their logarithms, so that a change is a ratio. Which interval there is depends
+on what was measured: between repeated runs that of t on the runs, each of which counts once (of pairs where
+they were measured in turn, else Welch's); between single runs only what the runs know of themselves, without
+what differs from run to run.
 
-A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it,
-whose word depends on how many figures are compared at once (:mod:`ssbench.comparison.change`).
+A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it.
 
-In which order the runs of two sides were measured, and what drifted meanwhile.
+Its word depends on how many figures are compared at once, so that luck shows a change in one of twenty
+comparisons, not in each (:func:`judge_changes`). Of 32 figures of a run in which nothing changed, one or two
+have an interval of 95 % without 0 in it. So the verdict stands on two head figures, each at half the level;
+of all others those are shown that Holm's procedure (1979) keeps: the least probable one at the level divided
+by their number, and so on.
 
 A machine drifts while runs follow each other: caches fill, containers grow, others come and go. Where the
 sides were measured in turn (A B B A ...), each pair met the same state, and only differences within pairs
-count. Where one group followed the other, what drifted looks like a change: a drift that is shown within
-the groups, carried over from the middle of one to the middle of the other, is allowed for, in its own
-direction. Allowing for what may have drifted and is not shown would cost a third of all findings (8 and 8
-runs of ``bench/comparing.py``).
-
-Which of many changes are shown, so that luck shows one in one of twenty comparisons, not in each.
-
-Of 32 figures of a run in which nothing changed, one or two have an interval of 95 % without 0 in it. So the
-verdict stands on two head figures, each at half the level; of all others those are shown that Holm's
-procedure (1979) keeps: the least probable one at the level divided by their number, and so on.
-
-Values and changes as people read them.
+count. Where one group followed the other, what drifted looks like a change: a drift that is shown within the
+groups, carried over from the middle of one to the middle of the other, is allowed for, in its own direction.
+Allowing for what may have drifted and is not shown would cost a third of all findings (8 and 8 runs of
+``bench/comparing.py``). See :class:`RunOrder`.
 """
 
 from __future__ import annotations
@@ -139,7 +134,7 @@ def find_run_order(before: Sequence[float | None], after: Sequence[float | None]
     return RunOrder(first, second)
 
 
-# -- change ------------------------------------------------------------------------------------
+# -- One figure ------------------------------------------------------------------------------------
 
 
 #: Runs a side that allow a word.
@@ -181,25 +176,20 @@ NO_DRIFT = Drift()
 
 @dataclass(frozen=True, slots=True)
 class FigureDifference:
-    """What was measured of a figure on both sides; ``before`` and ``after`` are means over the runs.
+    """What was measured of a figure on both sides."""
 
-    ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
-    with ``freedom`` degrees of freedom. ``drift`` is allowed for in its interval. ``between_runs``:
-    the error has what differs from run to run in it; ``sure``: well enough for a word. ``after_low`` and
-    ``after_high`` are the 95 % interval of the mean after, None of a single run but for shares of its sides.
-    """
-
-    before: float | None
-    after: float | None
-    middle: float | None = None
-    error: float | None = None
-    freedom: float = math.inf
-    drift: Drift = NO_DRIFT
-    between_runs: bool = False
-    sure: bool = False
+    before: float | None  # mean over the runs
+    after: float | None  # mean over the runs
+    middle: float | None = None  # difference of the logarithms; of shares that of the values
+    error: float | None = None  # standard error of ``middle``
+    freedom: float = math.inf  # degrees of freedom of ``error``
+    drift: Drift = NO_DRIFT  # allowed for in the interval
+    between_runs: bool = False  # the error has what differs from run to run in it
+    sure: bool = False  # well enough known for a word
     rank_p: float | None = None
+    #: Lower end of the 95 % interval of the mean after; None of a single run but for shares of its sides.
     after_low: float | None = None
-    after_high: float | None = None
+    after_high: float | None = None  # The upper end
 
     def by_chance(self, noise: float) -> float:
         """Return how probable such a difference beyond the noise bound is where there is none (t)."""
@@ -425,7 +415,7 @@ def _count_orders(first: int, second: int, above: int) -> int:
     return _count_orders(first - 1, second, above - second) + _count_orders(first, second - 1, above)
 
 
-# -- family ------------------------------------------------------------------------------------
+# -- Many figures at once --------------------------------------------------------------------------
 
 
 #: The figures on which the verdict stands, of all operations.
@@ -479,7 +469,7 @@ def apply_holm(probabilities: Sequence[float], level: float = SIGNIFICANCE_LEVEL
     return shown
 
 
-# -- texts -------------------------------------------------------------------------------------
+# -- Changes as people read them -------------------------------------------------------------------
 
 
 #: What a dash in a table means.

@@ -69,32 +69,24 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changes of all figures, with verdicts only where what was measured supports them.
+    """The changes of all figures, with verdicts only where what was measured supports them."""
 
-    ``before`` and ``after`` are the names of the two sides, each of as many ``runs`` (0, 0: the two sides of
-    runs with ``--ab``). ``judgment`` says what the intervals are: ``repeated`` is whether verdicts are given,
-    because there were enough runs, or a run with two sides was long enough. ``seconds`` is how long such a
-    run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
-    have been the same and was not. ``conditions`` are those that were asked for,
-    ``undecided`` is what those that are undecided count as. ``only_classes`` has the size class of each
-    operation that has one, whose changes are those of the operation. ``doubt`` says what else would explain
-    all changes that are shown; it is empty where nothing would that is known.
-    """
-
-    before: str
-    after: str
-    runs: tuple[int, int]
+    before: str  # name of the side
+    after: str  # name of the side
+    runs: tuple[int, int]  # Number of runs of each side; 0, 0: the two sides of runs with ``--ab``
     rows: tuple[ComparisonRow, ...]
+    #: Verdicts are given, because there were enough runs, or a run with two sides was long enough.
     repeated: bool
-    judgment: str
+    judgment: str  # what the intervals are
     noise: float
-    warnings: tuple[str, ...] = ()
-    conditions: tuple[Judged, ...] = ()
-    undecided: Undecided = Undecided.REPORT
-    seconds: float = 0.0
-    drifts: Mapping[str, float] | None = None
+    warnings: tuple[str, ...] = ()  # what should have been the same and was not
+    conditions: tuple[Judged, ...] = ()  # those that were asked for
+    undecided: Undecided = Undecided.REPORT  # what those of them count as that are undecided
+    seconds: float = 0.0  # how long a run with two sides was
+    drifts: Mapping[str, float] | None = None  # changes of figures from the first run to the last
+    #: The size class of each operation that has one, whose changes are those of the operation.
     only_classes: Mapping[str, str] = field(default_factory=dict)
-    doubt: str = ""
+    doubt: str = ""  # what else would explain all changes that are shown; empty: nothing that is known
 
     def changes(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return every change with its row and the name of its figure."""

@@ -1,8 +1,7 @@
-"""A comparison as a document: its verdict, every change, and for pages the runs laid over each other.
+"""A comparison as a document, as CSV, as JSON, and as JUnit XML for CI.
 
-What is drawn of the runs that a comparison is of: rates over time, latency by percentile.
-
-A comparison as CSV, as JSON, and as JUnit XML for CI: cases for its verdict and for each condition.
+The document has its verdict, every change, and for pages the runs laid over each other: rates over time,
+latency by percentile. JUnit has cases for the verdict and for each condition.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> 
     return charts
 
 
-# -- formats -----------------------------------------------------------------------------------
+# -- CSV, JUnit and JSON ---------------------------------------------------------------------------
 
 
 def make_comparison_csv(comparison: Comparison, _view: View | None = None) -> str:
@@ -235,7 +234,7 @@ def _figures_of_run(run: RunFigures) -> FiguresOfRun:
     )
 
 
-# -- document ----------------------------------------------------------------------------------
+# -- The document ----------------------------------------------------------------------------------
 
 
 _COLUMNS = (

@@ -1,9 +1,8 @@
 """The one verdict on a comparison, which text, Markdown, pages, JSON and JUnit show alike.
 
-Conditions on a comparison: on changes (``read.p99 > +10%``), or on what came after.
-
-A condition fails only where the whole interval of the figure is beyond its limit, and passes only where none
-of it is. Otherwise it is undecided, and what would decide it is said.
+Conditions on a comparison are on changes (``read.p99 > +10%``), or on figures of the second side. A condition
+fails only where the whole interval of the figure is beyond its limit, and passes only where none of it is.
+Otherwise it is undecided, and what would decide it is said.
 """
 
 from __future__ import annotations
@@ -283,7 +282,7 @@ def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | 
         yield f"Drift from the first run to the last, besides the change: {drifts}."
 
 
-# -- conditions --------------------------------------------------------------------------------
+# -- Conditions ------------------------------------------------------------------------------------
 
 
 #: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.

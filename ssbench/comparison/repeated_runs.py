@@ -1,6 +1,7 @@
-"""Several runs of one configuration: their mean, how far they differ, and which of them does not fit.
+"""Repeated runs: their mean, how far they differ, and which of them does not fit.
 
-Many runs in one table, a line a configuration: what people publish.
+:func:`make_repeated_document` is about the runs of one configuration. :func:`make_configurations_document`
+has many configurations in one table, a line for each: what people publish.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _samples(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> list
     return [run.rows[key][figure.key] for run in runs_with_figure(runs, key, figure)]
 
 
-# -- listing -----------------------------------------------------------------------------------
+# -- A line for each configuration -----------------------------------------------------------------
 
 
 #: Operations as they are called in such tables.

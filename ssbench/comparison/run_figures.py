@@ -1,16 +1,14 @@
-"""What is compared of a run: a few figures of each operation and size class.
+"""What is compared of a run: a few figures of each operation and size class, and its configuration.
 
-Shares of operations that failed: how far one of a run may be from the truth, and two from each other.
+Shares of operations that failed have intervals of their own. A share of independent operations is a binomial.
+Failures seldom are independent: a server that stalls for two seconds fails all of these seconds. So what the
+failures of each second are beyond the share says by how much the truth may be off, too, and the larger of
+both counts. One burst of failures is one event, however many operations it had, and shows no difference by
+itself.
 
-A share of independent operations is a binomial. Failures seldom are independent: a server that stands still
-for two seconds fails all of these seconds. So what the failures of each second are beyond the share says by
-how much the truth may be off, too, and the larger of both counts. One burst of failures is one event, however
-many operations it had, and shows no difference by itself.
-
-What two runs should have in common to be compared: every setting that their stat files hold.
-
-The facts follow from the scenario's fields and from the options that a stat file keeps, so that a new one is
-compared as soon as it is recorded; only what cannot change a figure is left out by name.
+Facts are what two runs should have in common to be compared: every setting that their stat files hold. They
+follow from the scenario's fields and from the options that a stat file keeps, so that a new one is compared
+as soon as it is recorded; only what cannot change a figure is left out by name.
 """
 
 from __future__ import annotations
@@ -106,7 +104,7 @@ def _parts_by_second(sides: Sequence[tuple[int, CountedFigures]]) -> Series:
     return parts
 
 
-# -- facts -------------------------------------------------------------------------------------
+# -- Facts -----------------------------------------------------------------------------------------
 
 
 #: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
@@ -224,7 +222,7 @@ def describe_fact_differences(
             yield f"not known {side}: {', '.join(facts)}"
 
 
-# -- figures -----------------------------------------------------------------------------------
+# -- Figures ---------------------------------------------------------------------------------------
 
 
 #: (operation, size class): "ALL" is all operations, None all classes. Those of a group of users have its name
@@ -256,18 +254,16 @@ class FigureSample:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The figures of a run, and the facts that two runs should have in common to be compared.
-
-    ``started`` is seconds since 1970, None where it is not known. ``only_classes`` has the size class of each
-    operation that has one, whose figures are those of the operation and stand in no row of their own.
-    """
+    """The figures of a run, and the facts that two runs should have in common to be compared."""
 
     name: str
     rows: Mapping[FigureKey, Mapping[str, FigureSample]]
     facts: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     label: str = ""
-    started: float | None = None
+    started: float | None = None  # seconds since 1970; None: not known
+    #: The size class of each operation that has one, whose figures are those of the operation and stand in no
+    #: row of their own.
     only_classes: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,10 +1,9 @@
-"""The runs in a folder, a line each; and as JSON, also how those of each scenario developed.
+"""The runs in a folder: a list of them, and how those of each scenario developed; as documents and JSON.
 
-How the runs of a scenario developed: a line a run, with bars, and what changed between them.
-
-Where the level of a figure changed is found with E-divisive (Matteson and James, 2014): a series is cut where
-the distances between both parts exceed those within them by most, and each part is cut again, as long as such
-a difference is improbable by chance. How probable it is follows from shuffling the runs.
+The development has a line for each run, with bars, and what changed between them. Where the level of a figure
+changed is found with E-divisive (Matteson and James, 2014): a series is cut where the distances between both
+parts exceed those within them by most, and each part is cut again, as long as such a difference is improbable
+by chance. How probable it is follows from shuffling the runs.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ def _find_best_cut(distances: _Floats) -> tuple[float, int]:
     return float(excess[best]), int(first[best])
 
 
-# -- runs list ---------------------------------------------------------------------------------
+# -- The list of runs, and JSON --------------------------------------------------------------------
 
 
 #: What stands out in a list: verdicts that are not good.

@@ -1,34 +1,30 @@
 """The search for the highest load at which an objective holds: what to try next, given the trials so far.
 
 It doubles until a trial speaks against a load, or halves until one speaks for it. From then on it tries the
-load at which the limit most probably is (:mod:`ssbench.comparison.search`). It ends when the 95 % interval of
-the limit is narrow enough. A trial near the limit never decides by itself, but counts as much as any other.
+load at which the limit most probably is. It ends when the 95 % interval of the limit is narrow enough. A
+trial near the limit never decides by itself, but counts as much as any other. Where trials near the limit
+leave the interval too wide, further ones are longer, up to a bound.
 
-Where trials near the limit leave the interval too wide, further ones are longer, up to a bound.
-
-The limit of a load: where a share of operations crosses what is wanted, estimated from several trials.
-
-The share of operations outside a limit rises with the load. Its logit is taken to rise linearly with the
-logarithm of the load, above a share that does not depend on the load::
+The limit of a load (:class:`LoadLimit`) is where a share of operations crosses what is wanted. The share of
+operations outside a limit rises with the load. Its logit is taken to rise linearly with the logarithm of the
+load, above a share that does not depend on the load::
 
     outside(x) = g + (1 - g) logistic(b (x - limit) + logit((q - g) / (1 - g))),   x = log load
 
 so that ``outside(limit)`` is ``q``, the share that may be outside. The posterior of the limit is calculated
 on a grid of (limit, slope b, floor g), from flat priors, and the next trial is made at its median.
 Psychophysics searches for thresholds in this way (QUEST: Watson and Pelli, Perception & Psychophysics 33,
-1983; with the slope: Kontsevich and Tyler, Vision Research 39, 1999). Every trial counts, near the limit too,
-where a single one never decides.
+1983; with the slope: Kontsevich and Tyler, Vision Research 39, 1999).
 
 Two trials of one load differ by more than chance, as if the loads had differed by :data:`LOAD_JITTER`. A
 trial that something else disturbed says nothing: with a probability of :data:`DISTURBED_SHARE` its share is
 any at all. No store follows the line exactly, so the further a share is from the wanted one, the less it
 counts.
 
-Whether an objective holds of a run: certainly, certainly not, or not decided yet.
-
-A percentile within a limit is judged by the share of operations within that limit, errors counting as
-outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a store does in one
-second is much like what it did in the second before.
+Whether an objective holds of a run is certain, certainly not the case, or not decided yet
+(:func:`judge_objective`). A percentile within a limit is judged by the share of operations within that limit,
+errors counting as outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a
+store does in one second is much like what it did in the second before.
 """
 
 from __future__ import annotations
@@ -72,14 +68,11 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TrialEvidence:
-    """What a trial says of one condition: which ``share`` of operations was within its limit.
+    """What a trial says of one condition."""
 
-    ``size`` is the number of independent operations, ``wanted`` the share that has to be within.
-    """
-
-    share: float
-    size: float
-    wanted: float
+    share: float  # share of operations that were within its limit
+    size: float  # the number of independent operations
+    wanted: float  # the share that has to be within
 
 
 #: What a trial says of a condition that only holds or does not, such as one of a mean.
@@ -161,7 +154,7 @@ def _effective_count(evidence: TrialEvidence, allowed: float) -> float:
     return evidence.size / (1 + evidence.size * outside * (1 - outside) * off**2)
 
 
-# -- search ------------------------------------------------------------------------------------
+# -- The search ------------------------------------------------------------------------------------
 
 
 #: Half the width of the 95 % interval of the limit, as a share of the limit, by default.
@@ -289,7 +282,7 @@ class LimitSearch:
         return Trial(value, longer * self._seconds)
 
 
-# -- objective ---------------------------------------------------------------------------------
+# -- Whether an objective holds --------------------------------------------------------------------
 
 
 def resolve_objective(
@@ -326,19 +319,16 @@ def resolve_objective(
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveFinding:
-    """The judgment of one condition, with what it rests on in words.
-
-    ``value`` is the figure that the condition is about, in its unit; None where it was not measured. With
-    ``at_least`` it is a lower bound, because operations that were due never began.
-    ``evidence`` is what a search for the limit uses; it is of size 0 where nothing was measured.
-    """
+    """The judgment of one condition."""
 
     condition: Condition
     verdict: GateResult
-    text: str
+    text: str  # what it rests on, in words
+    #: The figure that the condition is about, in its unit; None: it was not measured.
     value: float | None = None
+    #: What a search for the limit uses; of size 0: nothing was measured.
     evidence: TrialEvidence = HOLDS_EVIDENCE
-    at_least: bool = False
+    at_least: bool = False  # ``value`` is a lower bound, because operations that were due never began
 
 
 def judge_objective(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[ObjectiveFinding]:

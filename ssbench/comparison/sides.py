@@ -275,11 +275,11 @@ _RUNS_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class SidedRun:
-    """What a run says of its two ``sides``: the values of each figure before and after."""
+    """What a run says of its two sides."""
 
     name: str
-    sides: tuple[str, ...]
-    values: Mapping[FigurePlace, tuple[float, float]]
+    sides: tuple[str, ...]  # their names
+    values: Mapping[FigurePlace, tuple[float, float]]  # those of each figure before and after
     started: float | None = None
     warnings: tuple[str, ...] = ()
     only_classes: Mapping[str, str] = field(default_factory=dict)

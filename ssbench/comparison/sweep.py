@@ -1,6 +1,7 @@
-"""When a sweep ends, what is to be known of it, and its knee: where more load brings nothing.
+"""A sweep: runs that differ in one value, when there are enough of them, and its knee.
 
-The knee is the lowest load at which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is. Two
+A run is a :class:`SweepStep`; they differ in users, rate, size or workers. The knee is the lowest load at
+which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is: more load brings nothing. Two
 models of the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
 
 ``queue``
@@ -14,8 +15,6 @@ models of the rate at N users (or workers, or operations a second that are due) 
 Both have three parameters, so the one that leaves less is taken. The interval is that of the profile
 likelihood: all knees, of either model, with which the rest is not significantly worse. Neither model knows
 what a rate does beyond the steps: where the last doubling of the load still raised it, no knee is certain.
-
-One run of several that differ in one value: users, rate, size or workers.
 """
 
 from __future__ import annotations
@@ -264,7 +263,7 @@ def measure_gain(before: SweepStep, after: SweepStep) -> tuple[float, float | No
     return ratio - 1, ratio * (1 + math.hypot(*errors)) - 1
 
 
-# -- sweep -------------------------------------------------------------------------------------
+# -- All steps -------------------------------------------------------------------------------------
 
 
 #: With fewer steps no model is fitted, as they have three parameters.
@@ -316,11 +315,11 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A model on its grid: ``rest`` (sum of squares, weighted) for each of ``knees``."""
+    """A model on its grid."""
 
     name: str
     knees: _Floats
-    rest: _Floats
+    rest: _Floats  # sum of squares, weighted, for each of ``knees``
 
 
 def estimate_knee(
