@@ -1,12 +1,9 @@
 """The options and environment variables of authentication, the same as those of the ``swift`` command.
 
 Values from the environment are looked up after parsing. They are never defaults of the parser, so ``--help``
-cannot show a password.
-
-Which version of authentication the options and variables mean, and what it lacks.
-
-Values are by the name of their environment variable. "Given" values come from options, all others from
-options and, where one is not given, from the environment.
+cannot show a password. The functions at the beginning find out which version of authentication is meant, and
+what it lacks. Their values are by the name of the environment variable. "Given" values come from options, all
+others from options and, where one is not given, from the environment.
 """
 
 from __future__ import annotations
@@ -159,7 +156,7 @@ def _list_missing(values: AuthValues, *needed: str) -> list[str]:
     return [names for names in needed if not any(values[name] for name in names.split(" or "))]
 
 
-# -- auth options ------------------------------------------------------------------------------
+# -- The options, and credentials from them --------------------------------------------------------
 
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.

@@ -1,7 +1,4 @@
-"""``run-scenario --sweep`` and ``--find``: many runs over one bench, and what they say together.
-
-The runs of ``--sweep`` and ``--find``: one for each step, over one bench.
-"""
+"""``run-scenario --sweep`` and ``--find``: a run for each step, over one bench, and what all steps say."""
 
 from __future__ import annotations
 
@@ -161,7 +158,7 @@ def _check_can_go_on(outcome: RunOutcome) -> None:
         raise EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
 
 
-# -- capacity ----------------------------------------------------------------------------------
+# -- The two options -------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

@@ -1,6 +1,7 @@
-"""The options that write a report into a file, besides the text report: ``--json`` and the like.
+"""The options that write what is printed into a file too: formats of reports, and ``--json`` of lists.
 
-``--json FILE`` of the sub-commands that print a list or log lines: the same as one record.
+:class:`ReportFiles` are those that were asked for of a report. The sub-commands that print a list or log
+lines have ``--json FILE``, which is the same as one record.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
     return ReportFiles(tuple((name, path) for name, path in given if path), arguments.force)
 
 
-# -- json output -------------------------------------------------------------------------------
+# -- --json of lists -------------------------------------------------------------------------------
 
 
 def add_json_arguments(parser: argparse.ArgumentParser) -> None:

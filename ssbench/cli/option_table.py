@@ -1,10 +1,9 @@
-"""Arguments of the command line for options (:mod:`ssbench.base.option`), and records from their values.
+"""Options of the command line that follow from records, and those of packages that only some runs need.
 
-The packages that only some runs need: their options and what these ask for, found by name.
-
-Nothing else imports them, so that one can be understood, tested or left out without the others.
-
-The options of ``run-scenario`` for the load: how much of it, what is measured, which objects it hits.
+An option is said at its field (:mod:`ssbench.base.option`); here it becomes an argument, and records are made
+of the values. The packages that only some runs need (``cluster``, ``monitoring``, ``local_swift``) are found
+by name, with their options and what these ask for. Nothing else imports them, so that one can be understood,
+tested or left out without the others.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def add_request_arguments(parser: argparse.ArgumentParser) -> None:
         add_option_arguments(group, record, OptionGroup.REQUESTS)
 
 
-# -- leaves ------------------------------------------------------------------------------------
+# -- Packages that only some runs need -------------------------------------------------------------
 
 
 #: A module of options in a package of this kind, in the order of the help.
@@ -153,7 +152,7 @@ def _import_options(name: str) -> _LeafOptions:
     return cast(_LeafOptions, importlib.import_module(name))
 
 
-# -- load options ------------------------------------------------------------------------------
+# -- The options of run-scenario for the load ------------------------------------------------------
 
 
 def add_load_arguments(parser: argparse.ArgumentParser) -> None:

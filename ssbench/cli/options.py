@@ -1,8 +1,7 @@
 """What the sub-commands share: types of values, and options that several have.
 
-The scenario of a sub-command: FILE, or ``-f FILE`` as ``run-scenario`` has it.
-
-The options of the two sockets between a master and its workers, for the parsers of either side.
+Among them are the scenario, FILE or ``-f FILE`` as ``run-scenario`` has it, and the options of the two
+sockets between a master and its workers, for the parsers of either side.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, no
     return given[0]
 
 
-# -- scenario file -----------------------------------------------------------------------------
+# -- The scenario file -----------------------------------------------------------------------------
 
 
 def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
@@ -284,7 +283,7 @@ def choose_scenario_file(arguments: argparse.Namespace) -> str:
     )
 
 
-# -- zmq options -------------------------------------------------------------------------------
+# -- The sockets of master and workers -------------------------------------------------------------
 
 
 def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:

@@ -1,6 +1,6 @@
-"""The output of a sub-command: standard output, a device or pipe, or a new file.
+"""The output of a sub-command: standard output, a device or pipe, or a new file; and its log lines.
 
-Logging of all programs: ``LEVEL:message`` on standard error.
+Log lines of all programs are ``LEVEL:message`` on standard error.
 """
 
 from __future__ import annotations
@@ -246,9 +246,6 @@ def log_written(output: Path) -> None:
     """Log which file was written."""
     if not is_standard_output_name(output):
         _log.info("Wrote %s", output)
-
-
-# -- logs --------------------------------------------------------------------------------------
 
 
 class _StandardErrorHandler(logging.Handler):

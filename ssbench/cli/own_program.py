@@ -1,12 +1,9 @@
-"""The end of a program, without freeing each of its objects first.
+"""How the programs begin and end: fast imports, a quick end, and the command with which they were called.
 
-After a run Python takes more than 0.1 s for that; the system takes back the memory of a process at once.
-
-Run a program from a checkout, for ``bin/``; its dependencies may not be installed.
-
-How the user called this program, for messages that name the next command.
-
-Loading what takes long to import, at less cost.
+At the end of a run Python takes more than 0.1 s to free each of its objects; the system takes back the memory
+of a process at once (:func:`end_without_freeing`). :func:`run_from_checkout` is for ``bin/``, where the
+dependencies may not be installed. Messages that name the next command use the one by which the user called
+this program.
 """
 
 from __future__ import annotations
@@ -71,9 +68,6 @@ def _end_at_once() -> None:
     os._exit(_noted_codes[0])
 
 
-# -- from checkout -----------------------------------------------------------------------------
-
-
 def run_from_checkout(program: str, module: str) -> int:
     """Run the ``main`` of a module; return its exit code, or 2 after one line on what is not installed."""
     if sys.version_info < (3, 11):  # noqa: UP036 - a checkout may be run with any Python
@@ -91,9 +85,6 @@ def run_from_checkout(program: str, module: str) -> int:
         )
         return 2
     return code
-
-
-# -- invocation --------------------------------------------------------------------------------
 
 
 def quote_own_command() -> str:
@@ -114,9 +105,6 @@ def make_report_command(*names: str) -> str:
     # A name like an option needs the equals sign.
     options = [shlex.quote(f"--stats-file={each}" if each.startswith("-") else each) for each in names]
     return f"{quote_own_command()} report-scenario {' '.join(options)}"
-
-
-# -- loading -----------------------------------------------------------------------------------
 
 
 @contextmanager

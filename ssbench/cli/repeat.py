@@ -1,6 +1,6 @@
 """``run-scenario --repeat N``: the same run several times, and what differs between them.
 
-``run-scenario --repeat N``, and ``--versus OPTIONS``: two ways to run, in turn, over the same workers.
+With ``--versus OPTIONS`` there are two ways to run, which take turns over the same workers.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _keep_run(
     return found
 
 
-# -- turns -------------------------------------------------------------------------------------
+# -- Runs in turn ----------------------------------------------------------------------------------
 
 
 #: What both sides share, or what would make more than two of them.

@@ -70,7 +70,7 @@ class ReportPrinter:
         ``statistics_of`` returns what it is on, and raises StatFileError.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
-        ``command`` is as in :func:`~ssbench.cli.run_report.choose_fitting_report`.
+        ``command`` is as in :func:`choose_fitting_report`.
         """
         try:
             statistics = statistics_of()

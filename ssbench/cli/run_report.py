@@ -1,7 +1,4 @@
-"""The report of a run that ``run-scenario`` has just carried out.
-
-What is said of the conditions of ``--fail-if``, and the exit code of a run.
-"""
+"""The report of a run that ``run-scenario`` has just carried out, its conditions, and its exit code."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@ The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ss
 file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OPTIONS_OF_ANY_FILE`
 has. ``doc/configuration.rst`` is for users.
 
-Options that do not fit the others: refused, or ignored where only a file or a variable sets them.
-
-What is set elsewhere is for many commands, so that no user can leave it out of one of them.
+Options may not fit the others. Those of the command line are refused then. Those that only a file or a
+variable sets are ignored: they are for many commands, so that no user can leave them out of one.
 """
 
 from __future__ import annotations
@@ -80,14 +79,11 @@ Parsers = Callable[[], Mapping[str, Parser]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value for an option, and where it is from: a text of the environment, or a value of TOML.
+    """A value for an option, and where it is from."""
 
-    ``rank`` is higher the nearer that is to the command line.
-    """
-
-    value: Any
+    value: Any  # a text of the environment, or a value of TOML
     source: str
-    rank: int
+    rank: int  # higher the nearer ``source`` is to the command line
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +358,7 @@ def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[
             raise
 
 
-# -- unfit -------------------------------------------------------------------------------------
+# -- Options that do not fit the others ------------------------------------------------------------
 
 
 def ignore_options(arguments: argparse.Namespace, why: str, *flags: str) -> None:

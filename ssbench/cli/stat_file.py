@@ -1,8 +1,8 @@
-"""Opening a stat file, with a progress bar, for the sub-commands that read one.
+"""Opening stat files for the sub-commands that read one, and reading that of a run while it grows.
 
-The statistics of the report at the end of a run, counted while the run goes on.
-
-A thread reads the stat file as it grows, so that whatever it has no time for waits on the disk.
+:func:`open_stat_file` shows a progress bar. :class:`StatisticsDuringRun` counts the statistics of the report
+at the end of a run while the run is going on: a thread reads the stat file as it grows, so that whatever it
+has no time for waits on the disk.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def open_stat_files(paths: Sequence[Path]) -> Iterator[ReadableResults]:
         yield MergedResults(paths)
 
 
-# -- during run --------------------------------------------------------------------------------
+# -- Statistics during a run -----------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
@@ -66,10 +66,10 @@ MAX_RESULTS_IN_MEMORY = 20_000_000
 
 
 class StatisticsDuringRun:
-    """A :class:`~ssbench.results.Sink` that takes no results: these are in the stat file.
+    """A :class:`~ssbench.results.block.Sink` that takes no results: these are in the stat file.
 
-    ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summarize`. ``so_far`` tells of the run in
-    progress, once there is one to follow.
+    ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summary.summarize`. ``so_far`` tells of
+    the run in progress, once there is one to follow.
     """
 
     def __init__(self, by: Sequence[str], *, over_time: bool) -> None:
