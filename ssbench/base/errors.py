@@ -18,7 +18,7 @@ Mistakes of the user and ordinary failures of a cluster are raised as one of the
 the text as one line and exits with the code. A traceback is always a bug. A failed request of the benchmark
 is not an exception but data (see :mod:`ssbench.results`).
 
-Known names that a user may have meant by an unknown one.
+Messages about unknown names end in :func:`did_you_mean`.
 """
 
 from __future__ import annotations
@@ -99,9 +99,6 @@ class ProtocolError(WireError):
         super().__init__(f"unknown protocol version {protocol}")
         self.protocol = protocol
         self.worker = worker
-
-
-# -- suggestions -------------------------------------------------------------------------------
 
 
 #: Maximum number of names to offer; the least likeness, and how much less than the best one a name may have.

@@ -19,20 +19,18 @@ _Counted = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 class HostCounters(Struct, array_like=True, frozen=True):
-    """What a machine and one process on it have used so far, in seconds of one core unless it says otherwise.
+    """What a machine and one process on it have used so far.
 
-    ``load`` is the load average of the last minute; ``busy`` the CPU that all processes used together,
-    ``stolen`` what a hypervisor gave to others; ``pressed`` for how many seconds at least one thread waited
-    for a CPU. ``own`` is the CPU that the process itself used, ``waited`` for how long its thread did.
+    In seconds of one core unless it says otherwise; None where the kernel does not tell.
     """
 
-    cores: Annotated[int, Meta(ge=1, le=2**20)]
-    own: _Counted
-    load: _Counted | None = None
-    busy: _Counted | None = None
-    stolen: _Counted | None = None
-    pressed: _Counted | None = None
-    waited: _Counted | None = None
+    cores: Annotated[int, Meta(ge=1, le=2**20)]  # number of them
+    own: _Counted  # CPU that the process itself used
+    load: _Counted | None = None  # load average of the last minute
+    busy: _Counted | None = None  # CPU that all processes used together
+    stolen: _Counted | None = None  # what a hypervisor gave to others
+    pressed: _Counted | None = None  # seconds in which at least one thread waited for a CPU
+    waited: _Counted | None = None  # seconds for which the process's thread waited for a CPU
 
 
 def read_host_counters(proc: Path = _PROC) -> HostCounters:

@@ -4,19 +4,16 @@ A handler that raises does so at any instruction, such as between the line that 
 the ``try`` that releases it; ``Popen.wait`` then waits for that lock for ever. So no handler here raises:
 
 - A program that has called :func:`handle_interrupts` ends on the spot: one line, exit code 130, and nothing
-else of it is
-  executed. That is safe at any instruction. What must not stay behind is named with
+  else of it is executed. That is safe at any instruction. What must not stay behind is named with
   :func:`undo_on_interrupt`.
 - In the context of :func:`hold_signals` a signal is only noted. Code that waits calls
-:func:`raise_if_interrupted`, which raises
-  KeyboardInterrupt where that does no harm, or :func:`sleep_interruptibly` and :func:`take_from_queue`, which
-  call it.
+  :func:`raise_if_interrupted`, which raises KeyboardInterrupt where that does no harm, or
+  :func:`sleep_interruptibly` and :func:`take_from_queue`, which call it.
 - A program that does not come to a check in time ends on the spot.
 
-Several calls at once, in threads that hold up neither Ctrl-C nor the end of the program.
-
-At its end the interpreter waits for the threads of ``concurrent.futures``, and for what they still have to
-do.
+:func:`call_concurrently` makes several calls at once, in threads that delay neither Ctrl-C nor the end of the
+program. For those of ``concurrent.futures``, and what they still have to do, the interpreter waits at its
+end.
 """
 
 from __future__ import annotations
@@ -209,9 +206,6 @@ def take_from_queue(items: queue.SimpleQueue[_Item], timeout: float = float("inf
         except queue.Empty:
             if left <= _TICK_SECONDS:
                 raise
-
-
-# -- at once -----------------------------------------------------------------------------------
 
 
 _Argument = TypeVar("_Argument")

@@ -44,35 +44,30 @@ class OptionGroup(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What is said of an option, besides its default and its bounds, which are those of the field.
-
-    ``letter`` is its short spelling. ``flag`` is its long one where that is not the name of the field; one of
-    ``--no-`` turns off what the field turns on. ``default`` says in the help what no value means, or how the
-    default is spelt. ``parse`` reads a value that no unit describes; it raises ValueError. ``kept`` says that
-    the stat file keeps it, ``metavar`` how the help names a value where its unit does not say it, ``group``
-    under which heading the help has it.
-    """
+    """What is said of an option, besides its default and its bounds, which are those of the field."""
 
     help: str
     unit: OptionUnit
-    letter: str | None = None
+    letter: str | None = None  # its short spelling
+    #: Its long spelling where that is not the name of the field; one of ``--no-`` turns off what the field
+    #: turns on.
     flag: str | None = None
-    default: str | None = None
-    parse: Callable[[str], Any] | None = None
-    kept: bool = True
-    metavar: str | None = None
-    group: OptionGroup = OptionGroup.REQUESTS
+    default: str | None = None  # says in the help what no value means, or how the default is spelt
+    parse: Callable[[str], Any] | None = None  # reads a value that no unit describes; raises ValueError
+    kept: bool = True  # the stat file keeps it
+    metavar: str | None = None  # how the help names a value where its unit does not say it
+    group: OptionGroup = OptionGroup.REQUESTS  # the heading under which the help has it
 
 
 @dataclass(frozen=True, slots=True)
 class OptionRow:
-    """An option, with what follows from its field: values are ``least`` or more, or ``above`` a number."""
+    """An option, with what follows from its field."""
 
     name: str
     option: Option
     default: Any
-    least: float | None
-    above: float | None
+    least: float | None  # values are this or more
+    above: float | None  # values are above this
 
     @property
     def flag(self) -> str:

@@ -1,6 +1,6 @@
-"""Python processes of our own, which import this very ssbench wherever they are started.
+"""Python processes of our own: how to start one, and what to say where memory or threads are lacking.
 
-What is said where the system gives a program of ours no more memory, or no more threads.
+A process imports this very ssbench wherever it is started.
 """
 
 from __future__ import annotations
@@ -36,9 +36,6 @@ def make_child_environment(without: Collection[str] = ()) -> Mapping[str, str]:
     if search:
         kept["PYTHONPATH"] = os.pathsep.join(map(str, search))
     return kept
-
-
-# -- memory ------------------------------------------------------------------------------------
 
 
 #: Address space (bytes) for eight threads, each with a stack of 8 MiB, and for what they allocate. Libraries

@@ -5,10 +5,8 @@ control a terminal, or let a line read in another order than it is written, is r
 program prints passes through one of two sinks, :mod:`ssbench.run.terminal` and
 :mod:`ssbench.cli.output_file`, which do that.
 
-Colours on terminals: when they are wanted, and how they are written.
-
-A tone is the value of a :class:`ssbench.document.Tone`. NO_COLOR (https://no-color.org) and FORCE_COLOR
-(https://force-color.org) are heeded; the first one wins.
+The only colours on terminals are those of tones (:class:`ssbench.document.elements.Tone`). NO_COLOR
+(https://no-color.org) and FORCE_COLOR (https://force-color.org) are heeded; the first one wins.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def wants_colours(stream: IO[Any]) -> bool:
         return False
 
 
-# -- printable ---------------------------------------------------------------------------------
+# -- Printable texts -------------------------------------------------------------------------------
 
 
 #: Control characters, line and paragraph separators, and what overrides the direction of writing (Unicode's

@@ -1,9 +1,8 @@
-"""Times and sizes as people write them: ``200ms``, ``1m30s``, ``4KiB``, ``1MB``.
+"""Values as people write them: times and sizes with units, and URLs.
 
-A plain number is seconds, or bytes. As for the ``swift`` command and the GNU tools, ``K``, ``M`` and so on
-are powers of 1024, as ``KiB`` and ``MiB`` are; ``kB`` and ``MB`` are powers of 1000.
-
-Checking URLs, and showing them without the password that one may hold.
+Times and sizes are ``200ms``, ``1m30s``, ``4KiB``, ``1MB``. A plain number is seconds, or bytes. As for the
+``swift`` command and the GNU tools, ``K``, ``M`` and so on are powers of 1024, as ``KiB`` and ``MiB`` are;
+``kB`` and ``MB`` are powers of 1000. URLs are checked, and shown without the password that one may hold.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def format_duration(value: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-# -- urls --------------------------------------------------------------------------------------
+# -- URLs ------------------------------------------------------------------------------------------
 
 
 #: Up to the last @: a password may hold a slash, which ends what a parser takes for the user-info.
