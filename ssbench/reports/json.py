@@ -3,8 +3,6 @@
 :mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` says how to read them, and their
 schema is ``doc/report-schema.json``. Fields are added without a change of the version; it rises when one is
 renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
-
-The seconds and the bins of a run in the report as JSON.
 """
 
 from __future__ import annotations
@@ -82,7 +80,7 @@ class SecondRecords(Sequence[records.Second]):
         return records.Second(second=second, count=count, partial=partial)
 
 
-# -- json --------------------------------------------------------------------------------------
+# -- The whole report ------------------------------------------------------------------------------
 
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.

@@ -2,13 +2,10 @@
 
 A field that may be missing in a run, or in a stat file of an older version, is null then. Parts that are
 records of the statistics, of the scenario, of the verdict or of the stat file are these records themselves. A
-field without a value in :mod:`.json` is that of the same name in what its record is made of
+field that :mod:`.json` gives no value is that of the same name in what its record is made of
 (:func:`ssbench.base.record.make_record_from`). What is here is made for the report: with percentiles of the
-ranks that were asked for, with names instead of codes. What was run is in :mod:`.json_run`.
-
-What was run in the report as JSON: the scenario, what the command line made of it, and when.
-
-A scenario has other names here than in :mod:`ssbench.scenario.model`: these are public, and older.
+ranks that were asked for, with names instead of codes. A scenario has other names here than in
+:mod:`ssbench.scenario.model`: these are public, and older.
 """
 
 from __future__ import annotations
@@ -225,7 +222,7 @@ def make_outlook_json(scenario: model.Scenario, *_: Any) -> str:
     )
 
 
-# -- json records ------------------------------------------------------------------------------
+# -- What was measured -----------------------------------------------------------------------------
 
 
 #: The version of the format.

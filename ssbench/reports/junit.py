@@ -26,15 +26,12 @@ _NOT_XML_CHARACTERS = re.compile("[\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class JUnitCase:
-    """A test case; ``failure`` is None where it passed, else (its kind, one line).
-
-    ``skipped`` says in one line why it neither passed nor failed.
-    """
+    """A test case."""
 
     name: str
-    failure: tuple[str, str] | None
+    failure: tuple[str, str] | None  # (its kind, one line); None: it passed
     output: str = ""
-    skipped: str = ""
+    skipped: str = ""  # why it neither passed nor failed, in one line
 
 
 def make_run_junit(statistics: RunStatistics, options: ReportOptions) -> str:

@@ -1,10 +1,7 @@
-"""How times and names look in reports; and the section "Figures".
+"""The sections "Figures" and "Confidence" of reports, and how times and names look in all of them.
 
-``doc/numbers.rst`` defines each figure.
-
-The section "Confidence": how far rates and percentiles may be from the truth.
-
-``doc/numbers.rst`` says how the intervals are made.
+Confidence is how far rates and percentiles may be from the truth. ``doc/numbers.rst`` defines each figure,
+and says how the intervals are made.
 """
 
 from __future__ import annotations
@@ -337,7 +334,7 @@ def _process(
     return [name, format_percent(cpu), *map(format_milliseconds, (p50, p99, longest))]
 
 
-# -- confidence --------------------------------------------------------------------------------
+# -- The section "Confidence" ----------------------------------------------------------------------
 
 
 _CONFIDENCE_RANKS = (50, 90, 95, 99, 99.9)

@@ -1,11 +1,10 @@
 """What commands make, and every format in which each can be written: one registry.
 
-A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a module in
-their folder that writes any document. What is no document, as JSON, is a format of one product: a function in
-a module of its own. Modules are imported when a format is asked for, so that the command line knows all names
-at once.
-
-What commands write as JSON: the kinds of records, of which ``ssbench-master schema`` prints the schema.
+A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a module in their
+folder that writes any document. What is no document, as JSON, is a format of one product: a function in a
+module of its own. Modules are imported when a format is asked for, so that the command line knows all names
+at once. The kinds of records that commands write as JSON are here too: ``ssbench-master schema`` prints their
+schemas.
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ def check_format(product: Product, wanted: Iterable[str], command: str) -> None:
             )
 
 
-# -- schemas -----------------------------------------------------------------------------------
+# -- Kinds of records ------------------------------------------------------------------------------
 
 
 #: Name -> (the options that write it, module and class).

@@ -1,10 +1,7 @@
-"""Charts of a run: of latencies, of the load. Pages have them.
+"""Charts of a run for its page: latencies by percentile, histograms, and the time line.
 
-Curves of a run, for charts: names, colours, bins, latency by percentile.
-
-The time line of a page: operations, latency, errors, users, load generator and cluster.
-
-Curves have at most a thousand points (:mod:`ssbench.statistics.over_time`).
+The time line shows operations, latency, errors, users, the load generator and the cluster. Its curves have at
+most a thousand points (:mod:`ssbench.statistics.over_time`).
 """
 
 from __future__ import annotations
@@ -65,7 +62,7 @@ def make_percentile_curve(name: str, latencies: Latencies, colour: str) -> Curve
     return Curve(name, x, np.array([latencies.minimum, *y]) / _MILLISECOND, colour, width=2.0)
 
 
-# -- run charts --------------------------------------------------------------------------------
+# -- Charts of latencies ---------------------------------------------------------------------------
 
 
 #: (latencies of the most frequent operation, buckets an octave of a histogram, what such a bucket is called).
@@ -170,7 +167,7 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
     return curves
 
 
-# -- time line ---------------------------------------------------------------------------------
+# -- The time line ---------------------------------------------------------------------------------
 
 
 _MEGABYTE = 1e6

@@ -1,10 +1,8 @@
-"""Facts of a run: its head, causes of errors, slowest operations, waits, warnings, parameters.
+"""Facts of a run, for its reports: its head, its load, errors, slowest operations, waits, parameters.
 
-What load was asked for, and how that was kept to: a closed loop, or operations that were due; the mix.
-
-``doc/numbers.rst`` defines response time, service time and lateness.
-
-How a run was set up, and what the master counted besides its results, in the words of the options.
+The load is what was asked for, and how that was kept to: in a closed loop, or with operations that were due;
+and the mix. ``doc/numbers.rst`` defines response time, service time and lateness. The parameters are how the
+run was set up, and what the master counted besides its results, in the words of the options.
 """
 
 from __future__ import annotations
@@ -167,7 +165,7 @@ def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:
     yield Note(f"Latency counts from when operations were due.{sent} {late}{not_begun}")
 
 
-# -- run facts ---------------------------------------------------------------------------------
+# -- The head, warnings, errors and slowest operations ---------------------------------------------
 
 
 #: The columns of the table of errors.
@@ -304,7 +302,7 @@ def _code(text: str | None) -> Cell:
     return Cell(text or "", is_code=True)
 
 
-# -- parameters --------------------------------------------------------------------------------
+# -- Parameters ------------------------------------------------------------------------------------
 
 
 #: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.

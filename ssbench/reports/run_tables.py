@@ -1,6 +1,7 @@
-"""Tables of the figures of a run: operations and classes, workers, sites, storage URLs, stages, groups.
+"""Tables of the figures of a run: one for each way in which it has parts.
 
-What a run consists of, with the figures of each: several accounts, several addresses, and steps.
+These are operations and size classes, workers, sites, storage URLs, stages and groups; and, where there are
+several, accounts, addresses and the steps of operations.
 """
 
 from __future__ import annotations
@@ -318,16 +319,13 @@ def make_storage_url_tables(statistics: RunStatistics) -> Iterator[Table]:
 
 
 class BreakdownKind(msgspec.Struct, frozen=True):
-    """A way in which runs have parts: what one is called, which there are, how their section begins.
+    """A way in which runs have parts."""
 
-    ``title`` is that of the section, ``detail`` says which reports have it.
-    """
-
-    one: str
-    title: str
-    parts: Callable[[RunStatistics], Sequence[RunPart]]
-    elements: Callable[[RunStatistics], Iterator[Element]]
-    detail: Detail = Detail.BRIEF
+    one: str  # what a part is called
+    title: str  # that of the section
+    parts: Callable[[RunStatistics], Sequence[RunPart]]  # those that a run has
+    elements: Callable[[RunStatistics], Iterator[Element]]  # how the section begins
+    detail: Detail = Detail.BRIEF  # which reports have it
 
 
 def make_breakdown_sections(statistics: RunStatistics) -> Iterator[Section]:
@@ -407,7 +405,7 @@ BY_GROUP = BreakdownKind("Group", "Groups of users", lambda run: run.by_group, m
 BREAKDOWN_KINDS = (BY_STAGE, BY_SIDE, BY_GROUP)
 
 
-# -- members -----------------------------------------------------------------------------------
+# -- Accounts, addresses and steps -----------------------------------------------------------------
 
 
 #: Of more than these a table has the slowest and the fastest.

@@ -1,12 +1,8 @@
 """The reports of a run as text: the table of ssbench 0.3.9, the sections after it, and the summary.
 
-The summary comes last, so that it is what remains on the screen.
-
-The table that ssbench 0.3.9 printed, to the last space, because scripts read it.
-
-The summary: what a person reads first, some 25 lines where nothing went wrong.
-
-All sections that the full report has between the table of ssbench 0.3.9 and the summary.
+The table is that of ssbench 0.3.9 to the last space, because scripts read it. The sections are what the full
+report has besides. The summary, some 25 lines where nothing went wrong, is what a person reads first; it
+comes last, so that it is what remains on the screen.
 """
 
 from __future__ import annotations
@@ -164,7 +160,7 @@ def _format_seconds(seconds: float, width: int) -> str:
     return f"{'N/A  ':>{width}}" if math.isnan(seconds) else f"{seconds:{width}.3f}"
 
 
-# -- summary -----------------------------------------------------------------------------------
+# -- The summary -----------------------------------------------------------------------------------
 
 
 #: More size classes, causes and warnings than these are counted.
@@ -378,7 +374,7 @@ def _slowest(statistics: RunStatistics) -> Iterator[Note]:
     yield _listed(f"slowest {name} {format_latency(slowest.latency)}", texts)
 
 
-# -- sections ----------------------------------------------------------------------------------
+# -- The sections ----------------------------------------------------------------------------------
 
 
 #: Options of run-scenario that change what counts as a failure, and their defaults.
@@ -489,7 +485,7 @@ def _section_notes(statistics: RunStatistics) -> Iterator[str]:
             yield what.format(count[name])
 
 
-# -- text --------------------------------------------------------------------------------------
+# -- Reports ---------------------------------------------------------------------------------------
 
 
 def make_table_report(statistics: RunStatistics, options: ReportOptions) -> str:

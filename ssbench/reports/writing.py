@@ -1,7 +1,4 @@
-"""Reports of a run: each is a function from its numbers to a text; :mod:`.products` names them all.
-
-What reports can be asked for.
-"""
+"""Reports of a run: each is a function from its numbers to a text; :mod:`.products` names them all."""
 
 from __future__ import annotations
 
@@ -19,22 +16,18 @@ from ssbench.statistics.run_statistics import RunStatistics
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions(View):
-    """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` come after it.
+    """What reports can be asked for.
 
-    With ``verbose`` the summary has size classes, workers and storage URLs. ``fail_if`` are conditions
-    besides those of the scenario, ``undecided`` what one of them counts as that is undecided (None: as the
-    run was asked for). ``compare_sides`` compares the two sides of a run by what is known of earlier ones
-    (None: by the run alone).
+    With ``verbose`` the summary has size classes, workers and storage URLs.
     """
 
-    percentile: float = 95.0
-    more: tuple[float, ...] = ()
-    fail_if: tuple[Condition, ...] = ()
+    percentile: float = 95.0  # the one to show in the table, above 0 and up to 100
+    more: tuple[float, ...] = ()  # percentiles that come after the table
+    fail_if: tuple[Condition, ...] = ()  # conditions besides those of the scenario
+    #: What an undecided one of them counts as; None: as the run was asked for.
     undecided: Undecided | None = None
+    #: Compares the two sides of a run by what is known of earlier ones; None: by the run alone.
     compare_sides: Callable[[RunStatistics], Any] | None = None
-
-
-# -- writing -----------------------------------------------------------------------------------
 
 
 def make_run_report(name: str, statistics: RunStatistics, options: ReportOptions) -> str:
@@ -48,7 +41,7 @@ def make_run_report_parts(name: str, statistics: RunStatistics, options: ReportO
 
 
 def groups_for(options: ReportOptions) -> tuple[str, ...]:
-    """Return by what else :func:`~ssbench.statistics.summarize` is to keep results apart for a report."""
+    """Return by what else :func:`~ssbench.statistics.summary.summarize` keeps results apart."""
     return ("worker", "storage_url") if options.verbose else ()
 
 
