@@ -1,7 +1,4 @@
-"""The embedded Swift as a whole: a context manager.
-
-One server process of the embedded Swift, as seen by the process that starts and stops it.
-"""
+"""The embedded Swift: its server processes, and the context manager that starts and stops them all."""
 
 from __future__ import annotations
 
@@ -177,7 +174,7 @@ class ServerProcess:
                 self._process.send_signal(number)
 
 
-# -- cluster -----------------------------------------------------------------------------------
+# -- The whole Swift -------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

@@ -1,10 +1,9 @@
-"""The configuration files of the embedded Swift, as text.
+"""What an embedded Swift consists of, and its configuration files as text.
 
-The settings and their reasons: https://docs.openstack.org/swift/latest/config/ . One replica means
-that a backend that is taken out for its errors has no stand-in, so the proxy takes one out for a
-second at most; nothing is preallocated, because the "devices" are plain folders.
-
-What an embedded Swift consists of: replicas, devices, servers, policies; and which are slow or failed.
+It has replicas, devices, servers and policies, of which some may be slow or failed. The settings and their
+reasons: https://docs.openstack.org/swift/latest/config/ . One replica means that a backend that is taken out
+for its errors has no stand-in, so the proxy takes one out for a second at most; nothing is preallocated,
+because the "devices" are plain folders.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A storage policy: replicas, or ``data`` + ``parity`` fragments where ``data`` is not 0."""
+    """A storage policy."""
 
     name: str
-    data: int = 0
-    parity: int = 0
+    data: int = 0  # data fragments; 0: it has replicas
+    parity: int = 0  # parity fragments besides
 
     @classmethod
     def parse(cls, text: str) -> Policy:
@@ -59,11 +58,10 @@ class Layout:
     """How many servers and devices there are, and whether the servers log every request.
 
     Device ``d1`` belongs to the first object server, ``d2`` to the second, and so on, round about.
-    Without ``devices`` there are as many as the servers and policies need.
     """
 
     replicas: int = 1
-    devices: int | None = None
+    devices: int | None = None  # None: as many as the servers and policies need
     object_servers: int = 1
     proxies: int = 1
     access_logs: bool = False
@@ -110,15 +108,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SlowTarget:
-    """Delay a share of the requests to a device, a server or a proxy by ``delay`` seconds.
-
-    Without ``where`` it is ``request`` for a proxy and ``open`` for anything else.
-    """
+    """Delay a share of the requests to a device, a server or a proxy."""
 
     target: str
-    delay: float
+    delay: float  # seconds
     share: float = 1.0
-    where: str | None = None
+    where: str | None = None  # None: ``request`` for a proxy, ``open`` for anything else
 
     @classmethod
     def parse(cls, text: str) -> SlowTarget:
@@ -153,7 +148,7 @@ def set_mounted(device: Path, mounted: bool) -> None:
         stub.unlink(missing_ok=True)
 
 
-# -- configuration -----------------------------------------------------------------------------
+# -- The configuration files -----------------------------------------------------------------------
 
 
 #: Options of one paste section, by name.
@@ -180,21 +175,17 @@ def make_tempauth_options(token_life: int) -> dict[str, SectionOptions]:
 
 @dataclass(frozen=True, slots=True)
 class SwiftConfiguration:
-    """What the servers are to be.
-
-    The proxies listen at ``proxy_ip``, the other servers at ``storage_ip``.
-    ``ports`` maps each application (the proxies, account, container, object-1, ...) to its port.
-    ``filters`` are paste sections that stand in front of the authentication, ``authentication``
-    those of it, each by name and in the order of the pipeline.
-    """
+    """What the servers are to be."""
 
     directory: Path
-    proxy_ip: str
-    storage_ip: str
+    proxy_ip: str  # where the proxies listen
+    storage_ip: str  # where the other servers listen
     policies: Sequence[Policy]
     layout: Layout
-    ports: Mapping[str, int]
+    ports: Mapping[str, int]  # port of each application: the proxies, account, container, object-1, ...
+    #: Paste sections of the authentication, by name and in the order of the pipeline.
     authentication: Mapping[str, SectionOptions]
+    #: Paste sections in front of the authentication, likewise.
     filters: Mapping[str, SectionOptions] = field(default_factory=dict)
     proxy_options: SectionOptions = field(default_factory=dict)
     object_options: SectionOptions = field(default_factory=dict)

@@ -1,6 +1,7 @@
-"""What browsers are served: the page, and a stream of what changes in it. The path begins with a token.
+"""What browsers are served: the page of a run, and a stream of what changes in it.
 
-A run as the document of a page: the one of its report, of the results that there are so far.
+The page is a document like that of the report, of the results that there are so far (:class:`LiveDocument`).
+The path of its URL begins with a token.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ _COMMON_HEADERS = [
 
 @dataclass(frozen=True, slots=True)
 class _PageState:
-    """What the page shows: ``number`` differs from one state to the next; nothing follows the ``last``."""
+    """What the page shows."""
 
-    number: int
+    number: int  # differs from one state to the next
     title: str
     parts: Sequence[PagePart]
-    last: bool = False
+    last: bool = False  # nothing follows this state
 
 
 class PageApplication:
@@ -146,7 +147,7 @@ def _refuse_request(start: StartResponse, status: str, *headers: tuple[str, str]
     return [f"{status[4:].lower()}\n".encode()]
 
 
-# -- live --------------------------------------------------------------------------------------
+# -- The document of a run that is under way -------------------------------------------------------
 
 
 #: What the page says until the first benchmark begins.

@@ -1,15 +1,14 @@
-"""Results counted for monitoring systems: sums by operation and size class, histograms of latencies.
+"""Metrics of a run for monitoring systems: sums by operation and size class, histograms of latencies.
 
-The loop counts with numpy twice a second and leaves a copy of the sums where the threads of those that ask
-for them or deliver them find it, so that neither waits for the other.
+Results are passed on half a second of them together, so that they cost little (:class:`BatchingSink`). The
+loop counts them with numpy and leaves a copy of the sums where the threads of those that ask for them or
+deliver them find it, so that neither waits for the other (:class:`CountingSink`).
 
-Results on their way to a monitoring system, half a second of them together so that they cost little.
-
-The table of metrics: what each is called, what it is a number of, and how it is found in the sums.
-
-A metric is a row, and every form in which metrics are written has it. Names follow from the key and the unit
-by the rules with which OpenTelemetry's names become those of Prometheus, so that a Prometheus server has the
-same names from a collector (https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
+The table of metrics says what each is called, what it is a number of, and how it is found in the sums
+(:class:`MetricDefinition`). A metric is a row, and every form in which metrics are written has it. Names
+follow from the key and the unit by the rules with which OpenTelemetry's names become those of Prometheus, so
+that a Prometheus server has the same names from a collector
+(https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class RunMonitor:
 
 
 class BatchingSink(ABC):
-    """A :class:`~ssbench.results.Sink` that passes results on, half a second of them together.
+    """A :class:`~ssbench.results.block.Sink` that passes results on, half a second of them together.
 
     ``summary`` is what was last known of the workers and the master, ``path`` the stat file (None before
     the benchmark). ``in_flight`` is how many operations were in flight in the last seconds, on average over
@@ -177,7 +176,7 @@ def format_operation_name(code: int) -> str:
     return operation.name if operation else str(code)
 
 
-# -- sums --------------------------------------------------------------------------------------
+# -- Sums ------------------------------------------------------------------------------------------
 
 
 #: Upper ends of the buckets of latencies, in seconds.
@@ -225,15 +224,12 @@ class LatencyHistogram:
 
 @dataclass(slots=True)
 class MetricSums:
-    """All that was counted, by operation and size class, and by cause too; and what is known of the run.
-
-    ``counted`` has each counter of :data:`ssbench.results.COUNTERS`.
-    ``started`` and ``ended`` are seconds since 1970, None where it did not yet.
-    """
+    """All that was counted, by operation and size class, and by cause too; and what is known of the run."""
 
     users: int
     operations: Counter[SampleKey] = field(default_factory=Counter)
     errors: Counter[SampleKey] = field(default_factory=Counter)
+    #: Each counter of :data:`ssbench.results.block.COUNTERS`.
     counted: dict[str, Counter[SampleKey]] = field(
         default_factory=lambda: {key: Counter() for key in COUNTERS}
     )
@@ -245,8 +241,8 @@ class MetricSums:
     facts: tuple[WorkerFacts, ...] = ()
     master: MasterFacts | None = None
     run: str = ""
-    started: float | None = None
-    ended: float | None = None
+    started: float | None = None  # seconds since 1970; None: it did not yet
+    ended: float | None = None  # seconds since 1970; None: it did not yet
 
     def copied(self) -> MetricSums:
         """Return a copy that what is counted later does not change."""
@@ -356,7 +352,7 @@ def _list_drawn_operations(scenario: Scenario) -> dict[tuple[str, str], None]:
     }
 
 
-# -- families ----------------------------------------------------------------------------------
+# -- The table of metrics --------------------------------------------------------------------------
 
 
 #: Of more workers than this only the greatest values are reported, as those of the worker "busiest".
@@ -396,13 +392,14 @@ MetricSamples = Iterable[tuple[SampleKey, float | LatencyHistogram]]
 
 @dataclass(frozen=True, slots=True)
 class MetricDefinition:
-    """A row of the table; ``samples`` finds a value for each combination of ``labels`` that there is."""
+    """A row of the table."""
 
     key: str
     kind: MetricKind
     unit: MetricUnit
     text: str
     labels: tuple[str, ...]
+    #: Finds a value for each combination of ``labels`` that there is.
     samples: Callable[[MetricSums], MetricSamples]
 
     @property

@@ -114,7 +114,7 @@ class LivePage:
 
 
 class PageSink:
-    """A :class:`~ssbench.results.Sink` that takes no results: these are in the stat file."""
+    """A :class:`~ssbench.results.block.Sink` that takes no results: these are in the stat file."""
 
     def __init__(self, page: LivePage, so_far: ReadSoFar) -> None:
         self._page = page
