@@ -18,7 +18,7 @@ class BindAddress:
     """
 
     ip: str | None  # where the two TCP ports are; None: there are none
-    #: 0: any free port; :attr:`~ssbench.fleet.sockets.MasterSockets.ports` has its number.
+    #: 0: any free port; the sockets know its number.
     work_port: int = DEFAULT_WORK_PORT
     results_port: int = DEFAULT_RESULTS_PORT  # as above
     #: Folder for the Unix sockets, whose names are the numbers of the ports; None: there are none. No other

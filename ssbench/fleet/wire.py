@@ -380,7 +380,7 @@ _batch_decoder = msgspec.msgpack.Decoder(JobBatch)
 _notice_decoder: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
 _from_worker_decoder: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 
-#: Packs any structure of :mod:`ssbench.fleet.wire`.
+#: Packs any of these structures.
 pack_message = _encoder.encode
 
 #: How a work message begins: an array of three, the version, a byte string whose length follows.

@@ -1,8 +1,8 @@
 """Every single result of a run as CSV, JSON lines or Parquet, block by block.
 
-The columns follow from :data:`ssbench.results.FIELDS`; ``doc/stat-files.rst`` lists them. What a
-result does not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has
-U+FFFD in place of control characters.
+The columns follow from :data:`~ssbench.results.result_fields.FIELDS`; ``doc/stat-files.rst`` lists them. What
+a result does not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has U+FFFD
+in place of control characters.
 """
 
 from __future__ import annotations

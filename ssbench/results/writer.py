@@ -50,7 +50,7 @@ COMPRESSION_LEVEL = (
 
 
 class RunResultsWriter:
-    """A stat file that is being written: a :class:`~ssbench.results.Sink`.
+    """A stat file that is being written: a :class:`~ssbench.results.block.Sink`.
 
     Raises StatFileError when the file cannot be created. From then on nothing is raised: a full
     disk shows in ``failure`` and ``results_lost``, and the file stays readable up to there.

@@ -32,7 +32,7 @@ _MAX_GAPS = 1000
 
 
 class LoadSampler:
-    """A :class:`~ssbench.results.Sink` that takes no results, but a sample at each second.
+    """A :class:`~ssbench.results.block.Sink` that takes no results, but a sample at each second.
 
     ``workers`` returns those of the run, ``own`` is what the master's loop itself uses.
     """

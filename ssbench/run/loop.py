@@ -111,7 +111,7 @@ class PhaseRunner:
         return timeout
 
     def tick(self, now: float) -> None:
-        """Do what is to be done several times a second; raises what :meth:`Loop.run` does."""
+        """Do what is to be done several times a second; raises what :meth:`MasterLoop.run` does."""
         crew, phase, standstill = self._crew, self._phase, self.standstill
         if not self._waits_for_token:
             crew.allocation.keeps_ahead = self._drain_began is None

@@ -101,7 +101,7 @@ def make_result_characters(block: ResultBlock) -> str:
 class ResultCharacters:
     """Writes one character a result to standard error, in chunks, after a legend with the first tick.
 
-    A :class:`~ssbench.results.Sink`.
+    A :class:`~ssbench.results.block.Sink`.
     """
 
     def __init__(self, names: Collection[str] = CRUD_OPERATIONS) -> None:
@@ -387,7 +387,7 @@ class _GatheredResults(NamedTuple):
 
 
 class ProgressLine:
-    """Shows how far a run is and how it goes. A :class:`~ssbench.results.Sink`.
+    """Shows how far a run is and how it goes. A :class:`~ssbench.results.block.Sink`.
 
     ``workers`` returns how many workers can get jobs, and how many are expected.
     """

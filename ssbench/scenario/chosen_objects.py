@@ -475,7 +475,7 @@ class _ReusingPopulation(ChosenPopulation):
     """That of a scenario with a ``reuse``, which has to know which objects are being deleted."""
 
     def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
-        """Note that an operation of :meth:`next_jobs` has ended. Call this once for each."""
+        """Note that an operation of ``next_jobs`` has ended. Call this once for each."""
         if ok and self._effects[operation] is _REMOVES:
             self._leaving[size_class].discard(number)
         super().finished(operation, size_class, container, number, ok)

@@ -242,7 +242,7 @@ class Scenario:
 
     @property
     def container_numbers(self) -> int:
-        """How many numbers the containers of all accounts have; see :func:`~.names.in_account`."""
+        """The count of numbers of all containers; see :func:`~.names.split_container_number`."""
         return self.container_count * self.accounts
 
     @property

@@ -461,10 +461,11 @@ _PROFILE_KEYS = ("profile", "crud_profile")
 
 
 def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
-    """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
+    """Read and check a scenario: a file, or the bare name of one that ships with ssbench.
 
-    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
-    then has to say it. Body files must be in the folder of the scenario or in one of ``bodies``.
+    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise:
+    :func:`~.consistency.override` then has to say it. Body files must be in the folder of the scenario or in
+    one of ``bodies``.
 
     Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
     where it is known, the key and what was expected.

@@ -1,5 +1,5 @@
 """The numbers of a run, counted from its results. They know no file and no screen.
 
-:class:`Collector` takes blocks of results in; :func:`make_statistics` makes of it what reports show,
-:func:`summarize` does both.
+:class:`~.collector.Collector` receives blocks of results; :func:`~.summary.make_statistics` makes of it what
+reports show, :func:`~.summary.summarize` does both.
 """

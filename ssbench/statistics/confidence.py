@@ -46,7 +46,7 @@ _MAX_DRIFT_SHARE = 0.05
 #: In fewer seconds no slope can be distinguished from noise.
 _MIN_DRIFT_SECONDS = 30
 
-#: Noise of fewer too often looks like a line (:mod:`ssbench.statistics.confidence` judges shorter runs).
+#: Noise of fewer too often looks like a line (:func:`find_step` judges shorter runs).
 _MIN_STEADY_SECONDS = 45
 
 #: Fewer seconds do not show that something rises.

@@ -21,7 +21,7 @@ from ssbench.statistics.summary import make_collector, make_statistics
 class FollowedStatistics:
     """The results of a file so far; raises OSError where it cannot be opened.
 
-    ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summarize`.
+    ``by`` and ``over_time`` are those of :func:`ssbench.statistics.summary.summarize`.
     """
 
     def __init__(self, path: Path, by: Sequence[str] = (), *, over_time: bool = False) -> None:

@@ -90,7 +90,7 @@ class Latencies(msgspec.Struct, frozen=True):
     by_second: LatencyTable = msgspec.field(default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
-        """Return the percentile by the rule of :func:`~.figures.percentile_by_rule`; 0 < rank <= 100.
+        """Return a percentile, by :func:`~ssbench.document.figures.percentile_by_rule`; 0 < rank <= 100.
 
         The slowest are left out, as many as ``without`` says; ``endless`` is how many infinite ones are
         added.

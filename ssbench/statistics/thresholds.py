@@ -260,7 +260,7 @@ def judge_conditions(
 
 
 def _make_judgment(statistics: RunStatistics, condition: Condition) -> ConditionJudgment:
-    """Judge by what is certain of the figure: see :mod:`ssbench.statistics.thresholds`."""
+    """Judge by what is certain of the figure; see the head of this module."""
     if condition.group is not None:
         own = statistics.group(condition.group)
         if own is None:

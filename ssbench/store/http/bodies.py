@@ -97,7 +97,7 @@ class RegularSample:
 
 
 class ReceivedDigest:
-    """The MD5 of a body that comes; like :class:`~.verify.Check`, but any bytes are right."""
+    """The MD5 of a body that comes; like :class:`BodyComparison`, but any bytes are right."""
 
     wrong: int | None = None
 
