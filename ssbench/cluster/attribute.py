@@ -1,8 +1,7 @@
 """``ssbench-master attribute``: which node was slow, from the logs of Swift.
 
-``attribute --compare``: what changed between two runs, by Swift's logs of both.
-
-Single requests of ``attribute``: a waterfall of one, and a trace of one or of the slowest for a viewer.
+``--compare`` tells what changed between two runs, by Swift's logs of both. Other options show single
+requests: a waterfall of one, and a trace of one or of the slowest for a viewer.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
     return [f"The runs are not alike: {each}" for each in describe_fact_differences(found[:1], found[1:])]
 
 
-# -- attribute requests ------------------------------------------------------------------------
+# -- Single requests -------------------------------------------------------------------------------
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
@@ -211,7 +210,7 @@ def write_requests(arguments: argparse.Namespace, joined: JoinedRun) -> bool:
     return bool(arguments.transaction)
 
 
-# -- attribute ---------------------------------------------------------------------------------
+# -- The command -----------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)

@@ -1,8 +1,7 @@
-"""The tables of an attribution, and how much of the run the logs cover.
+"""What an attribution says: the records that texts, the page and JSON are made of.
 
-What is wrong with the logs themselves, as sentences that name the file or the node.
-
-What an attribution says: records that texts, the page and JSON are made of.
+The tables are made here too, with how much of the run the logs cover. What is wrong with the logs themselves
+is said in sentences that name the file or the node (:func:`describe_log_faults`).
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _describe_missing_ids(joined: JoinedRun) -> list[str]:
     ]
 
 
-# -- tables ------------------------------------------------------------------------------------
+# -- Tables, and how much the logs cover -----------------------------------------------------------
 
 
 #: Beyond this many candidates of one kind, only of those with most requests the difference is measured.
@@ -454,22 +453,18 @@ def _explain_log_ends(joined: JoinedRun, *, missing: bool) -> list[str]:
     return reasons
 
 
-# -- records -----------------------------------------------------------------------------------
+# -- Findings --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AttributionFacts:
-    """What is known of a run besides its results and logs.
+    """What is known of a run besides its results and logs."""
 
-    ``hosts`` are nodes by address (:func:`ssbench.cluster.node_addresses.parse_node_addresses`), ``cluster``
-    is what recon said, ``overload`` are sentences that say how the load generator changed what was measured,
-    ``unlogged`` addresses of object servers that the ring has and that have no log.
-    """
-
+    #: Nodes by address (:func:`ssbench.cluster.node_addresses.parse_node_addresses`).
     hosts: dict[str, str] = field(default_factory=dict)
-    cluster: Observation | None = None
-    overload: tuple[str, ...] = ()
-    unlogged: tuple[str, ...] = ()
+    cluster: Observation | None = None  # what recon said
+    overload: tuple[str, ...] = ()  # sentences that say how the load generator changed what was measured
+    unlogged: tuple[str, ...] = ()  # addresses of object servers that the ring has and that have no log
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,31 +573,25 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for.
-
-    ``unlogged`` are servers that proxies, other servers, recon or the ring name and that have no log here.
-    ``detectable`` is the least delay (seconds) of any device's reads and deletes that would have been found,
-    ``detectable_at_end`` that of a delay at the end of its writes, as at commit, ``detectable_of_updates``
-    that of a container server's updates and ``detectable_of_proxies`` of a proxy's own part, ``request`` the
-    median of a request; None where no delay would have been, or there is none. ``in_writes``
-    is the share of the writes that a device takes part in, as a rule. ``standings`` are by own times, the
-    most evident first; ``timelines`` show all servers over the run.
-    """
+    """Everything that is said of a run. Delays are in seconds."""
 
     coverage: Coverage
     findings: list[LogFinding]
-    comparisons: int
+    comparisons: int  # tests that p values allow for
     overload: list[str]
+    #: Servers that proxies, other servers, recon or the ring name and that have no log here.
     unlogged: list[str]
+    #: The least delay of any device's reads and deletes that would have been found; None: no delay would have
+    #: been.
     detectable: float | None
-    detectable_at_end: float | None
-    detectable_of_updates: float | None
-    detectable_of_proxies: float | None
-    request: float | None
-    in_writes: float
+    detectable_at_end: float | None  # the same of a delay at the end of its writes, as at commit
+    detectable_of_updates: float | None  # the same of a container server's updates
+    detectable_of_proxies: float | None  # the same of a proxy's own part
+    request: float | None  # median of a request; None: there is none
+    in_writes: float  # share of the writes that a device takes part in, as a rule
     lead: Lead | None
-    standings: list[Standing]
-    timelines: Timelines
+    standings: list[Standing]  # by own times, the most evident first
+    timelines: Timelines  # all servers over the run
     parts: list[PartRow]
     time_shares: list[TimeShare]
     proxies: list[ServerRow]

@@ -1,8 +1,7 @@
-"""Which node was slow, by Swift's logs: a document, and a section of that of the run.
+"""Which node was slow, by Swift's logs: a document, a section of that of the run, pictures and JSON.
 
-An attribution as pictures: devices by evidence, and the course of what is slow over the run.
-
-What the logs say of a run as JSON: the attribution itself, with its answer in words.
+The pictures show devices by evidence, and the course of what is slow over the run. JSON is the attribution
+itself, with its answer in words.
 """
 
 from __future__ import annotations
@@ -237,7 +236,7 @@ def _format_interval(standing: Standing) -> str:
     return DASH if math.isnan(low) else f"{format_time_difference(low)} to {format_time_difference(high)}"
 
 
-# -- json record -------------------------------------------------------------------------------
+# -- JSON ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +270,7 @@ def make_attribution_json(attributed: AttributedRun, *_: object) -> str:
     )
 
 
-# -- attribution report ------------------------------------------------------------------------
+# -- The document, and the section -----------------------------------------------------------------
 
 
 _HEADLINES = (

@@ -1,11 +1,9 @@
-"""What changed between two runs, by part and by server: what a new disk brought.
+"""What changed between two runs, by part and by server, from Swift's logs: what a new disk brought.
 
 A time is compared with those of the same kind (operation, policy, size, and the server whose it is) in the
-other run. Requests near each other in time are alike, so a run counts as some slices of it: their medians
-are compared (Welch's t). What else the cluster did meanwhile changes for all servers. So a server is
-compared with its peers besides: by how much more it changed than they did, slice by slice.
-
-What changed between two runs by Swift's logs, as a document and as JSON.
+other run. Requests near each other in time are alike, so a run counts as some slices of it: their medians are
+compared (Welch's t). What else the cluster did meanwhile changes for all servers. So a server is compared
+with its peers besides: by how much more it changed than they did, slice by slice.
 """
 
 from __future__ import annotations
@@ -115,30 +113,27 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed from one run to another; ``comparisons`` is the number of tests that p allows for.
-
-    ``gone`` and ``new`` are servers that only one of the runs has, ``inconclusive`` those with too few times.
-    """
+    """What changed from one run to another."""
 
     before: ComparedRun
     after: ComparedRun
     changes: list[TimeChange]
-    comparisons: Count
-    gone: list[str]
-    new: list[str]
-    inconclusive: list[str]
+    comparisons: Count  # tests that p allows for
+    gone: list[str]  # servers that only the first run has
+    new: list[str]  # servers that only the second run has
+    inconclusive: list[str]  # servers with too few times
     warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _ComparedTimes:
-    """Times that are compared: whose each is, by level (places in ``names``), and their kinds."""
+    """Times that are compared."""
 
     part: str
     operation: IntegerArray
     seconds: FloatArray
-    stratum: IntegerArray
-    who: dict[str, IntegerArray]
+    stratum: IntegerArray  # their kinds
+    who: dict[str, IntegerArray]  # Whose each is, by level: places in ``names``
     names: dict[str, list[str]]
     has_peers: bool = True
 
@@ -430,7 +425,7 @@ def _is_explained(change: TimeChange, largest: Mapping[str, float]) -> bool:
     )
 
 
-# -- changes report ----------------------------------------------------------------------------
+# -- The changes as a document and as JSON ---------------------------------------------------------
 
 
 #: What is compared, by part; of operations, and of servers.

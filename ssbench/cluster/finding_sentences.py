@@ -1,6 +1,6 @@
-"""A finding in sentences: who, by how much, in which share of the requests; then how sure, and what next.
+"""An attribution in words: a finding in sentences, and the answer as a whole.
 
-An attribution in words, for people.
+The sentences of a finding say who, by how much, in which share of the requests; then how sure, and what next.
 """
 
 from __future__ import annotations
@@ -505,7 +505,7 @@ def list_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-# -- texts -------------------------------------------------------------------------------------
+# -- The answer as a whole -------------------------------------------------------------------------
 
 
 #: With more than this share of the operations incomplete, an all-clear would be false.

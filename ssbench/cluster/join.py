@@ -1,16 +1,14 @@
 """Joins the results of a run with lines of Swift's logs by transaction id, into columns.
 
-Only what has an id of the run is kept, so that ten million lines fit in memory, and counts of what others
-did (:mod:`~ssbench.cluster.log_background`). What is kept of a line of the run are durations.
+Only what has an id of the run is kept, so that ten million lines fit in memory, and counts of what others did
+(:mod:`~ssbench.cluster.log_background`). What is kept of a line of the run are durations.
 
-A random sample of the results of a run, so that the memory of a join hardly grows with the run.
-
-What grows is 8 bytes for each transaction id.
-
-Each time that more results have come together than are asked for, half of them are dropped at random, and
-from there on half as many are taken. So every result of the run is in the sample with the same probability,
-wherever it stands in the run, and the sample has between half of the number and all of it. Only the slowest
-results are taken always: they are too few to matter in a figure, and a report shows them one by one.
+The results may be a random sample of those of the run (:class:`ResultSample`), so that memory hardly grows
+with the run: by 8 bytes for each transaction id. Each time that more results have come together than are
+asked for, half of them are dropped at random, and from there on half as many are taken. So every result of
+the run is in the sample with the same probability, wherever it stands in the run, and the sample has between
+half of the number and all of it. Only the slowest results are taken always: they are too few to matter in a
+figure, and a report shows them one by one.
 """
 
 from __future__ import annotations
@@ -98,7 +96,7 @@ class ResultSample:
         return self._together()
 
 
-# -- join --------------------------------------------------------------------------------------
+# -- Results and lines -----------------------------------------------------------------------------
 
 
 _KeyT = TypeVar("_KeyT", bound=Hashable)

@@ -1,10 +1,7 @@
 """The results of a run joined with lines of Swift's logs: columns of operations, and of lines.
 
-The operations that took longest, for which the report shows where the time went.
-
-Storage servers' lines on their way to columns: packed into rows, each line once.
-
-Two runs joined with their logs as one: what the same servers did in both has the same place.
+Lines are packed into rows on their way to columns, each line once. Two runs can be put together as one, in
+which the same servers have the same places (:func:`concatenate_runs`).
 """
 
 from __future__ import annotations
@@ -56,22 +53,16 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class JoinedOperations:
-    """The results of the run as columns, one place for each.
-
-    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures
-    and for what a worker that stalled delayed itself.
-    ``ended`` is when each ended, in seconds since 1970 by the master's clock; NaN where it is not known.
-    ``first_byte`` is the latency of the first byte of an answer with a body, NaN for others.
-    """
+    """The results of the run as columns, one place for each. Latencies are in seconds."""
 
     code: npt.NDArray[np.uint8]
     size: npt.NDArray[np.int64]
-    latency: npt.NDArray[np.float64]
-    subject: npt.NDArray[np.uint64]
+    latency: npt.NDArray[np.float64]  # NaN for failures and for what a worker that stalled delayed itself
+    subject: npt.NDArray[np.uint64]  # the same for operations on the same object
     retries: npt.NDArray[np.int64]
     failed: npt.NDArray[np.bool_]
-    ended: npt.NDArray[np.float64]
-    first_byte: npt.NDArray[np.float64]
+    ended: npt.NDArray[np.float64]  # In seconds since 1970 by the master's clock; NaN: not known
+    first_byte: npt.NDArray[np.float64]  # Latency of the first byte of an answer with a body; NaN for others
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,45 +86,23 @@ class JoinedLines:
 
 @dataclass(frozen=True, slots=True)
 class FileCount:
-    """What was found in a file of a node: all lines, those of the run, those that are cut.
-
-    ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
-    says why the file could not be read to its end, ``without_id`` how many access lines at its beginning have
-    no transaction id, where most have none.
-    ``of_daemons`` counts lines of background daemons about that time.
-    """
+    """What was found in a file of a node."""
 
     path: str
     node: str
-    lines: int
-    of_run: int
-    cut: int
-    first: int | None
-    last: int | None
-    damage: str | None = None
-    without_id: int = 0
-    of_daemons: int = 0
+    lines: int  # all of them
+    of_run: int  # those of the run
+    cut: int  # those that are cut
+    first: int | None  # Earliest time within transaction ids, in seconds since 1970; None: there are no ids
+    last: int | None  # the latest, likewise
+    damage: str | None = None  # why the file could not be read to its end
+    without_id: int = 0  # access lines at its beginning without a transaction id, where most have none
+    of_daemons: int = 0  # lines of background daemons about that time
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedRun:
-    """Operations, and what the logs say of each.
-
-    ``results`` counts the results of the run, of which the operations are a random sample or all.
-    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NO_INDEX` where there is no line;
-    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
-    (kind, server, address, device), of operations that are results; ``other_errors`` of the other
-    requests of the run: initial uploads, attempts that were repeated, clean-up. ``error_places`` are the
-    first and the last operation of each of the former. ``trans_ids`` has the ids of
-    the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
-    node of its file and whether the user named that. ``background`` is what is not of the run.
-    ``senders`` are some of the operations of which an object server, by address and device, updated a
-    container server, ``not_updated`` those of which one was not told, by the address and the device of the
-    container server. ``slow`` has, by node and device, milliseconds of each part of the requests that an
-    object server calls slow, and their number as that of the part without a name.
-    ``account_updates`` are devices and seconds of account servers' lines of the
-    containers that the run made.
-    """
+    """Operations, and what the logs say of each. Errors are by (kind, server, address, device)."""
 
     operations: JoinedOperations
     proxies: list[str]
@@ -141,31 +110,37 @@ class JoinedRun:
     devices: list[Device]
     processes: list[Process]
     partitions: list[tuple[int, int]]
-    proxy: IntegerArray
-    proxy_worker: IntegerArray
-    proxy_seconds: npt.NDArray[np.float64]
+    proxy: IntegerArray  # Place in ``proxies``; :data:`NO_INDEX`: there is no line
+    proxy_worker: IntegerArray  # place in ``proxy_workers``, likewise
+    proxy_seconds: npt.NDArray[np.float64]  # NaN where there is no line
     policy: IntegerArray
     lines: JoinedLines
     duplicates: int
-    handoffs: IntegerArray
-    errors: Counter[tuple[str, str, str, str]]
+    handoffs: IntegerArray  # lines that mention one
+    errors: Counter[tuple[str, str, str, str]]  # those of operations that are results
+    #: Those of the other requests of the run: initial uploads, attempts that were repeated, clean-up.
     other_errors: Counter[tuple[str, str, str, str]]
     files: list[FileCount]
     without_id: int
     began: int | None
     ended: int | None
-    results: int
+    results: int  # Results of the run, of which the operations are a random sample or all
+    #: The first and the last operation of each of ``errors``.
     error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
+    #: Ids of the slowest operations, without what their end may have in addition.
     trans_ids: dict[int, str] = field(default_factory=dict)
+    #: Lines of these, each with the node of its file and whether the user named that.
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
-    background: Background = field(default_factory=Background)
+    background: Background = field(default_factory=Background)  # what is not of the run
+    #: Some of the operations of which an object server, by address and device, updated a container server.
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    #: Operations of which a container server, by address and device, was not told.
     not_updated: dict[tuple[str, str], IntegerArray] = field(default_factory=dict)
+    #: Milliseconds of each part of the requests that an object server calls slow, by node and device; their
+    #: number is that of the part without a name.
     slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    #: Devices and seconds of account servers' lines of the containers that the run made.
     account_updates: tuple[IntegerArray, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))
-
-
-# -- slowest -----------------------------------------------------------------------------------
 
 
 #: How many the report shows.
@@ -179,7 +154,7 @@ def find_slowest_operations(latency: npt.NDArray[np.float64]) -> IntegerArray:
     return order[known[order] > 0]
 
 
-# -- rows --------------------------------------------------------------------------------------
+# -- Packed lines ----------------------------------------------------------------------------------
 
 
 #: The fields of a line as it comes from a file: those of :class:`~ssbench.cluster.joined_run.JoinedLines`,
@@ -279,7 +254,7 @@ def _is_first_of_equal(rows: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool
     return kept
 
 
-# -- both --------------------------------------------------------------------------------------
+# -- Two runs as one -------------------------------------------------------------------------------
 
 
 _ItemT = TypeVar("_ItemT")

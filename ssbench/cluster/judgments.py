@@ -62,17 +62,13 @@ class JudgmentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterJudgment:
-    """One remarkable thing: ``what`` (a device, a kind of replication) ``where`` (a node, a server, a URL).
-
-    ``value`` is a share of 1 for what is full, seconds for what is late, and a number for the others.
-    ``reason`` is text from the server.
-    """
+    """One remarkable thing."""
 
     kind: JudgmentKind
-    where: str = ""
-    what: str = ""
-    value: float = 0.0
-    reason: str = ""
+    where: str = ""  # a node, a server or a URL
+    what: str = ""  # a device, or a kind of replication
+    value: float = 0.0  # a share of 1 for what is full, seconds for what is late, a number for the others
+    reason: str = ""  # text from the server
 
 
 @dataclass(frozen=True, slots=True)

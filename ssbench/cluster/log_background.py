@@ -1,14 +1,11 @@
 """What else the servers of a run did: requests that are not of the run, and passes of background daemons.
 
-Times are those of each node's own clock; :attr:`Background.ahead` is how far it is ahead of the
-master's, by the lines of the run itself. Local time of syslog is turned into UTC by access lines, which
-have both.
+Of requests, how many each storage server had, from whom and in which second. There may be a hundred million
+of them. What is kept of a file are counts, 16 bytes for each second in which a program asked a device
+anything, and beyond some number of lines one transaction in eight is counted, for eight.
 
-Requests that are not of the run: how many storage servers had, from whom and in which second.
-
-There may be a hundred million of them. What is kept of a file are counts, 16 bytes for each second in which a
-program asked a device anything, and beyond some number of lines one transaction in eight is counted, for
-eight.
+Times are those of each node's own clock; :attr:`Background.ahead` is how far it is ahead of the master's, by
+the lines of the run itself. Local time of syslog is turned into UTC by access lines, which have both.
 """
 
 from __future__ import annotations
@@ -72,11 +69,11 @@ def name_request_parties(node: bytes | str, line: BackendLine) -> RawParties:
 
 @dataclass(frozen=True, slots=True)
 class OtherRequests:
-    """Columns: ``numbers`` of requests by code, in order; ``names`` are those whom codes mean."""
+    """Counts of requests as columns."""
 
-    names: list[RequestParties] = field(default_factory=list)
-    codes: RequestCodes = field(default_factory=lambda: np.zeros(0, np.uint64))
-    numbers: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    names: list[RequestParties] = field(default_factory=list)  # whom codes mean
+    codes: RequestCodes = field(default_factory=lambda: np.zeros(0, np.uint64))  # in order
+    numbers: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))  # requests of each code
 
     def series(self) -> Iterator[tuple[RequestParties, Numbers, Numbers]]:
         """Yield who it is, the seconds since 1970 in order, and the number of requests in each."""
@@ -150,7 +147,7 @@ def _sum_equal_codes(codes: RequestCodes, numbers: Numbers) -> tuple[RequestCode
     return found, np.bincount(place, numbers, len(found)).astype(np.int64)
 
 
-# -- background --------------------------------------------------------------------------------
+# -- Passes of daemons, and all files together -----------------------------------------------------
 
 
 #: So long before a run its background is looked at: as long as the run, within these seconds.
@@ -166,43 +163,37 @@ _ZONE_SECONDS = 900
 
 
 class DaemonLine(NamedTuple):
-    """A line of a daemon: see :class:`~ssbench.cluster.log_lines.DaemonRecord`.
-
-    ``moment`` is in seconds since 1970; unless ``zoned``, as if local time were UTC.
-    """
+    """A line of a daemon: see :class:`~ssbench.cluster.log_lines.DaemonRecord`."""
 
     node: str
     program: str
     device: str
-    moment: float
+    moment: float  # seconds since 1970; unless ``zoned``, as if local time were UTC
     zoned: bool
     seconds: float | None
     begins: bool
 
 
 class DaemonPass(NamedTuple):
-    """When a daemon of a node was at work on a device, or on all where ``device`` is empty."""
+    """When a daemon of a node was at work on a device."""
 
     node: str
     program: str
-    device: str
+    device: str  # empty: on all of them
     begins: float
     ends: float
 
 
 @dataclass(slots=True)
 class FileBackground:
-    """What one file says of others' ``requests`` and of daemons.
-
-    ``clocks`` are (node, place of an operation of the run, second of its line); ``zones`` are seconds by
-    which local time is ahead of UTC. ``uncertain`` are nodes of which not all lines of daemons are kept.
-    """
+    """What one file says of others' requests and of daemons."""
 
     requests: OtherRequests = field(default_factory=OtherRequests)
-    uncertain: set[str] = field(default_factory=set)
+    uncertain: set[str] = field(default_factory=set)  # nodes of which not all lines of daemons are kept
     lines: list[DaemonLine] = field(default_factory=list)
+    #: (node, place of an operation of the run, second of its line).
     clocks: list[tuple[str, int, int]] = field(default_factory=list)
-    zones: Counter[int] = field(default_factory=Counter)
+    zones: Counter[int] = field(default_factory=Counter)  # seconds by which local time is ahead of UTC
 
     def add(self, line: DaemonLine) -> None:
         """Take a line of a daemon."""
@@ -214,16 +205,15 @@ class FileBackground:
 
 @dataclass(slots=True)
 class Background:
-    """What all files say. ``programs`` are the daemons of which any line is given, by node.
-
-    ``uncertain`` are nodes with lines of daemons whose time is not known, or with more than are kept.
-    ``ahead`` is in seconds; of nodes without a line of the run it is not known.
-    """
+    """What all files say."""
 
     requests: OtherRequests = field(default_factory=OtherRequests)
     passes: list[DaemonPass] = field(default_factory=list)
+    #: The daemons of which any line is given, by node.
     programs: dict[str, set[str]] = field(default_factory=dict)
+    #: Nodes with lines of daemons whose time is not known, or with more than are kept.
     uncertain: set[str] = field(default_factory=set)
+    #: Seconds; of nodes without a line of the run it is not known.
     ahead: dict[str, float] = field(default_factory=dict)
 
 

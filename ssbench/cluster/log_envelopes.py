@@ -1,14 +1,12 @@
-"""Records of JSON in which log collectors wrap lines: filebeat, fluentd, Docker, journald and others.
+"""What is around the message of a log line: records of JSON, the words before it, and times.
 
-No list of products: the message is the text in the record that holds the transaction id, the host is under
-one of the names by which collectors call it. A record may be in another one.
+Log collectors (filebeat, fluentd, Docker, journald and others) wrap lines in records of JSON. There is no
+list of products: the message is the text in the record that holds the transaction id, the host is under one
+of the names by which collectors call it. A record may be in another one.
 
-Who wrote a log line, by the words before its message.
-
-The words are those of syslog (traditional, RFC 3339, RFC 5424), of journald, of a container runtime (CRI),
-of ``docker compose``, ``kubectl --prefix`` or ``logcli``, or of a log handler.
-
-When a log line was written, by the words before its message or by the record of JSON that it is in.
+The words before a message say who wrote it. They are those of syslog (traditional, RFC 3339, RFC 5424), of
+journald, of a container runtime (CRI), of ``docker compose``, ``kubectl --prefix`` or ``logcli``, or of a log
+handler. When it was written follows from these words or from the record of JSON.
 """
 
 from __future__ import annotations
@@ -152,7 +150,7 @@ def find_csv_message(line: bytes, needle: re.Pattern[bytes]) -> EnclosedMessage 
     return EnclosedMessage(bare, hosts.pop() if len(hosts) == 1 else b"")
 
 
-# -- prefixes ----------------------------------------------------------------------------------
+# -- Words before the message ----------------------------------------------------------------------
 
 
 _LEVEL_WORDS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
@@ -205,7 +203,7 @@ def _may_be_host(word: bytes) -> bool:
     return bool(word) and word not in _LEVEL_WORDS and not _TIME_WORD.match(word)
 
 
-# -- stamps ------------------------------------------------------------------------------------
+# -- When a line was written -----------------------------------------------------------------------
 
 
 _MONTH_NUMBERS = {

@@ -1,14 +1,12 @@
 """Log files: which there are, how the node that wrote each is called, and their lines.
 
-The bytes of a log file, decompressed: how it is compressed follows from its first bytes.
+How a file is compressed follows from its first bytes. gzip is read by
+:class:`~ssbench.results.stream.StatFileStream`, which also salvages what precedes damage. Logs are read piece
+by piece and nothing of them is kept, so that no limit of expansion is needed.
 
-gzip is read by :class:`~ssbench.results.stream.StatFileStream`, which also salvages what precedes damage.
-Logs are read piece by piece and nothing of them is kept, so that no limit of expansion is needed.
-
-Logs of which an entry is several lines, or all of one: journald's export format, and documents of JSON.
-
-They are rewritten as lines as others have them: those of journald with the time, host and tag of syslog, what
-a document of JSON holds as a record a line (:mod:`~ssbench.cluster.log_envelopes`).
+Logs of which an entry is several lines, or all of one, are rewritten as lines as others have them: journald's
+export format with the time, host and tag of syslog, documents of JSON with a record a line
+(:mod:`~ssbench.cluster.log_envelopes`).
 """
 
 from __future__ import annotations
@@ -133,7 +131,7 @@ class _Decompressed:
         self._file.close()
 
 
-# -- rewritten ---------------------------------------------------------------------------------
+# -- Entries of several lines ----------------------------------------------------------------------
 
 
 #: A document is read as a whole, and so much at most, in bytes.
@@ -216,7 +214,7 @@ def _find_log_records(document: Any) -> Iterator[dict[str, Any]]:
             pending += [(each, host) for each in reversed(value) if not isinstance(each, str)]
 
 
-# -- files -------------------------------------------------------------------------------------
+# -- The files -------------------------------------------------------------------------------------
 
 
 #: So much is read at once.
@@ -228,14 +226,11 @@ _ROTATED_ENDING = re.compile(r"(\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.\d+|-\d{8})+$"
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of log lines. ``node`` is who wrote the lines that name no host.
-
-    With ``named`` the user said so, and it holds for all lines.
-    """
+    """A file of log lines."""
 
     path: Path
-    node: str
-    named: bool = False
+    node: str  # who wrote the lines that name no host
+    named: bool = False  # the user said so, and it holds for all lines
 
 
 def find_log_files(arguments: Sequence[str]) -> list[LogFile]:

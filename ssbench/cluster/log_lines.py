@@ -1,14 +1,11 @@
-"""Lines of Swift's logs as records: access lines of proxies and storage servers, and errors.
+"""Lines of Swift's logs as records: access lines of proxies and storage servers, errors, daemons.
 
-Pure functions of bytes. A prefix (:mod:`~ssbench.cluster.log_envelopes`) may precede the message, words of
-the form ``key=value`` may follow it, and a record of JSON may hold it
-(:mod:`~ssbench.cluster.log_envelopes`); a line is recognised by the shape of its message. No field that can
-hold a token is kept.
+Pure functions of bytes. A prefix may precede the message, words of the form ``key=value`` may follow it, and
+a record of JSON may hold it (:mod:`~ssbench.cluster.log_envelopes`); a line is recognised by the shape of its
+message. No field that can hold a token is kept.
 
-Lines of Swift's background daemons: which one, on which device, and for how long it had been at work.
-
-Pure functions of bytes, for messages of Swift 2.1 to 2.38. A message without a duration still shows that
-logs of its daemon are given.
+Lines of background daemons say which one was at work, on which device, and for how long. They are read for
+messages of Swift 2.1 to 2.38. A message without a duration still shows that logs of its daemon are given.
 """
 
 from __future__ import annotations
@@ -30,72 +27,60 @@ NO_POLICY = -1
 
 
 class ProxyLine(NamedTuple):
-    """A proxy's access line. ``host`` is that of the prefix, empty without one; ``seconds`` request_time.
+    """A proxy's access line."""
 
-    ``own`` is True for a request of the client, False for one that middleware made on its behalf.
-    """
-
-    host: bytes
+    host: bytes  # that of the prefix; empty: there is none
     method: bytes
     status: int
-    seconds: float
-    own: bool
+    seconds: float  # request_time
+    own: bool  # True for a request of the client, False for one that middleware made on its behalf
     policy: int
 
 
 class BackendLine(NamedTuple):
-    """A storage server's access line.
-
-    ``server`` is ``object``, ``container`` or ``account``, by the path; ``names`` is the rest of that, from
-    the account on. ``asker`` is the program that sent the request (``proxy-server``, ``object-server``,
-    ``object-expirer``, ...), empty where none is named, and ``referer`` the request that it did so for.
-    ``proxy`` is (address, pid) of who sent it. ``seconds`` is trans_time.
-    """
+    """A storage server's access line."""
 
     host: bytes
-    server: bytes
+    server: bytes  # ``object``, ``container`` or ``account``, by the path
     device: bytes
     partition: bytes
     method: bytes
     status: int
-    seconds: float
+    seconds: float  # trans_time
+    #: Program that sent the request (``proxy-server``, ``object-server``, ``object-expirer``, ...); empty:
+    #: none is named.
     asker: bytes
-    proxy: tuple[bytes, bytes]
+    proxy: tuple[bytes, bytes]  # (address, pid) of who sent it
     pid: bytes
     policy: int
-    names: bytes
-    referer: bytes
+    names: bytes  # the rest of the path, from the account on
+    referer: bytes  # the request that the asker did so for
 
 
 class ErrorLine(NamedTuple):
-    """An error that names a transaction. ``address`` is IP:PORT, ``device`` empty where none is named.
-
-    ``kind`` is one of ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``,
-    ``refusal`` (the proxy gave an error to the client), ``update`` (a container server did not take the
-    update of an object server), ``memcached`` (which did not answer a proxy) and ``client``.
-    """
+    """An error that names a transaction."""
 
     host: bytes
+    #: ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``, ``refusal`` (the proxy gave
+    #: an error to the client), ``update`` (a container server did not take the update of an object server),
+    #: ``memcached`` (which did not answer a proxy) or ``client``.
     kind: str
     server: bytes
-    address: bytes
-    device: bytes
+    address: bytes  # IP:PORT
+    device: bytes  # empty: none is named
     detail: str
 
 
 class SlowLine(NamedTuple):
-    """What an object server says of a slow request, since Swift 2.38: ``parts`` are seconds by name.
-
-    ``seconds`` are those of the whole; ``began`` is seconds since 1970 by its clock.
-    """
+    """What an object server says of a slow request, since Swift 2.38."""
 
     host: bytes
     method: bytes
     device: bytes
     status: int
-    seconds: float
-    began: float
-    parts: tuple[tuple[str, float], ...]
+    seconds: float  # those of the whole
+    began: float  # seconds since 1970 by its clock
+    parts: tuple[tuple[str, float], ...]  # seconds by name
 
 
 class CutLine(NamedTuple):
@@ -367,7 +352,7 @@ def _parse_error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
     return ErrorLine(host_of_prefix(before.split()), kind, server.lower(), address, device, text)
 
 
-# -- daemons -----------------------------------------------------------------------------------
+# -- Lines of daemons ------------------------------------------------------------------------------
 
 
 _DAEMON_KINDS = rb"updater|replicator|auditor|reconstructor|expirer|sharder|reaper"
@@ -392,17 +377,13 @@ _AUDITOR_MODE = re.compile(rb"\((ALL|ZBF)(?: - (?:parallel, )?([^)\s]+))?\)")
 
 
 class DaemonRecord(NamedTuple):
-    """A line of a daemon. ``host`` is that of its prefix, ``device`` is empty where it names none or all.
+    """A line of a daemon."""
 
-    ``seconds`` are those that it had been at work for, None where the line does not say; ``begins`` is True
-    where a pass begins.
-    """
-
-    host: bytes
+    host: bytes  # that of its prefix
     program: bytes
-    device: bytes
-    seconds: float | None
-    begins: bool
+    device: bytes  # empty: it names none, or all
+    seconds: float | None  # those that it had been at work for; None: the line does not say
+    begins: bool  # a pass begins
 
 
 def parse_daemon_line(line: bytes) -> DaemonRecord | None:

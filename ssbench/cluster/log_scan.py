@@ -1,9 +1,7 @@
 """What one log file says of a run: lines of its requests, packed, with tables of the names in them.
 
-A file is read without regard to others, so that each can be read by a process of its own;
-:mod:`~ssbench.cluster.join` puts them together.
-
-Reads log files in processes of their own, where there are cores and enough to read.
+A file is read without regard to others, so that each can be read by a process of its own, where there are
+cores and enough to read (:func:`read_log_files`); :mod:`~ssbench.cluster.join` puts them together.
 """
 
 from __future__ import annotations
@@ -79,24 +77,21 @@ _MAX_CLOCK_LINES = 100
 
 
 class AccountUpdate(NamedTuple):
-    """An account server's line of a container that the run made; ``device`` is a place in the table."""
+    """An account server's line of a container that the run made."""
 
     trans_id: bytes
-    device: int
+    device: int  # place in the table
     seconds: float
 
 
 @dataclass(slots=True)
 class FileLines:
-    """What came of a file; places of operations are those of results, all others index the tables here.
-
-    ``proxy_rows`` are of :data:`~ssbench.cluster.joined_run.PROXY_ROW`, ``rows`` of
-    :data:`~ssbench.cluster.joined_run.LINE_ROW`. ``kept`` are whole lines of the requests that are shown one
-    by one.
-    """
+    """What came of a file; places of operations are those of results, all others index the tables here."""
 
     count: FileCount
+    #: Those of :data:`~ssbench.cluster.joined_run.LINE_ROW`.
     rows: bytearray = field(default_factory=bytearray)
+    #: Those of :data:`~ssbench.cluster.joined_run.PROXY_ROW`.
     proxy_rows: bytearray = field(default_factory=bytearray)
     handoffs: array[int] = field(default_factory=lambda: array("L"))
     proxies: list[str] = field(default_factory=list)
@@ -107,7 +102,7 @@ class FileLines:
     errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     other_errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
-    kept: list[bytes] = field(default_factory=list)
+    kept: list[bytes] = field(default_factory=list)  # whole lines of the requests that are shown one by one
     background: FileBackground = field(default_factory=FileBackground)
     account_updates: list[AccountUpdate] = field(default_factory=list)
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -117,20 +112,17 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class WantedLines:
-    """What is looked for: ids of the run, the marks at the end of its other ids, the proxies' template.
+    """What is looked for in log files."""
 
-    ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
-    not be a result. ``window`` are the seconds since 1970 between which lines of background daemons are
-    taken; None for no such lines. With ``marked`` ids of the run have its mark, so that those of others are
-    distinguished from what the run does besides its results, and are counted.
-    """
-
-    ids: TransactionIds
-    marks: tuple[bytes, ...]
-    template: str | None
-    shown: frozenset[int] = frozenset()
-    other: bytes | None = None
+    ids: TransactionIds  # those of the run
+    marks: tuple[bytes, ...]  # those at the end of the run's other ids
+    template: str | None  # that of the proxies' lines
+    shown: frozenset[int] = frozenset()  # places of the operations that are shown one by one
+    other: bytes | None = None  # id of one that is shown and need not be a result
+    #: Seconds since 1970 between which lines of background daemons are taken; None: there are none.
     window: tuple[int, int] | None = None
+    #: Ids of the run have its mark, so that those of others are distinguished from what the run does besides
+    #: its results, and are counted.
     marked: bool = False
 
 
@@ -435,7 +427,7 @@ def _number_of(places: dict[_KeyT, int], thing: _KeyT) -> int:
     return places.setdefault(thing, len(places))
 
 
-# -- processes ---------------------------------------------------------------------------------
+# -- Many files at once ----------------------------------------------------------------------------
 
 
 #: Processes take half a second to start: less than this many bytes are read sooner without.

@@ -1,23 +1,20 @@
 """Which node of the logs an address is: proxies' errors and recon know servers by IP and port, logs by host.
 
-An address is known by ``--hosts NODE=ADDRESS``, by the ring, by what object servers tell container servers
-(:mod:`~ssbench.cluster.node_addresses`), by a node that is called by its address, by the devices that recon
-lists of a server, and by a device's name where no two nodes have devices of one name.
-What precedes statsd's names is the node's name as a rule, with or without its domain, or an address of it.
+An address is known by ``--hosts NODE=ADDRESS``, by the ring, by what object servers tell container servers,
+by a node that is called by its address, by the devices that recon lists of a server, and by a device's name
+where no two nodes have devices of one name (:class:`NodeAddresses`). What precedes statsd's names is the
+node's name as a rule, with or without its domain, or an address of it.
 
-Which node of the logs has which address, by what object servers tell container servers of a run's objects.
+An object server tells a container server of an object. The line of such an update begins with the IP of the
+object server that sent it, and its referer names the device. (The address in the referer is what the client
+called the proxy.) That server has a line of the same operation. Names of devices repeat on every node, and a
+ring may put devices of one name together in every partition; so an IP is taken for a node's only where no
+other one may be, and for one without a log only where none of its lines can be there. An IP of several nodes
+is no evidence.
 
-The line of such an update begins with the IP of the object server that sent it, and its referer names the
-device. (The address in the referer is what the client called the proxy.) That server has a line of the same
-operation. Names of devices repeat on every node, and a ring may put devices of one name together in every
-partition; so an IP is taken for a node's only where no other one may be, and for one without a log only where
-none of its lines can be there. An IP of several nodes is no evidence.
-
-Which node of the logs has which address, by the ring: both know which device holds a partition.
-
-Names of devices repeat on every node, so one line does not tell. The address that fits most partitions that a
-server's lines are of is its own, unless another one fits nearly as many: on a fresh ring the devices of
-a name can be together in every partition.
+Ring and logs both know which device holds a partition. Names of devices repeat on every node, so one line
+does not tell. The address that fits most partitions that a server's lines are of is its own, unless another
+one fits nearly as many: on a fresh ring the devices of a name can be together in every partition.
 """
 
 from __future__ import annotations
@@ -133,7 +130,7 @@ def _measure_sender_shares(joined: JoinedRun) -> dict[Sender, dict[int, float]]:
     return found
 
 
-# -- by ring -----------------------------------------------------------------------------------
+# -- By the ring -----------------------------------------------------------------------------------
 
 
 #: So many partitions of a device are looked up at most.
@@ -248,7 +245,7 @@ def _host_of_ip(ip: str) -> str:
     return f"[{ip}]" if ":" in ip else ip
 
 
-# -- addresses ---------------------------------------------------------------------------------
+# -- By all that is known --------------------------------------------------------------------------
 
 
 class NodeAddresses:

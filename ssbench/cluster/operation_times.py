@@ -1,16 +1,15 @@
-"""Which requests are compared with which: from joined columns to units, strata and who took part.
+"""Where the time of each operation went, and which requests are compared with which.
 
 Requests are of one kind when operation, storage policy, proxy, size (within a ratio) and the number of nodes
 that a write went to are the same. An object that is read often is a kind of its own, since its replicas can
-be compared with each other; writes of one object always go to the same devices, so all of them together
-count once. Otherwise one hot object would speak for its devices.
+be compared with each other; writes of one object always go to the same devices, so all of them together count
+once. Otherwise one hot object would speak for its devices. From joined columns follow the units that are
+compared, their kinds (strata) and who took part.
 
-Where the time of each operation went: client to proxy, the proxy's own, the slowest storage server.
-
-Where the time of a typical and of a slow request went: parts that add up to what the client waited.
-
-The median of each part is of another request, so medians do not add up. Instead the parts are averaged over
-requests around a percentile of the latency.
+The time of an operation is divided: client to proxy, the proxy's own, the slowest storage server. For a
+typical and for a slow request the parts add up to what the client waited. The median of each part is of
+another request, so medians do not add up. Instead the parts are averaged over requests around a percentile of
+the latency.
 """
 
 from __future__ import annotations
@@ -51,14 +50,12 @@ READS = np.isin(
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How many object servers' lines each operation has, and should have.
+    """How many object servers' lines each operation has, and should have."""
 
-    ``concurrent`` are reads that several servers answered where one does as a rule: they have further
-    lines because they were slow, so who took part in them says nothing.
-    """
-
-    found: IntegerArray
-    expected: IntegerArray
+    found: IntegerArray  # lines that there are
+    expected: IntegerArray  # lines that there should be
+    #: Reads that several servers answered where one does as a rule: they have further lines because they were
+    #: slow, so who took part in them says nothing.
     concurrent: npt.NDArray[np.bool_]
 
     @property
@@ -94,14 +91,11 @@ def count_completeness(joined: JoinedRun) -> Completeness:
 
 @dataclass(frozen=True, slots=True)
 class ComparedUnits:
-    """Units, where ``unit_of`` is that of each operation; :data:`NO_INDEX` for none.
-
-    ``first`` is the first operation of each unit.
-    """
+    """Units, and the operations that they are of."""
 
     units: Units
-    unit_of: IntegerArray
-    first: IntegerArray
+    unit_of: IntegerArray  # that of each operation; :data:`NO_INDEX`: none
+    first: IntegerArray  # the first operation of each unit
 
     def pairs(self, operation: IntegerArray, candidate: IntegerArray, count: int) -> Pairs:
         """Turn who took part in which operation into pairs of units."""
@@ -250,7 +244,7 @@ def _split_by_size(rough: IntegerArray, size: npt.NDArray[np.int64]) -> IntegerA
     return stratum
 
 
-# -- parts -------------------------------------------------------------------------------------
+# -- Where the time of each operation went ---------------------------------------------------------
 
 
 #: A server's time is this much longer than the proxy's before its replica is called late, in seconds.
@@ -259,35 +253,25 @@ LATE_REPLICA_SECONDS = 0.005
 
 @dataclass(frozen=True, slots=True)
 class OperationParts:
-    """Columns, one place for each operation; seconds, NaN where a line is missing.
+    """Columns, one place for each operation; seconds, NaN where a line is missing."""
 
-    ``client`` is what the client waited beyond the proxy's time: connecting, queueing, the network. It is
-    never below 0, though a client can have the last byte a little before the proxy notes it.
-    ``backend`` is the longest time of an object server that ended within the proxy's time, ``proxy`` the
-    proxy's less that: its own work, and for reads the body. ``slowest`` is the place of that line, or
-    :data:`~ssbench.cluster.joined_run.NO_INDEX`. ``extra`` counts servers beyond the usual number: failed
-    attempts, and handoffs in their place.
-    """
-
+    #: What the client waited beyond the proxy's time: connecting, queueing, the network. It is never below 0,
+    #: though a client can have the last byte a little before the proxy notes it.
     client: FloatArray
-    proxy: FloatArray
-    backend: FloatArray
-    slowest: IntegerArray
-    extra: IntegerArray
+    proxy: FloatArray  # the proxy's time less ``backend``: its own work, and for reads the body
+    backend: FloatArray  # the longest time of an object server that ended within the proxy's time
+    slowest: IntegerArray  # Place of the line of that server, or :data:`~ssbench.cluster.joined_run.NO_INDEX`
+    extra: IntegerArray  # servers beyond the usual number: failed attempts, and handoffs in their place
 
 
 @dataclass(frozen=True, slots=True)
 class LateReplicas:
-    """Replicas of writes that the proxy did not wait for to the end, for each device.
+    """Replicas of writes that the proxy did not wait for to the end, for each device."""
 
-    ``shares`` are those of each device in all replicas of writes; ``waited`` is the median of the proxy's
-    seconds in writes where it was late, NaN for none. ``lines`` are the places of their lines.
-    """
-
-    lines: IntegerArray
+    lines: IntegerArray  # places of their lines
     counts: IntegerArray
-    shares: FloatArray
-    waited: FloatArray
+    shares: FloatArray  # those of each device in all replicas of writes
+    waited: FloatArray  # median of the proxy's seconds in writes where it was late; NaN: there are none
 
 
 def split_operation_times(joined: JoinedRun, complete: Completeness) -> OperationParts:
@@ -340,7 +324,7 @@ def median_and_p99(values: npt.NDArray[np.float64]) -> tuple[float, float] | Non
     return float(median), float(high)
 
 
-# -- shares ------------------------------------------------------------------------------------
+# -- Where the time of typical and of slow requests went -------------------------------------------
 
 
 #: The requests around a percentile: between these shares of all, by latency.
@@ -352,17 +336,13 @@ _MIN_MEDIAN_REQUESTS = 20
 
 @dataclass(frozen=True, slots=True)
 class LatencyColumns:
-    """The parts of each operation in seconds, which add up to its latency; NaN where a line is missing.
+    """The parts of each operation in seconds, which add up to its latency; NaN where a line is missing."""
 
-    ``way`` is what the client waited beyond the proxy's time, ``server`` the time of the slowest object
-    server less ``update``, that of the container server that it updated. ``body`` is what came after the
-    first byte of an answer; nothing of a write, whose body is in the servers' times. ``proxy`` is the rest.
-    """
-
-    way: FloatArray
-    proxy: FloatArray
-    server: FloatArray
-    update: FloatArray
+    way: FloatArray  # what the client waited beyond the proxy's time
+    proxy: FloatArray  # the rest
+    server: FloatArray  # time of the slowest object server, less ``update``
+    update: FloatArray  # time of the container server that it updated
+    #: What came after the first byte of an answer; nothing of a write, whose body is in the servers' times.
     body: FloatArray
 
 

@@ -1,31 +1,28 @@
 """The times that are compared: what belongs to one party alone, and the client's total.
 
-``own``, ``updates``, ``lookups``: a server's own time, by its log. ``own`` is that of object servers in
-reads and in deletes (and whatever else sends no data). For deletes the time of the container server that was
+``own``, ``updates``, ``lookups``: a server's own time, by its log. ``own`` is that of object servers in reads
+and in deletes (and whatever else sends no data). For deletes the time of the container server that was
 updated is subtracted; those of writes are coupled, because the proxy waits for all, and are no evidence of
-one server (but see :mod:`ssbench.cluster.own_times`). ``updates`` are those of container servers, sent by
-object servers; ``lookups`` those of account and container servers that a proxy asked. ``own part`` is a
-proxy's time less the slowest server's, ``way`` the client's less the proxy's. ``total`` is the client's, for
-devices and for proxies.
+one server (but see below). ``updates`` are those of container servers, sent by object servers; ``lookups``
+those of account and container servers that a proxy asked. ``own part`` is a proxy's time less the slowest
+server's, ``way`` the client's less the proxy's. ``total`` is the client's, for devices and for proxies.
 
-Whose replica of a write ends last: the servers' own times within each write.
-
-A write lasts as long as the last of its replicas. A device that is slow after the data has arrived, where
-it puts the object in its place, shows this in its own log, beside others that did the same write at the
-same time. That finds it with far fewer requests than the client's time does. Three things make it safe:
+A write lasts as long as the last of its replicas (:class:`WriteReplicas`). A device that is slow after the
+data has arrived, where it puts the object in its place, shows this in its own log, beside others that did the
+same write at the same time. That finds it with far fewer requests than the client's time does. Three things
+make it safe:
 
 - A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
   they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
   compared with the *slowest* of the others, and has to be later than that as a rule.
-- With two such devices the third is last in every write of these three. So it has to hold in writes
-  without any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the
-  devices that are suspects for them are known by then, and writes with those are not used.
+- With two such devices the third is last in every write of these three. So it has to hold in writes without
+  any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the devices
+  that are suspects for them are known by then, and writes with those are not used.
 - Replicas that the proxy did not wait for are not used. What the container server took is subtracted.
 
-Which account server is slow by its own clock: container servers tell it of a run's containers.
-
-These are requests of a run besides its results, so there is no client's time beside them; each update has one
-account server, whose time it is.
+Container servers tell account servers of a run's containers (:func:`find_slow_account_servers`). These are
+requests of a run besides its results, so there is no client's time beside them; each update has one account
+server, whose time it is.
 """
 
 from __future__ import annotations
@@ -259,7 +256,7 @@ def _median_seconds(seconds: FloatArray) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
-# -- replicas ----------------------------------------------------------------------------------
+# -- Whose replica of a write ends last ------------------------------------------------------------
 
 
 #: In writes without any one other device a deviate is at least this one, of p = 0.1.
@@ -268,16 +265,13 @@ _MIN_DEVIATE_WITHOUT = 1.28
 
 @dataclass(frozen=True, slots=True)
 class LastReplica:
-    """A device whose replica ends last; the difference is to the mean of the others of the same write.
-
-    ``beyond`` has it for each of its writes, of which ``operation`` are the places.
-    """
+    """A device whose replica ends last."""
 
     device: int
     probability: float
-    difference: PeerDifference
-    operation: IntegerArray
-    beyond: FloatArray
+    difference: PeerDifference  # to the mean of the others of the same write
+    operation: IntegerArray  # places of its writes
+    beyond: FloatArray  # the difference of each of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,7 +474,7 @@ def _number_values(values: IntegerArray) -> IntegerArray:
     return numbers
 
 
-# -- account updates ---------------------------------------------------------------------------
+# -- Account servers -------------------------------------------------------------------------------
 
 
 #: What they are called among the times that are one party's.

@@ -1,6 +1,6 @@
-"""What else was at work on a suspect, in the same seconds: what may be why.
+"""What may be why a suspect was slow: what else was at work on it, and what recon and statsd saw of it.
 
-What recon and statsd saw of suspects, beside what the logs say: what may be why.
+What was at work is compared in the same seconds in which the suspect was slow (:class:`BackgroundWork`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OTHER_CLIENTS = "other clients"
 
 @dataclass(frozen=True, slots=True)
 class _Location:
-    """Where a finding is: devices of one node. ``whose`` is its name where it is one of several."""
+    """Where a finding is: devices of one node."""
 
     node: str
     devices: tuple[Device, ...]
-    whose: str = ""
+    whose: str = ""  # its name where it is one of several
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class BackgroundWork:
         return total / span.seconds
 
 
-# -- beside ------------------------------------------------------------------------------------
+# -- What recon and statsd saw ---------------------------------------------------------------------
 
 
 def describe_observed_nodes(cluster: Observation | None, addresses: NodeAddresses) -> dict[str, list[str]]:

@@ -53,15 +53,12 @@ def score_wilcoxon(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Units:
-    """What is compared: seconds, the kind (stratum) of each, and the group of each kind.
-
-    ``slices`` is the part of the run that each belongs to, where deviates are to allow for differences that
-    come and go.
-    """
+    """What is compared."""
 
     seconds: FloatArray
-    stratum: IntegerArray
-    group: IntegerArray
+    stratum: IntegerArray  # the kind of each
+    group: IntegerArray  # the group of each kind
+    #: Part of the run that each belongs to, where deviates are to allow for differences that come and go.
     slices: IntegerArray | None = None
 
     def __len__(self) -> int:
@@ -80,11 +77,11 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Who took part in what: places of units and of ``count`` candidates, each pair once."""
+    """Who took part in what, each pair once."""
 
-    unit: IntegerArray
-    candidate: IntegerArray
-    count: int
+    unit: IntegerArray  # place of a unit
+    candidate: IntegerArray  # place of a candidate
+    count: int  # number of candidates
 
     def of(self, candidate: int, units: int) -> npt.NDArray[np.bool_]:
         """Return which of the units a candidate took part in."""

@@ -1,10 +1,8 @@
-"""From the answers of Swift's recon middleware, and of a proxy's ``/info``, to records.
+"""Asks servers how they are by Swift's recon middleware and a proxy's ``/info``, and makes records of it.
 
 What is missing, null or of another shape than Swift's becomes None: servers of many versions are asked, and
 whoever answers may be no Swift at all. https://docs.openstack.org/swift/latest/admin_guide.html lists what
-recon tells.
-
-Asks servers how they are, from threads of its own, so that none that is silent holds up many others.
+recon tells. A :class:`Sampler` asks from threads of its own, so that none that is silent delays many others.
 """
 
 from __future__ import annotations
@@ -63,12 +61,12 @@ class _Sockets(msgspec.Struct):
 
 
 class _Disk(msgspec.Struct):
-    """Sizes are empty texts, and ``mounted`` may be an error message, where it is not mounted."""
+    """A disk as recon lists it."""
 
     device: str
-    mounted: bool | str = False
-    size: int | str = 0
-    used: int | str = 0
+    mounted: bool | str = False  # may be an error message
+    size: int | str = 0  # empty text: it is not mounted
+    used: int | str = 0  # empty text: it is not mounted
 
 
 class _Quarantined(msgspec.Struct):
@@ -239,7 +237,7 @@ def parse_proxy_info(url: str, answer: bytes) -> Proxy:
     )
 
 
-# -- sampler -----------------------------------------------------------------------------------
+# -- Asking servers --------------------------------------------------------------------------------
 
 
 #: Seconds for a connection, for the next bytes of an answer, and for all that a server is asked in a round.

@@ -4,7 +4,7 @@ Moments of different hosts cannot be compared. A span is put where its line's ti
 the proxy's; else, and where lines have no time or whole seconds only, at the beginning of that, and it is not
 ``placed``.
 
-Requests as waterfalls of text, as a Chrome trace for Perfetto and others, and by OTLP for Jaeger.
+Requests are shown as waterfalls of text, as a Chrome trace for Perfetto and others, and by OTLP for Jaeger.
 """
 
 from __future__ import annotations
@@ -56,19 +56,16 @@ _KIND_DEPTHS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestSpan:
-    """A part of a request: ``start`` is seconds after the client's beginning (or the proxy's without one).
+    """A part of a request."""
 
-    ``kind`` is ``client``, ``proxy``, ``sub-request``, ``object``, ``container``, ``account``, ``update``,
-    ``part`` of what an object server did, or ``error``, which has no length. ``depth`` is how deep it lies
-    within others.
-    """
-
+    #: ``client``, ``proxy``, ``sub-request``, ``object``, ``container``, ``account``, ``update``, ``part`` of
+    #: what an object server did, or ``error``, which has no length.
     kind: str
     name: str
-    start: Seconds
+    start: Seconds  # seconds after the client's beginning, or the proxy's without one
     seconds: Seconds
     status: int
-    depth: int
+    depth: int  # how deep it lies within others
     placed: bool = True
 
 
@@ -220,7 +217,7 @@ def _parse_moment(text: bytes) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-# -- waterfall ---------------------------------------------------------------------------------
+# -- How requests are shown ------------------------------------------------------------------------
 
 
 #: Columns of a terminal, of names and of bars.

@@ -1,8 +1,8 @@
-"""How each device and proxy stands among its peers by the time that is its own, the most evident first.
+"""The own times of each device and proxy beside those of its peers: all in all, and over the run.
 
-When a party was slow: the course of its difference over the run, and the part of the run it is in.
-
-Each server's own time over the run, beside its peers', whether or not it is a suspect.
+:func:`rank_standings` has all of them, the most evident first. A :class:`DifferenceCourse` says when a party
+was slow: the course of its difference, and the part of the run it is in. :class:`Timelines` show each server
+over the run, whether or not it is a suspect.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def rank_standings(
     return found
 
 
-# -- moments -----------------------------------------------------------------------------------
+# -- When a party was slow -------------------------------------------------------------------------
 
 
 #: A run is shown in this many slices, or in fewer where one would have fewer requests than the next number.
@@ -205,7 +205,7 @@ def _find_slow_part(order: IntegerArray, beyond: FloatArray) -> tuple[int, int] 
     return (start, end) if deviate >= _MIN_OUTSTANDING and without < _MAX_SHARE_OUTSIDE * within else None
 
 
-# -- timelines ---------------------------------------------------------------------------------
+# -- Each server over the run ----------------------------------------------------------------------
 
 
 #: A run is shown in at most this many slices, with so many times of each server in a slice, on average.

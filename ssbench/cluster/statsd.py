@@ -34,12 +34,12 @@ _PUT_PREFIX, _TIMING_SUFFIX = "object-server.PUT.", ".timing"
 
 @dataclass(frozen=True, slots=True)
 class StatsdValue:
-    """A value: ms of a timer, or what a counter grew by; ``weight`` is how many such values it stands for."""
+    """A value of a timer or of a counter."""
 
     name: str
     timer: bool
-    value: float
-    weight: float
+    value: float  # milliseconds of a timer, or what a counter grew by
+    weight: float  # how many such values it stands for
 
 
 def parse_statsd_line(line: bytes) -> StatsdValue | None:

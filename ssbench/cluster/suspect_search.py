@@ -4,12 +4,12 @@ A :class:`Family` has the tests of one measured time: a part that belongs to one
 time of reads, a proxy's own part, ...), or the client's total. All are rank tests
 (:mod:`ssbench.cluster.rank_tests`), adjusted by Holm's method together with those of the same kind of party.
 
-A part of its own decides before the client's total: no other server's time is in it. The total finds
-what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
-together in every partition. The total then fits each of them, and their own times decide among them, or
-nothing does.
+A part of its own decides before the client's total: no other server's time is in it. The total finds what is
+in no server's own time. But a write takes all its replicas, and a ring may put the same devices together in
+every partition. The total then fits each of them, and their own times decide among them, or nothing does.
 
-How slow a device would have had to be to be found: what an all-clear is worth.
+:func:`find_detectable_delay` says how slow a device would have had to be to be found: what an all-clear is
+worth.
 """
 
 from __future__ import annotations
@@ -62,33 +62,27 @@ DEVICES, DATABASES, PROXIES = "devices", "databases", "proxies"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateLevel:
-    """Candidates of one kind. ``members`` are places in the first level of those that are part of one."""
+    """Candidates of one kind."""
 
     name: str
     who: Pairs
-    members: Sequence[Sequence[int]] | None = None
+    members: Sequence[Sequence[int]] | None = None  # Places in the first level of those that are part of one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Tests of one time. ``part`` says of which: see :mod:`ssbench.cluster.own_times`.
+    """Tests of one time. Candidates have the same places in all families."""
 
-    Candidates have the same places in all families. ``groups`` are the names of the groups of strata.
-    ``own`` is True where the time belongs to one party. ``request`` is the median of the client's
-    seconds of the requests concerned; a difference is compared with it. ``operation`` is that of each
-    unit, the first of several. With ``windows`` the groups are parts of the run; with ``tail`` the slowest
-    units are counted, which finds a delay of some.
-    """
-
-    part: str
+    part: str  # Which time: see :mod:`ssbench.cluster.own_times`
     units: Units
-    operation: npt.NDArray[np.integer[Any]]
+    operation: npt.NDArray[np.integer[Any]]  # That of each unit, the first of several
     levels: Sequence[CandidateLevel]
-    groups: tuple[str, ...]
-    own: bool
+    groups: tuple[str, ...]  # names of the groups of strata
+    own: bool  # the time belongs to one party
+    #: Median of the client's seconds of the requests concerned; a difference is compared with it.
     request: float
-    windows: bool = False
-    tail: bool = False
+    windows: bool = False  # the groups are parts of the run
+    tail: bool = False  # the slowest units are counted, which finds a delay of some
 
     @property
     def kind(self) -> str:
@@ -126,36 +120,28 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A server, device, node or proxy that makes requests slow.
+    """A server, device, node or proxy that makes requests slow."""
 
-    ``family`` is the one that shows it best, with the taking part of earlier suspects held fixed, and
-    ``group`` the place of the group there, :data:`POOLED` for all together. ``rivals`` are the places of
-    others of the level of which any may be the one; ``ties`` those who were ruled out by their own times.
-    """
-
-    family: Family
+    family: Family  # the one that shows it best, with the taking part of earlier suspects held fixed
     level: CandidateLevel
     candidate: int
-    group: int
+    group: int  # place of the group there; :data:`POOLED`: all together
     z: float
     probability: float
     difference: PeerDifference
     with_: int
     without: int
-    rivals: tuple[int, ...] = ()
-    ties: tuple[int, ...] = ()
+    rivals: tuple[int, ...] = ()  # places of others of the level of which any may be the one
+    ties: tuple[int, ...] = ()  # those who were ruled out by their own times
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectVerdict:
-    """The suspects, the strongest first; all tests as they were at first.
+    """The suspects, with all tests as they were at first."""
 
-    ``counts`` are the numbers of tests that could tell, by the kind of party.
-    """
-
-    suspects: list[Suspect]
+    suspects: list[Suspect]  # the strongest first
     tests: list[list[Deviates]]
-    counts: dict[str, int]
+    counts: dict[str, int]  # numbers of tests that could tell, by the kind of party
 
 
 #: Returns the deviate of the replica of a write that ends last, for each device.
@@ -469,7 +455,7 @@ def _own_deviates(
     return found, count
 
 
-# -- detectable --------------------------------------------------------------------------------
+# -- What an all-clear is worth --------------------------------------------------------------------
 
 
 #: The delay is found in 9 of 10 runs: the deviate exceeds the least one by this, of p = 0.1.

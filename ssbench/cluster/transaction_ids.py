@@ -33,13 +33,11 @@ _POWERS = 16 ** np.arange(9, -1, -1, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class TransactionIds:
-    """Numbers of ids in order, and the place of the result that each is of.
-
-    ``every`` has those of all results, in order, where ``numbers`` are of a sample of them; nothing else.
-    """
+    """Numbers of ids in order."""
 
     numbers: npt.NDArray[np.uint64]
-    places: npt.NDArray[np.uint32]
+    places: npt.NDArray[np.uint32]  # that of the result which each is of
+    #: Those of all results, in order, where ``numbers`` are of a sample of them; empty otherwise.
     every: npt.NDArray[np.uint64]
 
     @classmethod
