@@ -123,7 +123,7 @@ def _count_initial_files(size_class: SizeClass) -> str:
 class UserGroup:
     """Users of one kind, beside those of other groups: what they do, where, and how much of it.
 
-    Fields of the same names are as in a :class:`Scenario`. None: those of the scenario.
+    Fields without a comment are as in a :class:`Scenario`.
     """
 
     name: str
@@ -135,14 +135,14 @@ class UserGroup:
     arrivals: Literal["even", "poisson"] = "even"
     stages: tuple[Stage, ...] = ()
     think_time: float = 0.0
-    container_base: str | None = None
-    container_count: int | None = None
-    policy: str | None = None
+    container_base: str | None = None  # None: that of the scenario
+    container_count: int | None = None  # None: that of the scenario
+    policy: str | None = None  # None: that of the scenario
     #: Settings that replace those of the scenario of the same name.
     operations: tuple[OperationSettings, ...] = ()
-    popularity: Popularity | None = None
-    reuse: Reuse | None = None
-    connections: ConnectionSettings | None = None
+    popularity: Popularity | None = None  # None: that of the scenario
+    reuse: Reuse | None = None  # None: that of the scenario
+    connections: ConnectionSettings | None = None  # None: those of the scenario
 
     def __str__(self) -> str:
         """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""

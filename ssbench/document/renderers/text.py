@@ -152,7 +152,7 @@ def _render_bars(each: Bars, view: View) -> Iterator[str]:
     return _render_paragraph(f"{each.title}: {draw_bars(each.values, view.encoding)}{note}", view)
 
 
-# -- tables -------------------------------------------------------------------------------------
+# -- Tables ----------------------------------------------------------------------------------------
 
 
 def _render_table(table: Table, view: View) -> Iterator[str]:
