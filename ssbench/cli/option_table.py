@@ -119,7 +119,7 @@ WEB_OPTIONS = "ssbench.monitoring.web_options"
 
 
 class _LeafOptions(Protocol):
-    """What such a module has."""
+    """What a module with the options of a leaf has."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -156,7 +156,7 @@ def _import_options(name: str) -> _LeafOptions:
 
 
 def add_load_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options for the load."""
     group = parser.add_argument_group(
         "load",
         "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"

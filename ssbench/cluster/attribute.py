@@ -38,7 +38,7 @@ OverloadFunction = Callable[["JoinedRun", "RunSummary | None"], "tuple[str, ...]
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of ``--compare``."""
     before = parser.add_argument(
         "--compare",
         type=Path,
@@ -123,7 +123,7 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options for single requests."""
     parser.add_argument(
         "--transaction",
         type=_check_transaction_id,

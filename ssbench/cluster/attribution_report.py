@@ -262,7 +262,7 @@ class AttributedRun:
 
 
 def make_attribution_json(attributed: AttributedRun, *_: object) -> str:
-    """Return it as one JSON document."""
+    """Return an attribution as one JSON document."""
     found = attributed.found
     own = {field.name: getattr(found, field.name) for field in fields(Attribution)}
     return record.format_json(

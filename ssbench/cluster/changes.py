@@ -479,7 +479,7 @@ class ChangesReport(Changes):
 
 
 def make_changes_json(changes: Changes, *_: Any) -> str:
-    """Return it as one JSON document."""
+    """Return the changes as one JSON document."""
     own = {field.name: getattr(changes, field.name) for field in fields(Changes)}
     return record.format_json(ChangesReport(**own, answer=describe_changes(changes)))
 

@@ -148,7 +148,7 @@ MAX_SLOWEST_OPERATIONS = 20
 
 
 def find_slowest_operations(latency: npt.NDArray[np.float64]) -> IntegerArray:
-    """Return their places, the slowest first; failures, whose latencies are NaN, are left out."""
+    """Return the places of the slowest operations, in order; failures (NaN) are left out."""
     known = np.nan_to_num(latency, nan=-1.0)
     order = np.argsort(-known, kind="stable")[:MAX_SLOWEST_OPERATIONS]
     return order[known[order] > 0]

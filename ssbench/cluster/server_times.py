@@ -73,7 +73,7 @@ def _largest_deviates(families: Sequence[Family], verdict: SuspectVerdict, level
 def rank_standings(
     families: Sequence[Family], verdict: SuspectVerdict, name: Callable[[str, int], str]
 ) -> list[Standing]:
-    """Return those with most evidence; ``name`` returns what a candidate of a level is called."""
+    """Return the standings with most evidence; ``name`` returns what a candidate of a level is called."""
     ranked = []
     for family, tests in zip(families, verdict.tests, strict=True):
         if family.part not in OWN_TIME_LEVELS or family.windows or family.tail:

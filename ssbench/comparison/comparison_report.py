@@ -182,7 +182,7 @@ class ComparisonReport(Comparison):
 
 
 def make_comparison_report(comparison: Comparison, *_: Any) -> str:
-    """Return it as one JSON document."""
+    """Return a comparison as one JSON document."""
     own = {field.name: getattr(comparison, field.name) for field in fields(Comparison)}
     return record.format_json(ComparisonReport(**own, verdict=judge_comparison(comparison)))
 

@@ -212,7 +212,7 @@ class OutlookRecord(record.JsonHead, frozen=True, kw_only=True):
 
 
 def make_outlook_json(scenario: model.Scenario, *_: Any) -> str:
-    """Return it as one JSON document."""
+    """Return what a scenario would do as one JSON document."""
     return record.format_json(
         OutlookRecord(
             scenario=make_scenario_record(scenario),

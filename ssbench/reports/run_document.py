@@ -81,7 +81,7 @@ def _load(statistics: RunStatistics) -> Iterator[Element]:
 
 
 def make_run_tiles(statistics: RunStatistics) -> Tiles:
-    """Return them; none of a run without results."""
+    """Return the tiles of a run; none of one without results."""
     return Tiles([] if statistics.start is None else [*_result_tiles(statistics)])
 
 

@@ -61,7 +61,7 @@ _LAST_OPERATIONS_SECONDS = 30.0
 
 
 class GroupBenchmarks:
-    """Those of these parts; there are none before :meth:`begin`. ``goal`` ends them when it is reached."""
+    """The benchmarks of the parts of a run, from :meth:`begin` on; ``goal`` ends them when it is reached."""
 
     def __init__(
         self, parts: Sequence[GroupRun], loop: MasterLoop, options: RunOptions, goal: Goal | None

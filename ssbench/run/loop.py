@@ -49,7 +49,7 @@ SAY_SECONDS = 5.0
 
 
 class PhaseRunner:
-    """Carries a phase through with a crew.
+    """Carries out a phase with the workers of one group.
 
     ``pace`` says how many jobs may be sent. ``renewals`` get new tokens: one for each account, or one for all
     of them. While one of several does, jobs of the other accounts are sent, and those of its own fail once an
@@ -358,7 +358,7 @@ def rare_garbage_collection() -> Iterator[None]:
 
 
 class MasterLoop:
-    """Carries phases through.
+    """Carries out phases.
 
     ``pace`` says how many jobs may be sent, ``news`` reports to the user what happens, ``renewals`` get new
     tokens: for each group of users one for each of its accounts, or one for all of them; the same for groups

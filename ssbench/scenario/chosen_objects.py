@@ -472,7 +472,7 @@ class ChosenPopulation(Population):
 
 
 class _ReusingPopulation(ChosenPopulation):
-    """That of a scenario with a ``reuse``, which has to know which objects are being deleted."""
+    """The population of a scenario with a ``reuse``, which has to know which objects are being deleted."""
 
     def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
         """Note that an operation of ``next_jobs`` has ended. Call this once for each."""

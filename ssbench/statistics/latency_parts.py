@@ -154,7 +154,7 @@ class _PartCollector:
 
 
 def sum_parts(parts: Iterable[LatencyParts]) -> LatencyParts:
-    """Return several together."""
+    """Return the parts of several groups together."""
     return sum((each for each in parts if each is not NO_LATENCY_PARTS), NO_LATENCY_PARTS)
 
 

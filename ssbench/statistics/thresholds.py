@@ -54,7 +54,7 @@ class Certainty(msgspec.Struct, frozen=True):
 def judge_certainty(
     statistics: RunStatistics, line: SectionLine, condition: Condition, found: float, most: float
 ) -> Certainty:
-    """Return it of a figure that is ``found`` in the unit of the limit, at most ``most``."""
+    """Return the certainty of a figure that is ``found`` in the unit of the limit, at most ``most``."""
     row = condition.row
     times = row.times(line) if row.times else None
     if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is not None and row.rank < 100:
@@ -77,7 +77,7 @@ def judge_certainty(
 
 
 def _judge_exact(condition: Condition, most: float) -> Certainty:
-    """Return it of a figure that is known, and just at the limit: a relation with = holds."""
+    """Return the certainty of a figure that is known, and just at the limit: a relation with = holds."""
     above = condition.relation in {">=", "<"}
     return Certainty(above, not above and most <= condition.limit)
 

@@ -69,7 +69,7 @@ def bytes_received(descriptor: int) -> int | None:
 
 
 class FloodGuard:
-    """Notices one, and calls ``leave`` then. ``received`` returns how many bytes came through the connection.
+    """Calls ``leave`` when too much waits. ``received`` returns how many bytes came through the connection.
 
     :meth:`take` is to be called for each message, :meth:`ends` where no more waits, :meth:`look` where more
     wait than are taken in at once.

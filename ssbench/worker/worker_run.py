@@ -359,7 +359,7 @@ def _lateness_of(outcome: RequestOutcome, due: float) -> float:
 
 
 class FastPath:
-    """That of one slot, which keeps its connection from one job to the next.
+    """The short way of one slot, which keeps its connection from one job to the next.
 
     ``begun`` is the connection on which the request of the last job was sent that did not end this way.
     """
