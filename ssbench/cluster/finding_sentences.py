@@ -17,6 +17,7 @@ from ssbench.cluster.attribution_records import (
     Work,
 )
 from ssbench.cluster.rank_tests import PeerDifference
+from ssbench.document.columns import format_plural
 from ssbench.document.units import (
     format_change,
     format_latency,
@@ -104,7 +105,7 @@ def _describe_slow(finding: LogFinding) -> str:
 
 
 def _not_updated(finding: LogFinding) -> str:
-    updates = f"did not take {format_count_of(finding.requests, 'container update')}"
+    updates = f"did not take {format_plural(finding.requests, 'container update')}"
     of_writes = f"{format_share(finding.share or 0.0)} of the writes"
     head = f"{finding.name} {updates} ({of_writes})"
     if finding.waited is not None and finding.waited >= LONG_WAIT_SECONDS:
@@ -120,7 +121,7 @@ def _not_updated(finding: LogFinding) -> str:
 def _called_slow(finding: LogFinding) -> str:
     most = f", most of it in {finding.detail}" if finding.detail else ""
     return (
-        f"{finding.name} calls {format_count_of(finding.requests, 'request')} slow by its own log:"
+        f"{finding.name} calls {format_plural(finding.requests, 'request')} slow by its own log:"
         f" {format_latency(finding.seconds or 0.0)} together{most}. Next: {_DISK_STEPS}"
     )
 
@@ -372,7 +373,7 @@ def _describe_late(finding: LogFinding) -> str:
     work = f" {text}" if (text := _describe_all_work(finding)) else ""
     return (
         f"{finding.name} has late replicas:"
-        f" {format_count_of(finding.requests, 'write')}{_of_all(finding)} answered"
+        f" {format_plural(finding.requests, 'write')}{_of_all(finding)} answered"
         f" without it, after {format_latency(finding.seconds)} (median){_describe_stretch(finding)};"
         f" {_format_probability(finding.probability)}.{work} Next: post_quorum_timeout of"
         f" the proxies; {_DISK_STEPS}"
@@ -389,7 +390,7 @@ def _describe_broken(finding: LogFinding) -> str:
     if finding.served == 0:
         text = (
             f"{finding.name} took no request all through the run: not mounted, full or broken (507 to"
-            f" {format_count_of(finding.requests, 'request')}{_describe_stretch(finding)});"
+            f" {format_plural(finding.requests, 'request')}{_describe_stretch(finding)});"
             f" handoffs took its place"
         )
     else:
@@ -401,14 +402,14 @@ def _describe_broken(finding: LogFinding) -> str:
 
 def _answered_507(finding: LogFinding) -> str:
     return (
-        f"{finding.name} answered 507 to {format_count_of(finding.requests, 'request')}{_of_all(finding)}"
+        f"{finding.name} answered 507 to {format_plural(finding.requests, 'request')}{_of_all(finding)}"
         f"{_describe_stretch(finding)}: not mounted, full or broken; handoffs took its place"
     )
 
 
 def _given_up(finding: LogFinding) -> str:
     return (
-        f"{finding.name}: proxies gave up its replicas of {format_count_of(finding.requests, 'write')}"
+        f"{finding.name}: proxies gave up its replicas of {format_plural(finding.requests, 'write')}"
         f"{_of_all(finding)}{_describe_stretch(finding)}, which its log has as 499. Next:"
         f" errors in the proxies' logs,"
         f" post_quorum_timeout; {_DISK_STEPS}"
@@ -423,7 +424,7 @@ def _describe_error(finding: LogFinding) -> str:
 
 def _describe_handoff(finding: LogFinding) -> str:
     return (
-        f"Proxies asked for handoffs in {format_count_of(finding.requests, 'request')}{_of_all(finding)}"
+        f"Proxies asked for handoffs in {format_plural(finding.requests, 'request')}{_of_all(finding)}"
         f"{_describe_stretch(finding)}: devices of their partitions did not answer, or were"
         f" left out after errors."
         " Next: errors in the proxies' logs before that, swift-recon --unmounted"
@@ -491,11 +492,6 @@ def _format_probability(value: float | None) -> str:
 def format_signed_duration(value: float) -> str:
     """Format a difference in seconds."""
     return f"{'+' if value >= 0 else ''}{format_latency(value)}"
-
-
-def format_count_of(number: int, noun: str) -> str:
-    """Return a number of things."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def list_names(names: Sequence[str]) -> str:
@@ -690,7 +686,7 @@ def list_coverage_notes(coverage: Coverage) -> list[str]:
         (coverage.cut, "line", "cut or of an unknown layout: not used"),
         (coverage.duplicates, "line", "more than once: used once"),
     )
-    notes = [f"{format_count_of(number, noun)} {what}" for number, noun, what in counts if number]
+    notes = [f"{format_plural(number, noun)} {what}" for number, noun, what in counts if number]
     if sentence := describe_sample(coverage.operations, coverage.results):
         notes.insert(0, sentence)
     return [*notes, *coverage.reasons]

@@ -26,11 +26,11 @@ import msgspec
 from ssbench.base.errors import StatFileError, UsageError, did_you_mean
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors, is_ratio
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES, collect_run_facts, make_run_figures
+from ssbench.comparison.run_figures import collect_run_facts, make_run_figures
 from ssbench.comparison.run_references import LAST_PATTERN
 from ssbench.comparison.sides import compare_sides, measure_side_differences
 from ssbench.document.columns import format_plural
-from ssbench.document.figures import count_needed_results
+from ssbench.document.figures import COMPARED_FIGURES, count_needed_results
 from ssbench.results.reading import RunResults, open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import verdict_of
@@ -117,7 +117,7 @@ def make_earlier_run(entry: ArchiveEntry) -> EarlierRun:
         {
             ((operation, size_class), name): value
             for operation, size_class, name, value in found.get(kind, ())
-            if abs(value) < _MAX_LOGARITHM and name in COMPARABLE_FIGURES
+            if abs(value) < _MAX_LOGARITHM and name in COMPARED_FIGURES
         }
         for kind in ("runs", "sides")
     )
@@ -276,7 +276,7 @@ _FREE_FACTS = ("seed",)
 _FREE_FACTS_IF_LOCAL = ("storage URL",)
 
 #: Verdicts of runs that did not end as they should.
-_EXCLUDED_VERDICTS = ("interrupted", "incomplete")
+EXCLUDED_VERDICTS = ("interrupted", "incomplete")
 
 
 def find_equal_run_floors(
@@ -290,7 +290,7 @@ def find_equal_run_floors(
     found: list[list[EarlierRun]] = [[] for _ in wanted]
     left_out = {Path(name).name for name in compared}
     for entry in entries:
-        if Path(entry.file).name in left_out or entry.verdict in _EXCLUDED_VERDICTS:
+        if Path(entry.file).name in left_out or entry.verdict in EXCLUDED_VERDICTS:
             continue
         facts = json.loads(entry.facts)
         essence = _essential_facts(facts) if isinstance(facts, dict) else None

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
 
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureKey, FigureSample
+from ssbench.comparison.run_figures import FigureKey, FigureSample
 from ssbench.document import units
 from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH
@@ -436,16 +436,16 @@ def judge_changes(
         place for place in sure if place[0] == ("ALL", None) and place[1] in {*HEAD_FIGURES, FAILURES_FIGURE}
     ]
     others = [place for place in sure if place not in heads]
-    plain = {place: judge_change(COMPARABLE_FIGURES[place[1]], each, noise) for place, each in found.items()}
+    plain = {place: judge_change(COMPARED_FIGURES[place[1]], each, noise) for place, each in found.items()}
     shown = apply_holm([plain[place].p or 0.0 for place in others])
     changes = dict(plain)
     for place in heads:
         changes[place] = judge_change(
-            COMPARABLE_FIGURES[place[1]], found[place], noise, SIGNIFICANCE_LEVEL / len(heads)
+            COMPARED_FIGURES[place[1]], found[place], noise, SIGNIFICANCE_LEVEL / len(heads)
         )
     for place, is_shown in zip(others, shown, strict=True):
         changes[place] = judge_change(
-            COMPARABLE_FIGURES[place[1]],
+            COMPARED_FIGURES[place[1]],
             found[place],
             noise,
             SIGNIFICANCE_LEVEL / len(others),

@@ -25,7 +25,6 @@ from ssbench.comparison.change import (
 )
 from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
 from ssbench.comparison.run_figures import (
-    COMPARABLE_FIGURES,
     FigureKey,
     FigureSample,
     RunFigures,
@@ -33,6 +32,7 @@ from ssbench.comparison.run_figures import (
     make_operation_key,
     runs_with_figure,
 )
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import format_change_size
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -143,7 +143,7 @@ def compare_runs(
     keys = {key: None for run in (*before, *after) for key in run.rows}
     # ALL is the last one, whatever operations only one side has.
     for key in sorted(keys, key=lambda key: key[0] == "ALL"):
-        for name, figure in COMPARABLE_FIGURES.items():
+        for name, figure in COMPARED_FIGURES.items():
             sides = [runs_with_figure(runs, key, figure) for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
@@ -237,7 +237,7 @@ def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], ord
     worse = NO_DRIFT
     for name, places, *logs in _head_logs(before, after, order):
         carried = places.carried_over(*logs)
-        worse = worse.joined(-carried if COMPARABLE_FIGURES[name].more_is_better else carried)
+        worse = worse.joined(-carried if COMPARED_FIGURES[name].more_is_better else carried)
     return worse
 
 
@@ -255,7 +255,7 @@ def _doubt(
     low = high = 0.0
     for name, places, *logs in _head_logs(before, after, order):
         ends = places.may_carry_over(*logs)
-        if COMPARABLE_FIGURES[name].more_is_better:
+        if COMPARED_FIGURES[name].more_is_better:
             ends = -ends[1], -ends[0]
         low, high = min(low, ends[0]), max(high, ends[1])
     if order is None or not shown or not all(low <= each <= high for each in shown):
@@ -274,7 +274,7 @@ def _shown(
 ) -> list[float]:
     """Return the differences that are shown, of logarithms, where more is worse; not those of shares."""
     middles = [
-        (COMPARABLE_FIGURES[place[1]], found[place].middle or 0.0)
+        (COMPARED_FIGURES[place[1]], found[place].middle or 0.0)
         for place, each in changes.items()
         if each.differs
     ]

@@ -23,7 +23,7 @@ from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
 from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
 from ssbench.comparison.comparison_verdict import ComparisonVerdict, judge_comparison
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureSample, RunFigures
+from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     SLATE,
@@ -46,6 +46,7 @@ from ssbench.document.elements import (
     Warnings,
     drop_columns,
 )
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult
 from ssbench.document.units import DASH, format_change_size
 from ssbench.document.units import format_change as in_percent
@@ -259,7 +260,7 @@ _MAX_REACH = 2.0
 _SHORT_WORDS = {NO_DIFFERENCE: "none"}
 _TONES = {
     word: tone
-    for each in COMPARABLE_FIGURES.values()
+    for each in COMPARED_FIGURES.values()
     for word, tone in zip(each.words, (Tone.GOOD, Tone.BAD), strict=True)
 }
 
@@ -317,7 +318,7 @@ def list_visible_changes(comparison: Comparison) -> Table:
         (
             row.operation,
             row.size_class or "",
-            COMPARABLE_FIGURES[figure].compared_head,
+            COMPARED_FIGURES[figure].compared_head,
             *_change_cells(figure, change),
             _span(figure, change, comparison.noise, reach),
         )
@@ -335,7 +336,7 @@ def draw_change_intervals(comparison: Comparison) -> Intervals:
     rows = [
         IntervalRow(
             row.operation,
-            COMPARABLE_FIGURES[figure].compared_head,
+            COMPARED_FIGURES[figure].compared_head,
             span.span,
             f"{in_percent(change.change)} %",
             _TONES.get(change.word or ""),
@@ -367,7 +368,7 @@ def _reach(rows: Sequence[ComparisonRow], noise: float) -> float:
         (abs(change.change), abs(change.low), abs(change.high))
         for row in rows
         for figure, change in _visible_changes(row)
-        if not COMPARABLE_FIGURES[figure].is_share
+        if not COMPARED_FIGURES[figure].is_share
         if change.change is not None and change.low is not None and change.high is not None
     ]
     largest = max((change for change, *_ in known), default=0.0)
@@ -381,7 +382,7 @@ def _span(figure: str, change: FigureChange, noise: float, reach: float) -> Cell
         change.change is None
         or change.low is None
         or change.high is None
-        or COMPARABLE_FIGURES[figure].is_share
+        or COMPARED_FIGURES[figure].is_share
     ):
         return ""
     tone = _TONES.get(change.word or "")
@@ -389,7 +390,7 @@ def _span(figure: str, change: FigureChange, noise: float, reach: float) -> Cell
 
 
 def _change_cells(figure: str, change: FigureChange) -> list[str | Cell]:
-    *numbers, word = format_change_cells(COMPARABLE_FIGURES[figure], change)
+    *numbers, word = format_change_cells(COMPARED_FIGURES[figure], change)
     short = _SHORT_WORDS.get(word, word.partition(" ")[0])
     return [*numbers, Cell(word, _TONES.get(word), short=short) if word else ""]
 
@@ -397,5 +398,5 @@ def _change_cells(figure: str, change: FigureChange) -> list[str | Cell]:
 def _visible_changes(row: ComparisonRow) -> Iterator[tuple[str, FigureChange]]:
     """Yield the changes of a row; shares, such as errors, only where there were some."""
     for figure, change in row.changes.items():
-        if not COMPARABLE_FIGURES[figure].is_share or change.before or change.after:
+        if not COMPARED_FIGURES[figure].is_share or change.before or change.after:
             yield figure, change

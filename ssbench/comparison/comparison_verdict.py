@@ -23,9 +23,9 @@ from ssbench.comparison.change import (
     is_measured,
 )
 from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.run_verdict import tone_of_outcome
@@ -115,7 +115,7 @@ def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, st
     better = {change.better for *_, change in shown}
     if not better:
         return Word.SAME
-    speeds = {change.better for _, figure, change in shown if not COMPARABLE_FIGURES[figure].is_share}
+    speeds = {change.better for _, figure, change in shown if not COMPARED_FIGURES[figure].is_share}
     worse, both, good = (
         (Word.SLOWER, Word.MIXED, Word.FASTER)
         if speeds == better
@@ -156,7 +156,7 @@ def _headline_of_changes(
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         largest = _spell_change(*others[0], with_word=mixed)
         parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
-    speeds = [each for each in heads if not COMPARABLE_FIGURES[each[1]].is_share]
+    speeds = [each for each in heads if not COMPARED_FIGURES[each[1]].is_share]
     if speeds and not any(each in of_heads for each in speeds):
         parts.append(f"not shown of {' and '.join(_name_figure(row, figure) for row, figure, _ in speeds)}")
     if comparison.doubt:
@@ -167,18 +167,18 @@ def _headline_of_changes(
 def _change_size(figure: str, change: FigureChange) -> float:
     """Return how large a change is, alike for more and for less."""
     value = change.change or 0.0
-    return abs(value) if COMPARABLE_FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
+    return abs(value) if COMPARED_FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
 
 
 def _spell_change(row: ComparisonRow, figure: str, change: FigureChange, *, with_word: bool) -> str:
-    if COMPARABLE_FIGURES[figure].is_share:
-        return f"{row.name} {change.word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)} points)"
+    if COMPARED_FIGURES[figure].is_share:
+        return f"{row.name} {change.word} ({format_signed_change(COMPARED_FIGURES[figure], change)} points)"
     word = f" {change.word}" if with_word else ""
-    return f"{_name_figure(row, figure)}{word} ({format_signed_change(COMPARABLE_FIGURES[figure], change)})"
+    return f"{_name_figure(row, figure)}{word} ({format_signed_change(COMPARED_FIGURES[figure], change)})"
 
 
 def _name_figure(row: ComparisonRow, figure: str) -> str:
-    return f"{row.name} {COMPARABLE_FIGURES[figure].title}"
+    return f"{row.name} {COMPARED_FIGURES[figure].title}"
 
 
 def _count_figures(number: int) -> str:
@@ -193,7 +193,7 @@ def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
     found = [
         change.detectable
         for _, figure, change in comparison.heads()
-        if change.detectable is not None and COMPARABLE_FIGURES[figure].is_share is of_shares
+        if change.detectable is not None and COMPARED_FIGURES[figure].is_share is of_shares
     ]
     return max(found, default=None)
 
@@ -276,7 +276,7 @@ def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | 
         )
     if comparison.drifts:
         drifts = ", ".join(
-            f"{COMPARABLE_FIGURES[name].title} {format_change(value)} %"
+            f"{COMPARED_FIGURES[name].title} {format_change(value)} %"
             for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}."
@@ -295,9 +295,9 @@ _MAX_SECONDS = 86_400
 
 def check_change_condition(condition: Condition) -> None:
     """Raise ValueError where a condition is about a figure that is not compared."""
-    if condition.figure not in COMPARABLE_FIGURES:
-        raise ValueError(f"{condition.text!r}: only {', '.join(COMPARABLE_FIGURES)} are compared")
-    if COMPARABLE_FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
+    if condition.figure not in COMPARED_FIGURES:
+        raise ValueError(f"{condition.text!r}: only {', '.join(COMPARED_FIGURES)} are compared")
+    if COMPARED_FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
         raise ValueError(f"{condition.text!r}: {condition.figure} are compared as a share, such as 0.1%")
 
 
@@ -355,7 +355,7 @@ def _needs(comparison: Comparison, condition: Condition, found: FigureChange) ->
     """Say how many runs, or how long a run, would decide a condition if the change stays as it is."""
     if found.error is None or found.change is None:
         return ""
-    is_share = COMPARABLE_FIGURES[condition.figure].is_share
+    is_share = COMPARED_FIGURES[condition.figure].is_share
     away = found.change - condition.limit
     if not is_share:
         away = math.log1p(found.change) - math.log1p(max(condition.limit, -0.999999))

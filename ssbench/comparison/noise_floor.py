@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from ssbench.comparison.change import FigureDifference, FigurePlace
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES
 
 #: Runs that begin within this time after each other, in seconds, are of one session.
 SESSION_SECONDS = 3600.0
@@ -178,4 +178,4 @@ def _freedom(parts: Sequence[tuple[float, float]]) -> float:
 
 def is_ratio(place: FigurePlace) -> bool:
     """Whether a figure is compared by its logarithm: shares have no floor."""
-    return not COMPARABLE_FIGURES[place[1]].is_share
+    return not COMPARED_FIGURES[place[1]].is_share

@@ -19,7 +19,7 @@ from ssbench.comparison.run_figures import (
     runs_with_figure,
 )
 from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, drop_columns
-from ssbench.document.figures import Figure, count_needed_results
+from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH, format_change, format_change_size
 from ssbench.statistics.confidence import t_quantile
 
@@ -50,7 +50,7 @@ _COLUMNS = (
 def find_outlier_runs(runs: Sequence[RunFigures]) -> list[str]:
     """Name the runs whose rate or median latency does not fit to the others."""
     found = []
-    for figure in (COMPARABLE_FIGURES["rate"], COMPARABLE_FIGURES["p50"]):
+    for figure in (COMPARED_FIGURES["rate"], COMPARED_FIGURES["p50"]):
         samples = _samples(runs, ("ALL", None), figure)
         if len(samples) < max(_MIN_RUNS, len(runs)):
             continue
@@ -72,7 +72,7 @@ def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
     rows = []
     keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
     for key in keys:
-        for figure in COMPARABLE_FIGURES.values():
+        for figure in COMPARED_FIGURES.values():
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
                 rows.append((key[0], key[1] or "", figure.compared_head, *_cells(figure, values)))
@@ -113,13 +113,13 @@ def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
     if any(
         figure.rank is not None and 0 < sum(figure.key in run.rows.get(key, {}) for run in runs) < len(runs)
         for key in {key: None for run in runs for key in run.rows}
-        for figure in COMPARABLE_FIGURES.values()
+        for figure in COMPARED_FIGURES.values()
     ):
         yield (
             f"Percentiles for which a run had too few operations (p99:"
             f" {count_needed_results(99):,}) are left out."
         )
-    samples = _samples(runs, ("ALL", None), COMPARABLE_FIGURES["rate"])
+    samples = _samples(runs, ("ALL", None), COMPARED_FIGURES["rate"])
     halves = [sample.half for sample in samples if sample.half is not None]
     if len(halves) == len(samples) > 2:
         differ = stdev(math.log(sample.value) for sample in samples)
@@ -201,7 +201,7 @@ def _mean_of_figure(runs: Sequence[RunFigures], operation: str, figure: str) -> 
     if not values:
         return DASH
     mean = fmean(values)
-    text = COMPARABLE_FIGURES[figure].unit.text(mean)
+    text = COMPARED_FIGURES[figure].unit.text(mean)
     if len(values) == 1 or not mean:
         return text
     return f"{text} +-{format_change_size(stdev(values) / math.sqrt(len(values)) / mean)} %"

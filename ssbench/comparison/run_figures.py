@@ -236,10 +236,6 @@ def make_operation_key(operation: str | None, group: str | None = None) -> str:
     return f"{group}.{name}" if group else name
 
 
-#: Every figure that is compared, by its key, in the order of reports.
-COMPARABLE_FIGURES = COMPARED_FIGURES
-
-
 @dataclass(frozen=True, slots=True)
 class FigureSample:
     """A figure of one run.
@@ -320,7 +316,7 @@ def _sections(statistics: RunStatistics) -> Iterator[tuple[str, FiguresSection, 
 
 
 def _samples(line: SectionLine, run: RunStatistics) -> Iterator[tuple[str, FigureSample]]:
-    for key, figure in COMPARABLE_FIGURES.items():
+    for key, figure in COMPARED_FIGURES.items():
         if figure.is_share:
             share = figure.share(line, run)
             if share is not None:

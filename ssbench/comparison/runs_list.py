@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ssbench.base import record
 from ssbench.base.measures import Count, Moment, PerSecond, Seconds, Share
 from ssbench.base.record import JsonHead, JsonRecord
-from ssbench.comparison.archive import NO_P99_NOTE, ArchiveEntry
+from ssbench.comparison.archive import EXCLUDED_VERDICTS, NO_P99_NOTE, ArchiveEntry
 from ssbench.document.columns import cut_text, format_plural
 from ssbench.document.elements import (
     Cell,
@@ -54,8 +54,6 @@ _MAX_VALUE_WIDTH = 24
 
 #: Facts with as many values as this share of the runs are expected to differ, as seeds that were not given.
 _NEW_VALUES_SHARE = 0.5
-
-_EXCLUDED_VERDICTS = ("interrupted", "incomplete")
 
 
 class FactChange(JsonRecord, frozen=True, kw_only=False, tag_field="about", tag="fact"):
@@ -119,7 +117,7 @@ def group_runs_by_scenario(entries: Sequence[ArchiveEntry]) -> Iterator[tuple[st
     """Yield each scenario, its runs that were not cut short, and how many others it has."""
     for scenario in dict.fromkeys(entry.scenario for entry in entries):
         everything = [entry for entry in entries if entry.scenario == scenario]
-        runs = [run for run in everything if run.verdict not in _EXCLUDED_VERDICTS]
+        runs = [run for run in everything if run.verdict not in EXCLUDED_VERDICTS]
         yield scenario, runs, len(everything) - len(runs)
 
 

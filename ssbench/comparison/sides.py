@@ -38,13 +38,13 @@ from ssbench.comparison.noise_floor import (
     placement_deviation,
 )
 from ssbench.comparison.run_figures import (
-    COMPARABLE_FIGURES,
     FigureKey,
     classes_by_operation,
     failure_difference_error,
     failure_interval,
     failure_share,
 )
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
@@ -323,7 +323,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
 
 
 def _difference_of_runs(place: FigurePlace, values: Sequence[tuple[float, float]]) -> FigureDifference:
-    figure = COMPARABLE_FIGURES[place[1]]
+    figure = COMPARED_FIGURES[place[1]]
     is_share = figure.is_share
     scaled = [pair if is_share else (math.log(pair[0]), math.log(pair[1])) for pair in values]
     before, after = (fmean(pair[side] for pair in scaled) for side in (0, 1))

@@ -31,8 +31,9 @@ from ssbench.comparison.comparison_verdict import (
     judge_change_condition,
     judge_comparison,
 )
-from ssbench.comparison.run_figures import COMPARABLE_FIGURES, FigureSample, RunFigures
+from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.elements import Tone
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -41,7 +42,7 @@ from ssbench.statistics.run_verdict import Outcome
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 
-P50, RATE, ERRORS = COMPARABLE_FIGURES["p50"], COMPARABLE_FIGURES["rate"], COMPARABLE_FIGURES["errors"]
+P50, RATE, ERRORS = COMPARED_FIGURES["p50"], COMPARED_FIGURES["rate"], COMPARED_FIGURES["errors"]
 
 text = products.find_writer(Product.COMPARISON, "text")
 markdown = products.find_writer(Product.COMPARISON, "markdown")

@@ -6,18 +6,12 @@ import math
 
 import pytest
 
-from ssbench.comparison.run_figures import (
-    COMPARABLE_FIGURES,
-    FigureSample,
-    RunFigures,
-    _sample,
-    runs_with_figure,
-)
-from ssbench.document.figures import Range
+from ssbench.comparison.run_figures import FigureSample, RunFigures, _sample, runs_with_figure
+from ssbench.document.figures import COMPARED_FIGURES, Range
 
 KEY = ("READ", None)
-RANKED = next(key for key, figure in COMPARABLE_FIGURES.items() if figure.rank is not None)
-OTHER = next(key for key, figure in COMPARABLE_FIGURES.items() if figure.rank is None)
+RANKED = next(key for key, figure in COMPARED_FIGURES.items() if figure.rank is not None)
+OTHER = next(key for key, figure in COMPARED_FIGURES.items() if figure.rank is None)
 
 
 def run(name: str, *keys: str) -> RunFigures:
@@ -26,10 +20,10 @@ def run(name: str, *keys: str) -> RunFigures:
 
 def test_a_percentile_is_compared_only_where_every_run_has_it() -> None:
     fast, slow, empty = run("fast", RANKED, OTHER), run("slow", OTHER), RunFigures("empty", {})
-    assert runs_with_figure([fast, slow], KEY, COMPARABLE_FIGURES[RANKED]) == []
-    assert runs_with_figure([fast, fast], KEY, COMPARABLE_FIGURES[RANKED]) == [fast, fast]
-    assert runs_with_figure([fast, slow, empty], KEY, COMPARABLE_FIGURES[OTHER]) == [fast, slow]
-    assert runs_with_figure([fast, slow], ("READ", "tiny"), COMPARABLE_FIGURES[OTHER]) == []
+    assert runs_with_figure([fast, slow], KEY, COMPARED_FIGURES[RANKED]) == []
+    assert runs_with_figure([fast, fast], KEY, COMPARED_FIGURES[RANKED]) == [fast, fast]
+    assert runs_with_figure([fast, slow, empty], KEY, COMPARED_FIGURES[OTHER]) == [fast, slow]
+    assert runs_with_figure([fast, slow], ("READ", "tiny"), COMPARED_FIGURES[OTHER]) == []
 
 
 def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:
