@@ -12,7 +12,6 @@ from statistics import fmean, median, stdev
 
 from ssbench.comparison.change import NOT_KNOWN_NOTE, is_too_wide
 from ssbench.comparison.run_figures import (
-    COMPARED_FIGURES,
     FigureKey,
     FigureSample,
     RunFigures,
