@@ -37,6 +37,24 @@ def test_while_operations_wait_for_objects_results_are_not_held_for_long() -> No
         assert made.gathering == usual
 
 
+def test_one_that_was_sent_all_it_may_have_is_in_line_again_when_it_has_few() -> None:
+    made, (worker,) = allocation(1, 4)
+    made.observe(worker, 40, 0.1, 0.0)
+    allowance = worker.allowance
+    assert allowance.ahead.low > 10
+    assert made.next_worker() is worker
+    worker.held.outstanding = allowance.most
+    made.note_sent(worker)
+    for left, found in ((allowance.most - 1, None), (allowance.share + allowance.ahead.low, worker)):
+        worker.held.outstanding = left
+        made.note_room(worker)
+        assert made.next_worker() is found
+    # It was sent some of it: it stays in line.
+    worker.held.outstanding = allowance.most - 1
+    made.note_sent(worker)
+    assert made.next_worker() is worker
+
+
 def test_one_that_is_removed_may_have_nothing_and_the_others_more() -> None:
     made, (first, second) = allocation(2, 8)
     assert [worker.allowance.share for worker in (first, second)] == [4, 4]
