@@ -24,7 +24,13 @@ from msgspec import Struct, structs
 import ssbench.worker.request_sequences  # noqa: F401 - its functions register themselves
 from ssbench.base.errors import SsbenchError, WireError
 from ssbench.fleet.wire import AccountAccess, Job, JobBatch, JobResult, RareFields, RunParameters, Spent
-from ssbench.scenario.names import container_name, format_object_name, object_stem, split_container_number
+from ssbench.scenario.names import (
+    OBJECT_NUMBER_FORMAT,
+    container_name,
+    format_object_name,
+    object_stem,
+    split_container_number,
+)
 from ssbench.scenario.operations import OPERATIONS, Effect, OperationKind, OperationSettings, RequestTarget
 from ssbench.scenario.structured_values import ConnectionSettings
 from ssbench.store.contract import RequestOutcome
@@ -87,6 +93,8 @@ class RequestPlan(Struct, frozen=True, gc=False):
     sized: bool  # the job has the size of the object
     #: Returns a name for a job, which the template takes in place of a number.
     named: Callable[[Job], bytes] | None = None
+    #: Returns where the object of a job is; bodies are made and checked by that.
+    verified: Callable[[Job], bytes] | None = None
 
 
 class WorkerRun:
@@ -211,8 +219,7 @@ class WorkerRun:
     def plan(self, code: int, size_class: int, container_number: int) -> RequestPlan | None:
         """Return how the usual jobs of an operation are carried out briefly; None where they cannot be.
 
-        They can be where each is a plain request to the one storage URL of the account, and no body is
-        verified.
+        They can be where each is a plain request to the one storage URL of the account.
         """
         parameters, scenario = self.parameters, self.parameters.scenario
         operation, build, settings = self._operations.get(code, (None, None, NO_SETTINGS))
@@ -222,18 +229,18 @@ class WorkerRun:
             or (build is not write_object and build is not send_request)
             or not _is_plain(operation, settings)
             or len(account[0]) != 1
-            or parameters.verify_seed is not None
             or (
                 build is write_object
                 and (scenario.delete_after_most is not None or scenario.metadata is not None)
             )
         ):
             return None
+        container = self._containers.get(container_number) or self._name_container(container_number)
         try:
             template, pool = self.client.template(
                 account[0][0],
                 operation.method,
-                self._containers.get(container_number) or self._name_container(container_number),
+                container,
                 ""
                 if self.named or scenario.object_names
                 else object_stem(parameters.size_classes[size_class]),
@@ -251,7 +258,20 @@ class WorkerRun:
             named = self._quoted
         elif scenario.object_names:
             named = self._quoted_derived
-        return RequestPlan(template, pool, build is write_object, reads, sized, named)
+        verified = None
+        if self.client.verifier is not None and (reads or build is write_object):
+            verified = self._locator(container, size_class)
+        return RequestPlan(template, pool, build is write_object, reads, sized, named, verified)
+
+    def _locator(self, container: str, size_class: int) -> Callable[[Job], bytes]:
+        """Return what says where the objects of jobs are: container and name, as they are."""
+        if self.named:
+            return lambda job: f"{container}/{self.named[job[0]]}".encode()
+        if self.parameters.scenario.object_names:
+            return lambda job: f"{container}/{self._derived(job)}".encode()
+        stem = f"{container}/{object_stem(self.parameters.size_classes[size_class])}".encode()
+        form = stem.replace(b"%", b"%%") + OBJECT_NUMBER_FORMAT.encode()
+        return lambda job: form % job[4]
 
     def _quoted(self, job: Job) -> bytes:
         return quote_name(self.named[job[0]]).encode()
@@ -364,13 +384,15 @@ class FastPath:
     ``begun`` is the connection on which the request of the last job was sent that did not end this way.
     """
 
-    __slots__ = ("_begin_body", "_connection", "_plans", "_run", "_sample", "begun")
+    __slots__ = ("_begin_body", "_begin_verified", "_connection", "_plans", "_run", "_sample", "begun")
 
     def __init__(self, run: WorkerRun) -> None:
         self.begun: HttpConnection | None = None
         self._run = run
         self._plans = run.plans
         self._begin_body = run.client.payload.begin
+        if run.client.verifier is not None:
+            self._begin_verified = run.client.verifier.begin
         self._sample = run.client.sample
         self._connection: HttpConnection | None = None
 
@@ -385,21 +407,32 @@ class FastPath:
             plan is None
             or (plan.sends and not 0 < size <= PIECE_BYTES)
             or (self._connection is None and not self._take_kept(plan.pool.idle))
-            or (plan.reads and self._sample.is_next())
+            or (plan.reads and plan.verified is None and self._sample.is_next())
         ):
             return None
         connection, self._connection = self._connection, None
         if TYPE_CHECKING:
             assert connection is not None
         name = number if plan.named is None else plan.named(job)
+        path = None if plan.verified is None else plan.verified(job)
         if plan.sends:
-            body, offset, digest = self._begin_body(size)
+            body, offset, digest = (
+                self._begin_body(size) if path is None else self._begin_verified(path, size)
+            )
             message = plan.template % (name, size, body)
             head = connection.exchange_briefly(message, digest, size - len(body), offset)
+        elif plan.reads:
+            expected = size if plan.sized else 0
+            head = connection.exchange_briefly(plan.template % name, None, 0, 0, expected, path)
         else:
             head = connection.exchange_briefly(plan.template % name, None)
         if head is None or (
-            plan.reads and (head.status != 200 or (size != head.length and plan.sized and size))
+            plan.reads
+            and (
+                head.status != 200
+                or (size != head.length and plan.sized and size)
+                or (path is not None and not self._run.client.has_right_metadata(path, connection.raw_head))
+            )
         ):
             self.begun = connection
             return None
@@ -408,7 +441,7 @@ class FastPath:
         trans_id = head.trans_id
         return JobResult(
             job_id,
-            None if plan.sends else ended - sent_at,
+            None if plan.sends else connection.first_byte_at - sent_at,
             ended - sent_at,
             ended,
             size if plan.sends else head.length,

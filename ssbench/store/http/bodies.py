@@ -47,7 +47,7 @@ LARGE_BYTES = 65536
 _MATCH_MD5 = re.compile("[0-9a-f]{32}").fullmatch
 
 
-def start_md5(data: bytes = b"") -> HASH:
+def start_md5(data: bytes | memoryview = b"") -> HASH:
     """Return an MD5 that holds ``data``."""
     return hashlib.md5(data, usedforsecurity=False)
 
@@ -213,6 +213,11 @@ class BodySource:
         """Return where in the block the bytes after a stamp begin, in a body that can be verified."""
         return int.from_bytes(stamp, "little") * _OFFSET_PRIME % self.block_bytes
 
+    def holds(self, offset: int, data: bytes | memoryview) -> bool:
+        """Whether ``data``, of PIECE_BYTES at most, are the bytes from an offset on."""
+        whole: bytes = self._block.obj  # type: ignore[assignment]
+        return whole.startswith(data, offset)
+
     def places(self, data: bytes, at: int) -> list[int]:
         """Return the offset from which on the bytes are as in ``data``; nothing where there is none.
 
@@ -224,6 +229,8 @@ class BodySource:
 
     def difference(self, offset: int, data: bytes) -> int | None:
         """Return where ``data`` first differs from the bytes from an offset on; None where it does not."""
+        if self.holds(offset, data):
+            return None  # nearly always
         left = data
         while left:
             piece = bytes(self.piece(offset, len(left)))
@@ -312,7 +319,7 @@ class BodyVerifier:
 
     def __init__(self, payload: BodySource, seed: int) -> None:
         self.payload = payload
-        self._key = struct.pack("<Q", seed % 2**64)
+        self._keyed = blake2b(digest_size=_NAME_BYTES, key=struct.pack("<Q", seed % 2**64))
         self._count = int.from_bytes(os.urandom(8), "little")
 
     def begin(self, name: bytes, size: int) -> tuple[bytes, int, HASH]:
@@ -326,7 +333,23 @@ class BodyVerifier:
 
     def of_name(self, name: bytes) -> bytes:
         """Return what every body of an object begins with."""
-        return blake2b(name, digest_size=_NAME_BYTES, key=self._key).digest()
+        digest = self._keyed.copy()  # half of what making one takes
+        digest.update(name)
+        return digest.digest()
+
+    def digest_of(self, name: bytes, body: memoryview) -> HASH | None:
+        """Return the MD5 of a whole body, of PIECE_BYTES at most; None where it is none of the object's.
+
+        One that is shorter than its stamp is left to :meth:`check`.
+        """
+        stamp = bytes(body[:STAMP_BYTES])
+        if (
+            len(stamp) < STAMP_BYTES
+            or not stamp.startswith(self.of_name(name))
+            or not self.payload.holds(self.payload.offset_of(stamp), body[STAMP_BYTES:])
+        ):
+            return None
+        return start_md5(body)
 
     def check(self, name: bytes) -> BodyComparison:
         """Return a check of a body of an object."""

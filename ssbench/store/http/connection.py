@@ -25,6 +25,7 @@ since the request was sent.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
@@ -124,6 +125,10 @@ def arrival_time(stamp: bytes, now: float, sent_at: float, wall_offset: float, b
 
 # -- What all connections share --------------------------------------------------------------------
 
+#: What one read takes at most of an answer from its head on. Of 64 KiB an object of that size did not fit
+#: with its head, and took two reads.
+BUFFER_BYTES = 1 << 18
+
 
 class TimedConnection(Protocol):
     """A connection whose time is counted by the sweeper; -1: it is not counted."""
@@ -145,6 +150,8 @@ class SharedState:
     Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the kernel
     drops them, and the sink is memory that is never touched: 0.17 ms of CPU a MB, where receiving takes 0.24
     in pieces of 1 MB and 0.48 in pieces of 64 kB.
+
+    Heads, and bodies that are looked at, are received into ``buffer``.
     """
 
     hub: Any
@@ -159,7 +166,8 @@ class SharedState:
     #: Set when the client is closed; every wait for something else also waits for it.
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
-    buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
+    sink_view: memoryview = field(init=False)
+    buffer: bytearray = field(default_factory=lambda: bytearray(BUFFER_BYTES))
     buffers: tuple[bytearray] = field(init=False)
     connections: set[TimedConnection] = field(default_factory=set)
     #: Address of each connection that could not be made to a host with several, until it is taken.
@@ -168,6 +176,7 @@ class SharedState:
     def __post_init__(self) -> None:
         self.buffers = (self.buffer,)
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
+        self.sink_view = memoryview(self.sink)
 
 
 def discarding_flags() -> int:
@@ -204,6 +213,21 @@ _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
 #: Of a large body so many bytes may be under way to a server on this host. Linux doubles it.
 NEAR_BUFFER_BYTES = 1 << 19
+
+
+#: So large a window is offered at once to a server on this host.
+_NEAR_WINDOW_BYTES = 1 << 19
+
+
+def open_window(sock: socket.socket) -> None:
+    """Offer a window of more than the 64 kB or so with which the kernel begins, at the next answers.
+
+    Otherwise the server stops in the middle of a larger answer, until this process has had its turn. The
+    kernel makes room for as much as is waited for, and keeps it; unlike SO_RCVBUF that sets no limit.
+    """
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _NEAR_WINDOW_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 
 def is_same_host(own: str, peer: str) -> bool:
@@ -320,6 +344,8 @@ class RequestSender:
             # The kernel may choose, as our local port, the very port to which we connect.
             raise ConnectionRefusedError("connected to itself")
         self._near = is_same_host(own[0], peer[0])
+        if self._near and sys.platform == "linux":
+            open_window(self._sock)
 
     def _wait_either(self) -> int:
         self._writer.start(self._reader.callback, WRITABLE)
@@ -465,14 +491,18 @@ DRAIN_BYTES = 65536
 #: So many bytes more than a body may have are read, to say how many there are, and to keep the connection.
 _BEYOND = 1024 * 1024
 
+# Of heads in lower case: a pattern without a flag begins with a constant, which is looked for as such.
+
 #: Whether an answer is for an object in segments, of either kind that Swift has.
-_SEGMENTED_HEADER = re.compile(rb"\n(x-static-large-object|x-object-manifest) *:", re.IGNORECASE).search
+_SEGMENTED_HEADER = re.compile(rb"\nx-(?:static-large-object|object-manifest) *:").search
+
+_ETAG_HEADER = re.compile(rb"\netag[ \t]*:([^\r\n]*)").search
 
 
 class HttpConnection(RequestSender):
     """A connection that one greenlet uses, or that is idle in its pool."""
 
-    __slots__ = ("_fault", "_received", "idle", "unchecked")
+    __slots__ = ("_fault", "_received", "first_byte_at", "idle", "raw_head", "unchecked")
 
     #: Whether it continues the TLS session of an earlier connection.
     resumed = False
@@ -485,6 +515,9 @@ class HttpConnection(RequestSender):
         self._fault: AttemptError | None = None
         #: Whether the last answer had no ETag by which a body would have been checked.
         self.unchecked = False
+        #: Of the last answer that came the short way: its head, and when the first of it arrived.
+        self.raw_head = b""
+        self.first_byte_at = 0.0
 
     def rest(self) -> None:
         """Put the connection into its pool, after a complete response."""
@@ -516,14 +549,22 @@ class HttpConnection(RequestSender):
         return self._end(answer)
 
     def exchange_briefly(  # noqa: PLR0911 - each of these ways is taken up by resume()
-        self, message: bytes, digest: HASH | None, left: int = 0, offset: int = 0
+        self,
+        message: bytes,
+        digest: HASH | None,
+        left: int = 0,
+        offset: int = 0,
+        expected: int = -1,
+        name: bytes | None = None,
     ) -> ResponseHead | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
         ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
-        bytes of the body from ``offset`` on come after it. Usual is that it is sent at once, and that one
-        read brings the whole answer: a usual head, a success, the right ETag. Then the head is returned, and
-        the connection stays with its greenlet until the next exchange, or :meth:`rest`.
+        bytes of the body from ``offset`` on come after it. Of a read ``expected`` is how many bytes of body
+        are right, 0 any number, and ``name``, where the body is verified, that of the object. Usual is that
+        it is sent at once, and that there is a usual head, a success, the right body and ETag; all but the
+        body of a read has to come at once. Then the head is returned, and the connection stays with its
+        greenlet until the next exchange, or :meth:`rest`.
         Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
         wait between.
         """
@@ -558,18 +599,42 @@ class HttpConnection(RequestSender):
         except BaseException:  # the greenlet is killed
             self.close()
             raise
-        buffer = shared.buffer
-        end = buffer.find(b"\r\n\r\n", 0, received)
-        if end < 0:
+        end = shared.buffer.find(b"\r\n\r\n", 0, received if received < HEAD_LIMIT else HEAD_LIMIT)
+        self.raw_head = raw = bytes(shared.buffer[: end + 2])
+        head = parse_head(raw, False) if end >= 0 else None
+        if head is None or not 200 <= head.status < 300:
             return None
-        raw = bytes(buffer[: end + 2])
-        head = parse_head(raw, False)
-        if head is None or not 200 <= head.status < 300 or received != head.start + head.length:
-            return None
+        self.first_byte_at = self.received_at
+        missing = head.start + head.length - received
+        if missing:
+            reads_on = head.status == 200 and expected in {0, head.length} and name is None
+            return head if reads_on and missing > 0 and self._read_on(missing, head) else None
+        if name is not None:
+            return head if self._is_as_written(name, head.start, received) else None
         self.unchecked = digest is not None and digest.hexdigest().encode() not in raw
-        if self.unchecked and b"\netag:" in raw.lower():
-            return None
-        return head
+        return None if self.unchecked and b"\netag:" in raw.lower() else head
+
+    def _read_on(self, missing: int, head: ResponseHead) -> bool:
+        """Read the rest of a body; where that fails :meth:`resume` says why."""
+        self.unchecked = False
+        try:
+            self._discard(missing, head.length, None)
+        except AttemptError as fault:
+            fault.trans_id, fault.status = head.trans_id, head.status
+            self._fault = fault
+            return False
+        except BaseException:  # the greenlet is killed
+            self.close()
+            raise
+        return True
+
+    def _is_as_written(self, name: bytes, start: int, end: int) -> bool:
+        """Whether the body in the shared buffer is one of the object, and the ETag is not that of another."""
+        shared = self._shared
+        if TYPE_CHECKING:
+            assert shared.verifier is not None
+        digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[start:end])
+        return digest is not None and self._find_wrong_etag(self.raw_head, None, digest) is None
 
     def resume(self, method: str) -> HttpResponse:
         """Go on, as :meth:`exchange` does, where :meth:`exchange_briefly` found something unusual."""
@@ -597,7 +662,7 @@ class HttpConnection(RequestSender):
         first_byte_at = self.received_at
         buffer = self._shared.buffer
         data = b""
-        end = buffer.find(b"\r\n\r\n", 0, received)
+        end = buffer.find(b"\r\n\r\n", 0, min(received, HEAD_LIMIT))
         raw = bytes(buffer[: end + 2])
         answer_head = parse_head(raw, method == "HEAD") if end >= 0 else None
         if answer_head is None or answer_head.status < 200:
@@ -611,7 +676,7 @@ class HttpConnection(RequestSender):
         left = length - (received - answer_head.start)
         good = 200 <= status < 300
         if good and self.check is not None:
-            self.check.feed((data or bytes(buffer[:received]))[answer_head.start :])
+            self.check.feed(bytes(memoryview(data or buffer)[answer_head.start : received]))
         if left:
             if good or left <= DRAIN_BYTES:
                 try:
@@ -697,12 +762,23 @@ class HttpConnection(RequestSender):
             if event != READABLE:
                 raise self._interrupted(event, "body")
             try:
-                received = self._sock.recv_into(shared.sink, min(limit, len(shared.sink)), shared.sink_flags)
+                if self.stamped:
+                    received, told, _, _ = self._sock.recvmsg_into(
+                        (shared.sink_view[:limit],), ANCILLARY_BYTES, shared.sink_flags
+                    )
+                else:
+                    size = min(limit, len(shared.sink))
+                    received, told = self._sock.recv_into(shared.sink, size, shared.sink_flags), None
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise make_transfer_error(error) from None
-            self.received_at = monotonic()
+            now = monotonic()
+            self.received_at = (
+                arrival_time(told[0][2], now, self.sent_at, self.wall_offset, self.received_at)
+                if told
+                else now
+            )
             self.ticks_left = shared.network_ticks
             return received
 
@@ -808,18 +884,29 @@ class HttpConnection(RequestSender):
             return None
         if self._left or self._pending:
             return None  # it answered before it had all
-        if self.digest is not None:
-            expected, what = self.digest.hexdigest(), "the bytes that were sent"
-        elif self.check is not None:
-            if self.check.md5 is None:
-                return None
-            expected, what = self.check.md5.hexdigest(), "the bytes that came"
+        digest = self.digest
+        if digest is None and self.check is not None:
+            digest = self.check.md5
+        return None if digest is None else self._find_wrong_etag(raw, etag, digest)
+
+    def _find_wrong_etag(self, raw: bytes, etag: str | None, digest: HASH) -> str | None:
+        """Do what :meth:`_wrong_etag` does for a body with this MD5."""
+        self.unchecked = False
+        expected = digest.hexdigest()
         if expected.encode() in raw:
             return None  # nearly always
-        if self.digest is None and _SEGMENTED_HEADER(raw):
+        lower = raw.lower()
+        if self.digest is None and _SEGMENTED_HEADER(lower):
             return None  # its ETag is not the MD5 of its bytes
-        said = find_field(raw, b"etag") if etag is None else etag
+        if etag is not None:
+            said: str | None = etag
+        else:
+            found = _ETAG_HEADER(lower)
+            said = found[1].decode("latin-1") if found else None
         self.unchecked = not is_md5(said)
+        if self.unchecked:
+            return None
+        what = "the bytes that came" if self.digest is None else "the bytes that were sent"
         return describe_wrong_etag(said, expected, what)
 
     def _receive_more(self) -> int:

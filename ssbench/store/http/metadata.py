@@ -29,6 +29,8 @@ _NUMBER_SETTING, _SIZE_SETTING = "metadata", "metadata_bytes"
 
 _VERSION_BYTES = 4
 
+#: Without a flag, so that the constant it begins with is looked for as such.
+_LOWER_ITEM_PATTERN = re.compile(rb"\nx-object-meta-ssbench-\d+[ \t]*:")
 _ITEM_PATTERN = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
 
 
@@ -54,6 +56,11 @@ def make_metadata_fields(seed: int, path: str, shape: MetadataShape) -> tuple[He
     """Return the header fields of a new version of an object at a path (``container/object``)."""
     values = _metadata_values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
     return tuple((f"{_METADATA_PREFIX}{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
+
+
+def has_item(head: bytes) -> bool:
+    """Whether the head of an answer has any of these fields."""
+    return _LOWER_ITEM_PATTERN.search(head.lower()) is not None
 
 
 def describe_wrong_metadata(

@@ -61,7 +61,7 @@ from ssbench.store.http.http_response import (
     find_field,
     parse_fields,
 )
-from ssbench.store.http.metadata import MetadataShape, describe_wrong_metadata
+from ssbench.store.http.metadata import MetadataShape, describe_wrong_metadata, has_item
 from ssbench.store.http.pool import (
     ConnectionPool,
     ServerEndpoint,
@@ -588,6 +588,14 @@ class SwiftClient:
         settings = self.settings
         return find_metadata_error(answer, request, settings.verify_seed or 0, settings.shapes)
 
+    def has_right_metadata(self, path: bytes, head: bytes) -> bool:
+        """Whether the head of an answer has metadata that the object at a path was written with."""
+        shapes = self.settings.shapes
+        if (0, 0) in shapes and not has_item(head):
+            return True
+        seed = self.settings.verify_seed or 0
+        return not shapes or describe_wrong_metadata(seed, path.decode(), head, shapes) is None
+
     def template(
         self,
         storage_url: str,
@@ -623,6 +631,11 @@ class SwiftClient:
     def payload(self) -> BodySource:
         """Where the bodies of uploads come from."""
         return self._shared.payload
+
+    @property
+    def verifier(self) -> BodyVerifier | None:
+        """What makes and checks bodies where they are verified."""
+        return self._shared.verifier
 
     def _worth_a_retry(self, method: str, cause: str, effort: AttemptTotals) -> bool:
         if cause == NOT_FOUND and method in _RETRIED_404_METHODS:
@@ -672,7 +685,7 @@ class SwiftClient:
         effort: AttemptTotals,
     ) -> HttpResponse:
         """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
-        effort.address, connection.longest = connection.address, effort.longest
+        self._begin_check(connection, effort)
         # First, and without a wait: the bytes that came are where those of others will be.
         answer = _unless_stale(connection, effort, lambda: connection.resume(method))
         if answer is not None:

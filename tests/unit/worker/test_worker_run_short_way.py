@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from ssbench.fleet.wire import Job, JobResult, RareFields, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.http.bodies import PIECE_BYTES
+from ssbench.store.http.metadata import make_metadata_fields
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
 
@@ -180,6 +182,150 @@ def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: i
     assert brief == careful
 
 
+#: The size of a body that comes in parts.
+LONG_SIZE = 300_000
+LONG = b"y" * LONG_SIZE
+
+LONGS = {
+    "whole": Reply(body=LONG, headers=TX),
+    "in pieces": Reply(body=LONG, pieces=50_000, pause=0.002, headers=TX),
+    "one byte last": Reply(body=LONG, pieces=LONG_SIZE + 60, pause=0.002),
+    "64 KiB and a head": Reply(body=LONG[:65536], headers=TX),
+    "a part": Reply(206, body=LONG, pieces=50_000, pause=0.002, headers=TX),
+    "chunked": Reply(body=LONG, chunked=True),
+    "closes": Reply(body=LONG, closes=True),
+    "short body": Reply(body=LONG, claim=LONG_SIZE + 9, drops=True, headers=TX),
+    "long body": Reply(body=LONG, claim=LONG_SIZE - 9, headers=TX),
+    "cut": Reply(body=LONG, cut=200_000, headers=TX),
+    "reset": Reply(body=LONG, cut=200_000, reset=True, headers=TX),
+    "stalls": Reply(body=LONG, cut=200_000, stall=True, headers=TX),
+    "trickles": Reply(body=LONG, pieces=290, pause=0.02),
+    "wrong size": Reply(body=LONG + b"y", headers=TX),
+    "far too long": Reply(body=LONG, claim=LONG_SIZE + (1 << 21), stall=True, headers=TX),
+    "wrong etag": Reply(body=LONG, headers=(("ETag", WRONG),)),
+    "broken": Reply(500, body=LONG, headers=TX),
+}
+
+
+@pytest.mark.parametrize("name", LONGS)
+def test_both_ways_come_to_the_same_where_bodies_come_in_parts(name: str) -> None:
+    size = 65536 if name.startswith("64") else LONG_SIZE
+    for _ in range(3):
+        brief, careful = (meet(READ, LONGS[name], each, size) for each in (True, False))
+        if brief == careful:
+            break
+    assert brief == careful
+
+
+@pytest.mark.parametrize("size", [65_000, 65_536, 100_000, 1_000_000])
+def test_reads_of_any_size_end_the_short_way(fault_server: FaultServer, size: int) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        run.client.sample()
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(body=bytes(size), headers=TX, pieces=size // 3 + 300, pause=0.01)
+        for known in (size, 0):
+            result = short(run, job(READ, known))
+            assert result is not None
+            assert (result.cause, result.size, result.status) == (None, size, 200)
+            assert result.trans_id == "tx1234-AB"
+            assert result.first_byte is not None
+            assert result.last_byte is not None
+            assert result.first_byte < result.last_byte
+        assert fault_server.connections == 1
+
+
+#: What a server may do to an object that is verified, and what comes of that.
+VERIFIED = {
+    "right": None,
+    "etag": None,
+    "other etag": None,
+    "of segments": None,
+    "posted": None,
+    "in pieces": None,
+    "wrong etag": "wrong ETag",
+    "last byte": "wrong content",
+    "of another": "wrong content",
+    "of a few bytes": "wrong size",
+    "cut": "short body",
+    "wrong metadata": "wrong metadata",
+    "of no metadata": "wrong metadata",
+    "busy": None,  # it is tried again
+}
+
+
+def verified_reply(name: str, body: bytes) -> Reply:
+    posted = make_metadata_fields(3, "50%_000002/ti ny%_000007", (1, 16))
+    etag = ("ETag", hashlib.md5(body).hexdigest())
+    replies = {
+        "etag": Reply(body=body, headers=(etag,)),
+        "other etag": Reply(body=body, headers=(("ETag", '"abc-3"'),)),
+        "of segments": Reply(body=body, headers=(("ETag", WRONG), ("X-Static-Large-Object", "True"))),
+        "posted": Reply(body=body, headers=(etag, *posted)),
+        "in pieces": Reply(body=body, headers=(etag,), pieces=1000, pause=0.005),
+        "wrong etag": Reply(body=body, headers=(("ETag", WRONG),)),
+        "last byte": Reply(body=body[:-1] + bytes([body[-1] ^ 1]), headers=(etag,)),
+        "of another": Reply(body=bytes([body[0] ^ 1]) + body[1:]),
+        "of a few bytes": Reply(body=body[:9]),
+        "cut": Reply(body=body, cut=900),
+        "wrong metadata": Reply(body=body, headers=((posted[0][0], "0" * 16),)),
+        "of no metadata": Reply(body=body, headers=(("X-Object-Meta-Ssbench-7", "00"),)),
+        "busy": Reply(503, retry_after="0"),
+    }
+    return replies.get(name) or Reply(body=body, headers=(*TX, ("X-Object-Meta-Ssbench-Owner", "me")))
+
+
+def meet_verified(name: str, brief: bool, size: int) -> tuple[dict[str, object], ...]:
+    """Write an object and read it; return how that ended."""
+    with FaultServer() as server, running(server, verify_seed=3) as run:
+        carry_out(run, None, job(DELETE))
+        way = FastPath(run) if brief else None
+        server.default = Reply(201, etag=str)
+        written = told(carry_out(run, way, job(UPDATE, size)))
+        body = server.requests[-1].body
+        server.default = Reply(body=body)
+        server.script(verified_reply(name, body))
+        read = told(carry_out(run, way, job(READ, size)))
+        after = told(carry_out(run, way, job(READ, size)))
+        if way is not None:
+            way.rest()
+        seen = [(each.method, each.target, len(each.body), each.connection) for each in server.requests]
+        return written, read, after, {"seen": seen}
+
+
+@pytest.mark.parametrize("size", [40, SIZE, 4096, 100_000])
+@pytest.mark.parametrize("name", VERIFIED)
+def test_both_ways_come_to_the_same_where_bodies_are_verified(name: str, size: int) -> None:
+    for _ in range(3):
+        brief, careful = (meet_verified(name, each, size) for each in (True, False))
+        if brief == careful:
+            break
+    assert brief == careful
+    if name != "cut" or size > 900:
+        assert brief[1]["cause"] == VERIFIED[name]
+
+
+@pytest.mark.parametrize("size", [16, 17, SIZE, 4096])
+@pytest.mark.parametrize("names", [None, "a%b {class}/{number}"])
+def test_verified_jobs_end_the_short_way(fault_server: FaultServer, size: int, names: str | None) -> None:
+    named = {"object_names": names, "size_classes": ["tiny"]} if names else {}
+    with running(fault_server, requests=PATIENT, verify_seed=3, **named) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(201, etag=str)
+        result = short(run, job(UPDATE, size))
+        assert result is not None
+        assert (result.cause, result.size, result.status) == (None, size, 201)
+        body = fault_server.requests[-1].body
+        assert len(body) == size
+        etag = hashlib.md5(body).hexdigest()
+        for headers in ((("ETag", etag),), (("ETag", "no-md5"),), ()):
+            fault_server.default = Reply(body=body, headers=headers)
+            result = short(run, job(READ, size))
+            assert result is not None
+            assert (result.cause, result.size, result.status) == (None, size, 200)
+            assert (result.rare is None) is (headers == (("ETag", etag),))
+        assert len(run.client._shared.connections) == 1
+
+
 def short(run: WorkerRun, what: Job, due: float | None = None) -> JobResult | None:
     way = FastPath(run)
     try:
@@ -244,7 +390,6 @@ def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_serve
         assert short(run, job(READ)) is not None
         assert fault_server.requests[-1].headers["x-auth-token"] == "new"
     for changes in (
-        {"verify_seed": 3},
         {"storage_urls": [fault_server.url] * 2},
         {"storage_urls": ["no-url"]},
     ):

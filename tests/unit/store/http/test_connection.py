@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import sys
 from collections.abc import Iterator
 
 import gevent
@@ -129,6 +130,106 @@ def test_the_short_way_and_where_it_is_left(both: Pair) -> None:
         assert (found.status, found.keep_alive) == (status, True)
         both.near.claim()
         both.idle.clear()
+
+
+@pytest.mark.parametrize("expected", [0, 5])
+def test_the_short_way_reads_on_where_a_body_comes_in_parts(both: Pair, expected: int) -> None:
+    both.later(OK + b"he", b"l", b"lo")
+    head = both.near.exchange_briefly(GET, None, 0, 0, expected)
+    assert head is not None
+    assert (head.status, head.length, head.trans_id) == (200, 5, "tx1")
+    assert both.near.sent_at <= both.near.first_byte_at < both.near.received_at
+    assert both.idle == []
+    both.later(OK + b"hello")
+    assert both.near.exchange_briefly(GET, None, 0, 0, expected) is not None
+    assert both.near.first_byte_at == both.near.received_at
+
+
+@pytest.mark.parametrize(
+    ("rest", "cause"), [((b"l",), failures.SHORT_BODY), ((b"l", b"lo, world"), failures.BAD_RESPONSE)]
+)
+def test_what_is_wrong_with_a_later_part_is_told_on_resuming(
+    both: Pair, rest: tuple[bytes, ...], cause: str
+) -> None:
+    both.later(OK + b"he", *rest, lambda: both.far.shutdown(socket.SHUT_WR))
+    assert both.near.exchange_briefly(GET, None, 0, 0, 5) is None
+    with pytest.raises(AttemptError) as error:
+        both.near.resume("GET")
+    assert (error.value.cause, error.value.status, error.value.trans_id) == (cause, 200, "tx1")
+    assert both.near not in both.shared.connections
+
+
+@pytest.mark.parametrize(
+    ("event", "slack", "cause"),
+    [
+        (TIMED_OUT, 1.0, failures.READ_TIMEOUT),
+        (TIMED_OUT, 0.0, failures.REQUEST_TIMEOUT),
+        (CANCELLED, 1.0, failures.CLOSED),
+    ],
+)
+def test_the_short_way_waits_no_longer_for_a_later_part(
+    both: Pair, event: int, slack: float, cause: str
+) -> None:
+    def wake() -> None:
+        both.near.slack = slack
+        both.near.wake(event)
+
+    both.later(OK + b"he", wake)
+    assert both.near.exchange_briefly(GET, None, 0, 0, 5) is None
+    with pytest.raises(AttemptError) as error:
+        both.near.resume("GET")
+    assert error.value.cause == cause
+    assert both.near not in both.shared.connections
+
+
+def test_who_is_killed_while_a_body_comes_in_parts_closes_the_connection(both: Pair) -> None:
+    sent = both.later(OK + b"he")
+    asking = gevent.spawn(both.near.exchange_briefly, GET, None, 0, 0, 5)
+    both.near._reader.callback = asking.switch
+    sent.get(timeout=60)
+    with gevent.Timeout(60):
+        while not both.near.first_byte_at:
+            gevent.sleep(0.001)
+    asking.kill(timeout=60)
+    assert both.near not in both.shared.connections
+
+
+def test_the_short_way_reads_on_for_no_other_size_and_no_other_status(both: Pair) -> None:
+    for first, expected, status in ((OK, 6, 200), (OK.replace(b"200", b"206"), 5, 206), (OK, -1, 200)):
+        both.later(first + b"he")
+        assert both.near.exchange_briefly(GET, None, 0, 0, expected) is None
+        both.later(b"llo")
+        answer = both.near.resume("GET")
+        assert (answer.status, answer.size) == (status, 5)
+        both.near.claim()
+        both.idle.clear()
+
+
+def test_an_answer_of_64_kib_is_one_read(both: Pair) -> None:
+    """With its head it is larger than that."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\n\r\n"
+    asking = gevent.spawn(both.near.exchange_briefly, GET, None)
+    both.near._reader.callback = asking.switch
+    gevent.sleep(0)
+    both.far.sendall(head + bytes(65536))  # before the loop turns
+    found = asking.get(timeout=60)
+    assert found is not None
+    assert found.length == 65536
+
+
+def test_a_head_of_more_than_64_kib_is_none_though_there_is_room(both: Pair) -> None:
+    head = OK[:-2] + b"X-A: " + b"a" * 70_000 + b"\r\n\r\n"
+    both.later(head + b"hello")
+    assert both.near.exchange_briefly(GET, None, 0, 0, 5) is None
+    with pytest.raises(AttemptError) as error:
+        both.near.resume("GET")
+    assert error.value.cause == failures.BAD_RESPONSE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such option, or another")
+def test_a_server_on_this_host_is_offered_a_large_window_that_may_still_grow(both: Pair) -> None:
+    assert both.near._sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 1 << 20
+    assert both.near._sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
 
 
 @pytest.mark.parametrize("answers_early", [False, True])

@@ -110,6 +110,43 @@ def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.Monk
         assert outcome.last_byte <= answered[1] - begun + 0.01
 
 
+@linux
+def test_the_end_of_a_body_in_parts_is_when_it_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connection, "_MAX_CLOCK_STEP", 60.0)
+    goes_on, answered = threading.Event(), []
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(60)
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + bytes(10_000))
+            goes_on.wait(60)
+            connection.sendall(bytes(10_000))
+            answered.append(time.monotonic())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve)
+        server.start()
+        client = SwiftClient(ClientSettings())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
+        begun = time.monotonic()
+        asking = gevent.spawn(client.request, url, "GET", "c", "unchecked", expected=20_000)
+        client.sample()  # the one that would be looked at
+        with gevent.Timeout(60):
+            while not any(each.received_at for each in client._shared.connections):
+                gevent.sleep(0.001)
+        goes_on.set()
+        server.join(60)  # the rest comes while the loop stands still
+        time.sleep(0.1)
+        outcome = asking.get()
+        client.close()
+    assert outcome.cause is None
+    assert outcome.first_byte is not None
+    assert outcome.last_byte is not None
+    assert outcome.first_byte < outcome.last_byte <= answered[0] - begun + 0.01
+
+
 def test_where_the_kernel_cannot_tell_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
         with monkeypatch.context() as narrow:
