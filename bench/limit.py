@@ -96,7 +96,7 @@ class Bare:
             hub.switch()
             received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
             now = time.monotonic()
-            arrived = arrival_time(told[0][2], now, sent_at, offset) if told else now
+            arrived = arrival_time(told[0][2], now, sent_at, offset, 0.0) if told else now
             raw = bytes(buffer[: buffer.find(b"\r\n\r\n", 0, received) + 2])
             head = parse_head(raw, False)
             if head is None or head.status // 100 != 2 or received != head.start + head.length:

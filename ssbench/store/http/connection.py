@@ -129,6 +129,11 @@ def arrival_time(stamp: bytes, now: float, sent_at: float, wall_offset: float, b
 #: with its head, and took two reads.
 BUFFER_BYTES = 1 << 18
 
+#: Of a body of more than so many bytes, which are only counted, the first read takes no more than the head
+#: needs, because to drop the rest is cheaper than to copy it: of 64 KiB 0.86 of the CPU, of 32 KiB 1.05.
+_DROPPED_BYTES = 48 * 1024
+_FIRST_BYTES = 4096
+
 
 class TimedConnection(Protocol):
     """A connection whose time is counted by the sweeper; -1: it is not counted."""
@@ -169,12 +174,14 @@ class SharedState:
     sink_view: memoryview = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(BUFFER_BYTES))
     buffers: tuple[bytearray] = field(init=False)
+    first_buffers: tuple[memoryview] = field(init=False)
     connections: set[TimedConnection] = field(default_factory=set)
     #: Address of each connection that could not be made to a host with several, until it is taken.
     failed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.buffers = (self.buffer,)
+        self.first_buffers = (memoryview(self.buffer)[:_FIRST_BYTES],)
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
         self.sink_view = memoryview(self.sink)
 
@@ -515,9 +522,9 @@ class HttpConnection(RequestSender):
         self._fault: AttemptError | None = None
         #: Whether the last answer had no ETag by which a body would have been checked.
         self.unchecked = False
-        #: Of the last answer that came the short way: its head, and when the first of it arrived.
-        self.raw_head = b""
+        #: Of the last answer that came the short way: when it began to arrive; the head of a verified one.
         self.first_byte_at = 0.0
+        self.raw_head = b""
 
     def rest(self) -> None:
         """Put the connection into its pool, after a complete response."""
@@ -592,7 +599,9 @@ class HttpConnection(RequestSender):
         if left and self._left:
             return None
         try:
-            self._received = received = self._receive()
+            self._received = received = self._receive(
+                shared.first_buffers if expected > _DROPPED_BYTES and name is None else shared.buffers
+            )
         except AttemptError as fault:
             self._fault = fault
             return None
@@ -600,7 +609,7 @@ class HttpConnection(RequestSender):
             self.close()
             raise
         end = shared.buffer.find(b"\r\n\r\n", 0, received if received < HEAD_LIMIT else HEAD_LIMIT)
-        self.raw_head = raw = bytes(shared.buffer[: end + 2])
+        raw = bytes(shared.buffer[: end + 2])
         head = parse_head(raw, False) if end >= 0 else None
         if head is None or not 200 <= head.status < 300:
             return None
@@ -608,17 +617,18 @@ class HttpConnection(RequestSender):
         missing = head.start + head.length - received
         if missing:
             reads_on = head.status == 200 and expected in {0, head.length} and name is None
-            return head if reads_on and missing > 0 and self._read_on(missing, head) else None
+            return head if reads_on and missing > 0 and self._read_on(missing, head, received) else None
         if name is not None:
-            return head if self._is_as_written(name, head.start, received) else None
+            return head if self._is_as_written(name, raw, received) else None
         self.unchecked = digest is not None and digest.hexdigest().encode() not in raw
         return None if self.unchecked and b"\netag:" in raw.lower() else head
 
-    def _read_on(self, missing: int, head: ResponseHead) -> bool:
+    def _read_on(self, missing: int, head: ResponseHead, received: int) -> bool:
         """Read the rest of a body; where that fails :meth:`resume` says why."""
         self.unchecked = False
         try:
-            self._discard(missing, head.length, None)
+            # What filled its buffer is likely to go on.
+            self._discard(missing, head.length, None, waits=received not in {_FIRST_BYTES, BUFFER_BYTES})
         except AttemptError as fault:
             fault.trans_id, fault.status = head.trans_id, head.status
             self._fault = fault
@@ -628,13 +638,14 @@ class HttpConnection(RequestSender):
             raise
         return True
 
-    def _is_as_written(self, name: bytes, start: int, end: int) -> bool:
+    def _is_as_written(self, name: bytes, raw: bytes, end: int) -> bool:
         """Whether the body in the shared buffer is one of the object, and the ETag is not that of another."""
         shared = self._shared
         if TYPE_CHECKING:
             assert shared.verifier is not None
-        digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[start:end])
-        return digest is not None and self._find_wrong_etag(self.raw_head, None, digest) is None
+        self.raw_head = raw
+        digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[len(raw) + 2 : end])
+        return digest is not None and self._find_wrong_etag(raw, None, digest) is None
 
     def resume(self, method: str) -> HttpResponse:
         """Go on, as :meth:`exchange` does, where :meth:`exchange_briefly` found something unusual."""
@@ -728,7 +739,7 @@ class HttpConnection(RequestSender):
 
     # Reading
 
-    def _receive(self) -> int:
+    def _receive(self, buffers: tuple[bytearray | memoryview] | None = None) -> int:
         """Wait, then receive into the shared buffer; return the number of bytes, never 0."""
         while True:
             event = self._hub.switch()
@@ -736,7 +747,9 @@ class HttpConnection(RequestSender):
                 raise self._interrupted(event, "answer")
             try:
                 if self.stamped:
-                    received, told, _, _ = self._sock.recvmsg_into(self._shared.buffers, ANCILLARY_BYTES)
+                    received, told, _, _ = self._sock.recvmsg_into(
+                        buffers or self._shared.buffers, ANCILLARY_BYTES
+                    )
                 else:
                     received, told = self._sock.recv_into(self._shared.buffer), None
             except BlockingIOError:
@@ -754,11 +767,15 @@ class HttpConnection(RequestSender):
             self.ticks_left = self._shared.network_ticks
             return received
 
-    def _receive_sink(self, limit: int) -> int:
-        """Wait, then receive and drop up to ``limit`` bytes; return their number, 0 at the end."""
+    def _receive_sink(self, limit: int, waits: bool = True) -> int:
+        """Wait, then receive and drop up to ``limit`` bytes; return their number, 0 at the end.
+
+        Where it does not wait first, it does where nothing is there.
+        """
         shared = self._shared
         while True:
-            event = self._hub.switch()
+            event = self._hub.switch() if waits else READABLE
+            waits = True
             if event != READABLE:
                 raise self._interrupted(event, "body")
             try:
@@ -782,10 +799,11 @@ class HttpConnection(RequestSender):
             self.ticks_left = shared.network_ticks
             return received
 
-    def _discard(self, left: int, length: int, check: BodyCheck | None) -> None:
+    def _discard(self, left: int, length: int, check: BodyCheck | None, *, waits: bool = True) -> None:
         while left > 0:
             if check is None:
-                received = self._receive_sink(left + 1)  # one more, to see whether there is more
+                received = self._receive_sink(left + 1, waits)  # one more, to see whether there is more
+                waits = True
             else:
                 received = self._receive_more()
                 check.feed(bytes(memoryview(self._shared.buffer)[: min(received, left)]))

@@ -139,7 +139,7 @@ class TlsConnection(HttpConnection):
             return True
         return True
 
-    def _receive(self) -> int:
+    def _receive(self, _buffers: tuple[bytearray | memoryview] | None = None) -> int:
         if self._early:
             received, self._early = self._early, 0
             return received
@@ -148,7 +148,7 @@ class TlsConnection(HttpConnection):
             raise self._ended()
         return received
 
-    def _receive_sink(self, limit: int) -> int:
+    def _receive_sink(self, limit: int, _waits: bool = True) -> int:
         return self._receive_some(limit)
 
     def _receive_some(self, limit: int = HEAD_LIMIT) -> int:
