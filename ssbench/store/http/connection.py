@@ -689,7 +689,8 @@ class HttpConnection(RequestSender):
         if good and self.check is not None:
             self.check.feed(bytes(memoryview(data or buffer)[answer_head.start : received]))
         if left:
-            if good or left <= DRAIN_BYTES:
+            # Not by what is left: how much a first read brings is chance.
+            if good or length <= DRAIN_BYTES:
                 try:
                     if good:
                         self._look_at_size(length)
