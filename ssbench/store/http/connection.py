@@ -14,8 +14,8 @@ time-out (:class:`~.pool.TimeoutSweeper`) and wakes the greenlet at 0. Every byt
 server that sends interim answers, or a byte a second, is given up too. A process that was stopped misses
 ticks but none of its time-outs.
 
-Every wait goes through the hub, in long transfers too: one piece, one wait. So one large object never keeps
-the others waiting for longer than a piece takes.
+Every wait goes through the hub, in long transfers too: one piece, one wait; the first piece of a body may
+follow its head without one. So one large object never keeps the others waiting for longer than a piece takes.
 
 An answer arrives before its greenlet reads it. Between the two lies what the loop was doing for others, which
 grows with the number of users. So :func:`arrival_time` uses the kernel's time stamp (SO_TIMESTAMPNS). That is
