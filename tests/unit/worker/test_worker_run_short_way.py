@@ -307,7 +307,8 @@ def test_both_ways_come_to_the_same_where_bodies_are_verified(name: str, size: i
 @pytest.mark.parametrize("size", [16, 17, SIZE, 4096])
 @pytest.mark.parametrize("names", [None, "a%b {class}/{number}"])
 def test_verified_jobs_end_the_short_way(fault_server: FaultServer, size: int, names: str | None) -> None:
-    named = {"object_names": names, "size_classes": ["tiny"]} if names else {}
+    sent = SentScenario(object_names=names)
+    named = {"scenario": sent, "size_classes": ["tiny"]} if names else {}
     with running(fault_server, requests=PATIENT, verify_seed=3, **named) as run:
         carry_out(run, None, job(DELETE))
         fault_server.default = Reply(201, etag=str)
