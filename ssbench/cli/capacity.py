@@ -38,7 +38,9 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.block import Goal, Sink
 from ssbench.results.reading import open_results
-from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.series import Series
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario

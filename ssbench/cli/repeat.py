@@ -30,7 +30,9 @@ from ssbench.document.gates import choose_worst_code
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.reading import open_results
-from ssbench.run import Bench, RunOptions, RunOutcome
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
 from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ssbench.cli.report_printer import ReportPrinter
     from ssbench.cli.stat_file import StatisticsDuringRun
     from ssbench.results.block import ReadSoFar, Sink
-    from ssbench.run import RunOutcome
+    from ssbench.run.benchmark_run import RunOutcome
     from ssbench.statistics.run_statistics import RunStatistics
     from ssbench.statistics.run_verdict import RunVerdict
 

@@ -38,8 +38,9 @@ from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
-from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.options import ExistingIn, refuse_past_moment
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, refuse_past_moment
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.run.stats_path import new_stats_path
 from ssbench.scenario.consistency import override

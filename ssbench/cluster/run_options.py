@@ -14,7 +14,7 @@ from ssbench.cli.options import parse_urls, port_number, positive_seconds
 if TYPE_CHECKING:
     from ssbench.results.block import Sink
     from ssbench.results.cluster_observation import ClusterObserver
-    from ssbench.run import Bench
+    from ssbench.run.bench import Bench
     from ssbench.scenario.model import Scenario
 
 

@@ -17,7 +17,7 @@ from ssbench.cli.options import port_number
 if TYPE_CHECKING:
     from ssbench.monitoring.run_metrics import RunMonitor
     from ssbench.results.block import Sink
-    from ssbench.run import Bench
+    from ssbench.run.bench import Bench
     from ssbench.scenario.model import Scenario
 
 _log = logging.getLogger(__name__)

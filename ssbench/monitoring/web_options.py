@@ -19,7 +19,7 @@ from ssbench.monitoring.metrics_options import parse_listen_address
 if TYPE_CHECKING:
     from ssbench.monitoring.sink import LivePage
     from ssbench.results.block import Sink
-    from ssbench.run import Bench
+    from ssbench.run.bench import Bench
     from ssbench.scenario.model import Scenario
 
 _log = logging.getLogger(__name__)

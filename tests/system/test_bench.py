@@ -21,7 +21,9 @@ from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription
-from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions

@@ -10,7 +10,7 @@ import pytest
 import ssbench
 from ssbench import api
 from ssbench.base.errors import ExitCode
-from ssbench.run import RunOutcome
+from ssbench.run.benchmark_run import RunOutcome
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 

@@ -22,7 +22,8 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.results.block import Failure, Sink
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run import BenchOptions, RunOptions, RunOutcome
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)

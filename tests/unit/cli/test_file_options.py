@@ -13,7 +13,7 @@ from ssbench.cli.file_options import ReportFiles
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
-from ssbench.run import RunOutcome
+from ssbench.run.benchmark_run import RunOutcome
 from ssbench.statistics.summary import summarize
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"

@@ -16,7 +16,7 @@ from ssbench.comparison.repeated_runs import find_outlier_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run import RunOutcome
+from ssbench.run.benchmark_run import RunOutcome
 
 
 def run(name, rate=500.0, p50=0.01, half=0.01, **more):

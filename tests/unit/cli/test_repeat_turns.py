@@ -20,7 +20,9 @@ from ssbench.cli.repeat import Repetition
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
-from ssbench.run import Bench, RunOptions, RunOutcome
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")

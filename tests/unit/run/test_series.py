@@ -8,7 +8,9 @@ from typing import Any, cast
 import pytest
 
 from ssbench.base.errors import StatFileError
-from ssbench.run import Bench, RunOptions, RunOutcome
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
 from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario

@@ -23,7 +23,7 @@ from ssbench.results.block import Failure
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run import RunOutcome
+from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import ErrorLimit, parse_error_limit
 from ssbench.scenario import conditions
 from ssbench.scenario.conditions import parse_condition, parse_conditions
