@@ -76,6 +76,16 @@ class StoreReply(Struct, frozen=True, gc=False):
     body: bytes
 
 
+class ListingPage(Struct, frozen=True, gc=False):
+    """A page of a listing: name and size of each entry, in ascending order by the bytes of their names.
+
+    Sizes are 0 where they are not told.
+    """
+
+    rows: list[tuple[str, int]]
+    following: str = ""  # what the next page begins after, as the store says; empty: it does not say
+
+
 class RequestOutcome(Struct, frozen=True, gc=False):
     """How a request ended, or an operation of several. Times are in seconds."""
 

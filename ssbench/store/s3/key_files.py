@@ -1,0 +1,88 @@
+"""Access keys from where other S3 tools have them: variables of the environment, and the shared files."""
+
+from __future__ import annotations
+
+import configparser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ssbench.base.errors import UsageError
+from ssbench.base.untrusted import TooMuchError, read_small_file
+
+#: Variables with secrets.
+S3_SECRET_VARIABLES = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
+
+_MAX_BYTES = 1_000_000
+_DEFAULT_PROFILE = "default"
+
+
+class FoundKey(NamedTuple):
+    """An access key that was found, and the region that is beside it."""
+
+    access: str
+    secret: str
+    session: str = ""
+    region: str = ""  # empty: none is named
+
+
+def find_variables_key(environ: Mapping[str, str]) -> FoundKey | None:
+    """Return the key of the variables ``AWS_ACCESS_KEY_ID`` and so on, None where they are not set.
+
+    Raises UsageError where one of the two is set without the other.
+    """
+    access, secret = environ.get("AWS_ACCESS_KEY_ID", ""), environ.get("AWS_SECRET_ACCESS_KEY", "")
+    if not access and not secret:
+        return None
+    if not access or not secret:
+        there, missing = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")[:: 1 if access else -1]
+        raise UsageError(f"{there} without {missing}: expected both variables, or none")
+    return FoundKey(access, secret, environ.get("AWS_SESSION_TOKEN", ""), find_region_variable(environ))
+
+
+def find_region_variable(environ: Mapping[str, str]) -> str:
+    """Return the region that variables name; empty where they name none."""
+    return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
+
+
+def find_profile_key(environ: Mapping[str, str]) -> FoundKey | None:
+    """Return the key of a profile (``AWS_PROFILE``) in the shared files, None where there is none.
+
+    Raises UsageError where a profile that is named is not there or has no key, or a file cannot be read.
+    """
+    asked = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or ""
+    profile = asked or _DEFAULT_PROFILE
+    folder = Path(environ.get("HOME") or "~").expanduser() / ".aws"
+    secrets = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or folder / "credentials").expanduser()
+    settings = Path(environ.get("AWS_CONFIG_FILE") or folder / "config").expanduser()
+    in_settings = profile if profile == _DEFAULT_PROFILE else f"profile {profile}"
+    found = _read_profile(settings, in_settings) | _read_profile(secrets, profile)
+    if not found:
+        if asked:
+            raise UsageError(f"AWS_PROFILE: there is no profile {asked!r} in {secrets} or {settings}")
+        return None
+    access, secret = found.get("aws_access_key_id", ""), found.get("aws_secret_access_key", "")
+    if not access or not secret:
+        if asked:
+            raise UsageError(
+                f"AWS_PROFILE: the profile {asked!r} has no aws_access_key_id and aws_secret_access_key (keys"
+                " of other kinds, such as roles and single sign-on, are not known here)"
+            )
+        return None
+    region = find_region_variable(environ) or found.get("region", "")
+    return FoundKey(access, secret, found.get("aws_session_token", ""), region)
+
+
+def _read_profile(file: Path, section: str) -> dict[str, str]:
+    """Return the values of a section of a file, nothing where there is none."""
+    parser = configparser.RawConfigParser(default_section="no section has this name", strict=False)
+    try:
+        parser.read_string(read_small_file(file, _MAX_BYTES).decode())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, TooMuchError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    except (UnicodeDecodeError, configparser.Error):
+        # Their texts quote the file.
+        raise UsageError(f"{file}: expected sections with lines such as aws_access_key_id = ...") from None
+    return dict(parser[section]) if parser.has_section(section) else {}

@@ -1,0 +1,212 @@
+"""Signatures of S3 requests (AWS Signature Version 4), in header fields and in queries.
+
+Each request has a signature of its own, which is good for 15 minutes. What is constant for a day, the signing
+key, and for a second, most of the texts, is kept by :class:`RequestSigner`: 2.6 µs a signature in place of 5.
+Signed are the method, the path, the query, ``Host`` and the fields that begin with ``x-amz-``. Other fields
+of a request need no signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from ssbench.base.errors import UsageError
+
+#: What is said of a body that is not part of a signature.
+UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
+#: What is said of one that is sent in chunks, with a checksum after it.
+TRAILER_PAYLOAD = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+EMPTY_PAYLOAD = sha256(b"").hexdigest()
+
+CHECKSUM_FIELD = "x-amz-checksum-crc32"
+
+_ALGORITHM = "AWS4-HMAC-SHA256"
+
+#: Query parameters, in any order.
+QueryPairs = Iterable[tuple[str, str]]
+
+#: Bytes of a block of SHA-256, and what HMAC combines the key with (RFC 2104).
+_BLOCK_BYTES = 64
+_INNER_PAD, _OUTER_PAD = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
+
+
+class AccessKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who signs, and for which region."""
+
+    access: str
+    secret: str
+    region: str = "us-east-1"
+    session: str = ""  # the token of temporary credentials; empty: they are none
+
+    def __repr__(self) -> str:
+        return f"AccessKey(access={self.access!r}, region={self.region!r})"
+
+    def pack(self) -> str:
+        """Return it as one text, for workers."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def unpack(cls, text: str) -> AccessKey:
+        """Return what :meth:`pack` made a text of; raises UsageError."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.MsgspecError, ValueError):
+            raise UsageError("the credentials are none of an S3 store") from None
+
+
+def quote_key(key: str) -> str:
+    """Return the key of an object as it is in a path, and as it is signed."""
+    return quote(key, "/~")
+
+
+def format_query(pairs: QueryPairs) -> str:
+    """Return a query as it is signed, and as it is to be sent: encoded and sorted."""
+    encoded = sorted((quote(name, "~"), quote(value, "~")) for name, value in pairs)
+    return "&".join(f"{name}={value}" for name, value in encoded)
+
+
+def make_canonical_request(
+    method: str, path: str, query: str, fields: Mapping[str, str], payload: str
+) -> str:
+    """Return the text of a request that is signed.
+
+    ``path`` is quoted, ``query`` of :func:`format_query`. ``fields`` are those that are signed, by names in
+    lower case; ``payload`` is what is said of the body.
+    """
+    names = sorted(fields)
+    lines = "".join([f"{name}:{' '.join(fields[name].split())}\n" for name in names])
+    return f"{method}\n{path}\n{query}\n{lines}\n{';'.join(names)}\n{payload}"
+
+
+def derive_signing_key(secret: str, day: str, region: str) -> bytes:
+    """Return the key for the signatures of a day (``20260131``)."""
+    key = f"AWS4{secret}".encode()
+    for text in (day, region, "s3", "aws4_request"):
+        key = hmac.digest(key, text.encode(), "sha256")
+    return key
+
+
+class RequestSigner:
+    """Makes the signatures of one access key, for requests to one ``host`` (as in the field ``Host``)."""
+
+    def __init__(self, key: AccessKey, host: str) -> None:
+        self.key = key
+        self.host = host
+        self._second = -1
+        self._day = ""
+        #: HMAC with the key of the day, as its two hashes, each after its first block.
+        self._inner = self._outer = sha256()
+        #: The date of this second, and what the text to be signed begins with.
+        self.date = ""
+        self._beginning = b""
+        self.scope = ""
+
+    def tick(self, now: float | None = None) -> int:
+        """Prepare what holds for the second of a moment (now), in Unix time, which is returned."""
+        second = int(time.time() if now is None else now)
+        if second != self._second:
+            self._prepare(second)
+        return second
+
+    def _prepare(self, second: int) -> None:
+        self._second = second
+        self.date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
+        day = self.date[:8]
+        if day != self._day:
+            self._day = day
+            key = derive_signing_key(self.key.secret, day, self.key.region).ljust(_BLOCK_BYTES, b"\0")
+            self._inner, self._outer = sha256(key.translate(_INNER_PAD)), sha256(key.translate(_OUTER_PAD))
+            self.scope = f"{day}/{self.key.region}/s3/aws4_request"
+        self._beginning = f"{_ALGORITHM}\n{self.date}\n{self.scope}\n".encode()
+
+    def sign_text(self, canonical: bytes) -> str:
+        """Return the signature of a canonical request of the second that was prepared last."""
+        inner = self._inner.copy()
+        inner.update(self._beginning + sha256(canonical).hexdigest().encode())
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return outer.hexdigest()
+
+    def signed_fields(self, fields: Mapping[str, str], payload: str) -> dict[str, str]:
+        """Return all fields that are signed, where a request has these of its own that begin with ``x-amz-``.
+
+        They are of the second that was prepared last.
+        """
+        own = {"host": self.host, "x-amz-content-sha256": payload, "x-amz-date": self.date}
+        if self.key.session:
+            own["x-amz-security-token"] = self.key.session
+        return own | dict(fields)
+
+    def begin_authorization(self, names: str) -> str:
+        """Return the value of ``Authorization`` up to the signature, for signed fields of these names."""
+        return f"{_ALGORITHM} Credential={self.key.access}/{self.scope}, SignedHeaders={names}, Signature="
+
+    def sign(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        fields: Mapping[str, str] | None = None,
+        payload: str = UNSIGNED_PAYLOAD,
+        now: float | None = None,
+    ) -> dict[str, str]:
+        """Return the fields that a request needs beside ``Host``: the signed ones, and ``authorization``.
+
+        ``path`` is quoted, ``query`` of :func:`format_query`; ``fields`` have names in lower case.
+        """
+        self.tick(now)
+        signed = self.signed_fields(fields or {}, payload)
+        canonical = make_canonical_request(method, path, query, signed, payload)
+        beginning = self.begin_authorization(";".join(sorted(signed)))
+        del signed["host"]
+        signed["authorization"] = beginning + self.sign_text(canonical.encode())
+        return signed
+
+    def presign(
+        self, method: str, path: str, pairs: QueryPairs, seconds: int, now: float | None = None
+    ) -> str:
+        """Return the query of a request that needs no further credentials for so many seconds."""
+        self.tick(now)
+        own = {
+            "X-Amz-Algorithm": _ALGORITHM,
+            "X-Amz-Credential": f"{self.key.access}/{self.scope}",
+            "X-Amz-Date": self.date,
+            "X-Amz-Expires": str(seconds),
+            "X-Amz-SignedHeaders": "host",
+        }
+        if self.key.session:
+            own["X-Amz-Security-Token"] = self.key.session
+        query = format_query([*pairs, *own.items()])
+        canonical = make_canonical_request(method, path, query, {"host": self.host}, UNSIGNED_PAYLOAD)
+        return f"{query}&X-Amz-Signature={self.sign_text(canonical.encode())}"
+
+
+# -- Bodies ----------------------------------------------------------------------------------------
+
+
+def encode_checksum(crc: int) -> str:
+    """Return a CRC32 as it is in a field."""
+    return base64.b64encode(crc.to_bytes(4, "big")).decode()
+
+
+def frame_chunk(size: int, crc: int) -> tuple[bytes, bytes]:
+    """Return what comes before and after a body of one chunk, which has this CRC32.
+
+    The framing is aws-chunked with the checksum in a trailer.
+    """
+    trailer = f"0\r\n{CHECKSUM_FIELD}:{encode_checksum(crc)}\r\n\r\n".encode()
+    return (f"{size:x}\r\n".encode(), b"\r\n" + trailer) if size else (b"", trailer)
+
+
+def compute_crc(data: bytes | memoryview, crc: int = 0) -> int:
+    """Return the CRC32 of bytes, which continues the one of those before them."""
+    return binascii.crc32(data, crc)
