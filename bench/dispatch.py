@@ -25,6 +25,7 @@ from saving import save
 from yardsticks import free_port
 
 from ssbench.fleet import wire
+from ssbench.store.contract import JobResult
 
 SCENARIO: dict[str, object] = {
     "name": "Dispatch",
@@ -87,7 +88,7 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     """Jobs and results as they are sent in the middle of such a run."""
     first = 1_000_000
     jobs = [(first + place, 1, place % 2, place % 20, 500 + place, 0) for place in range(batch)]
-    results = [wire.JobResult(job[0], 0.0, 0.0, 12345.678) for job in jobs]
+    results = [JobResult(job[0], 0.0, 0.0, 12345.678) for job in jobs]
     parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
     answer = wire.JobResults(2**61, 1, 2**61, 12345.678, 0, results)
     batch_packed = wire.pack_message(wire.JobBatch(first, jobs))

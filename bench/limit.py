@@ -33,9 +33,10 @@ from saving import save
 from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
-from ssbench.fleet.wire import BriefResult, JobBatch, JobResult, RunParameters
+from ssbench.fleet.wire import JobBatch, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import READ, UPDATE
+from ssbench.store.contract import BriefResult, JobResult
 from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
 from ssbench.store.http.http_response import parse_head

@@ -31,10 +31,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
-from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import History, Task, WorkerState
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
+from ssbench.store.contract import JobResult
 
 
 class Phase(Protocol):

@@ -39,12 +39,21 @@ from msgspec import Meta, Struct
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.base.host import HostCounters
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SENT_FIELDS, SentScenario
-from ssbench.scenario.operations import MAX_STEPS
+from ssbench.store.contract import (
+    Clock,
+    Count,
+    JobResult,
+    Name,
+    RareFields,
+    Seconds,
+    Small,
+    Text,
+)
 from ssbench.store.request_options import RequestOptions
 
-#: Goes up whenever any structure below changes, which a new key of scenarios for workers does by itself; both
-#: sides refuse another one's.
-PROTOCOL = 14 + len(SENT_FIELDS)
+#: Goes up whenever any structure below changes; both sides refuse another one's. A new key of scenarios for
+#: workers, and a new field of results, raise it by themselves.
+PROTOCOL = 3 + len(SENT_FIELDS) + len(RareFields.__struct_fields__)
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -88,14 +97,8 @@ LAG_UNIT = 5e-5
 #: Most gaps in a message; there is one each time that the loop of a worker is blocked.
 MAX_GAPS = 64
 
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Lag = Annotated[list[Small], Meta(max_length=64)]
 JobNumbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
-Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
-Text = Annotated[str, Meta(max_length=4096)]
-Name = Annotated[str, Meta(max_length=64)]
 
 #: (job id, code of its operation, size-class index, container number, object number, bytes)
 Job = tuple[Count, Small, Small, Small, Small, Count]
@@ -212,66 +215,6 @@ class Recall(Struct, array_like=True, frozen=True, tag=5):
 
 
 Notice = Ping | Refusal | Exit | Share | Recall
-
-
-class RareFields(Struct, array_like=True, frozen=True, gc=False):
-    """What few results have: a result without it pays one byte for all of this."""
-
-    connecting: Seconds = 0.0  # seconds that went into new connections
-    pausing: Seconds = 0.0  # seconds that went into our own pauses before retries
-    last_attempt: Seconds | None = None  # seconds of the last attempt; None: it was the only one
-    held: Seconds = 0.0  # seconds for which the worker itself stalled
-    entries: Count = 0  # entries of listings that came
-    steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []  # seconds of each step
-    left: Small = 0  # objects that it may have left
-    address: Name = ""  # the one that was used, of a host with several
-    #: Addresses, of hosts with several, to which connections of the worker failed since its last such result.
-    unreached: Annotated[list[Name], Meta(max_length=1000)] = []
-    connections: Small = 0  # connections that were made for it
-    resumed: Small = 0  # those of them that resumed a TLS session
-    unchecked: Small = 0  # answers without an ETag by which a body would have been checked
-
-
-class BriefResult(Struct, array_like=True, frozen=True, gc=False):
-    """The beginning of a :class:`JobResult`, which is sent in its place where all else has its default.
-
-    It takes less time to pack and to unpack.
-    """
-
-    job_id: Count
-    first_byte: Seconds | None  # latency
-    last_byte: Seconds | None  # latency
-    completed: Clock  # by the worker's monotonic clock
-
-
-class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
-    """How a job ended.
-
-    ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
-    ``unauthorized`` marks a 401 whose job the master should send again with a new token; ``last_byte`` is
-    then the seconds spent so far. ``storage_url`` is the place, in the run's list of storage URLs, of the one
-    that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING found, None where there was
-    none; ``size`` is that of the object that is there now, and ``detail`` says whose the one was that it
-    found, where that was another scenario's. ``status`` is that of the last answer, 0 where there was none.
-    ``spent`` is what a failure took, in seconds from the first attempt on; None where that is not known, and
-    for a success. ``resent`` counts requests that were sent again at once because a kept connection had gone
-    stale. ``late`` is how many seconds after it was due the job began; None in a closed loop.
-    """
-
-    size: Count = 0
-    retries: Small = 0
-    trans_id: Text | None = None
-    cause: Text | None = None
-    detail: Text = ""
-    retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
-    unauthorized: bool = False
-    storage_url: Small = 0
-    found: Count | None = None
-    status: Annotated[int, Meta(ge=0, le=999)] = 0
-    spent: Seconds | None = None
-    resent: Annotated[int, Meta(ge=0, le=65535)] = 0
-    rare: RareFields | None = None
-    late: Seconds | None = None
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):

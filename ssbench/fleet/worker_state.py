@@ -18,16 +18,8 @@ import msgspec
 
 from ssbench.base.host import HostCounters
 from ssbench.fleet.prefetch import PrefetchedJobs
-from ssbench.fleet.wire import (
-    HEARTBEAT_SECONDS,
-    LAG_BUCKETS,
-    JobResult,
-    RareFields,
-    Spent,
-    lag_limit,
-    work_address,
-    worker_name,
-)
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, Spent, lag_limit, work_address, worker_name
+from ssbench.store.contract import ADDED_OVER_ATTEMPTS, JobResult, RareFields, add_rare_fields
 from ssbench.store.failures import UNANSWERED_CAUSES
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
@@ -206,15 +198,12 @@ class History:
     retries: int  # attempts that failed
     began: float  # when the first attempt began
     retried: dict[str, int]  # the causes of failed attempts, with counts
-    connecting: float = 0.0  # seconds that those spent on new connections
-    pausing: float = 0.0  # seconds that those spent on pauses
+    rare: RareFields | None = None  # what those spent, with all before them
     ended: float | None = None  # when the last attempt ended; None: not known
     due: float | None = None  # when the task was due; None in a closed loop
     #: It may have been done, because an attempt got no answer, or because the worker that had it was lost
     #: before it could say whether it had begun it.
     in_doubt: bool = False
-    connections: int = 0  # as in :class:`~ssbench.fleet.wire.RareFields`
-    resumed: int = 0  # as in :class:`~ssbench.fleet.wire.RareFields`
 
     def add_to(self, result: JobResult) -> JobResult:
         """Return the result with the causes and the parts of earlier attempts added to its own.
@@ -227,14 +216,7 @@ class History:
         retried = dict(self.retried)
         for cause, count in (result.retried or {}).items():
             retried[cause] = retried.get(cause, 0) + count
-        rare = result.rare or RareFields()
-        rare = msgspec.structs.replace(
-            rare,
-            connecting=rare.connecting + self.connecting,
-            pausing=rare.pausing + self.pausing,
-            connections=rare.connections + self.connections,
-            resumed=rare.resumed + self.resumed,
-        )
+        rare = add_rare_fields([self.rare, result.rare], ADDED_OVER_ATTEMPTS)
         return msgspec.structs.replace(result, retried=retried, rare=rare)
 
 
@@ -251,23 +233,11 @@ def history_after_failure(result: JobResult, cause: str, history: History | None
     if history is not None and history.retries:
         # What is known of a clock gets better, so that what ended may seem to precede what began before it.
         began = min(history.began, ended)
-    rare = result.rare or RareFields()
     due = None if result.late is None else began - result.late
     in_doubt = result.resent > 0 or not UNANSWERED_CAUSES.isdisjoint(retried)
     if history is not None:
         due, in_doubt = history.due, in_doubt or history.in_doubt
-    return History(
-        result.retries + 1,
-        began,
-        retried,
-        rare.connecting,
-        rare.pausing,
-        ended,
-        due,
-        in_doubt,
-        rare.connections,
-        rare.resumed,
-    )
+    return History(result.retries + 1, began, retried, result.rare, ended, due, in_doubt)
 
 
 def was_tried(history: History | None) -> bool:

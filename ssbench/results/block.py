@@ -419,8 +419,13 @@ def _on_new(block: ResultBlock, rows: _Rows) -> npt.NDArray[np.bool_]:
     return new
 
 
+def _sum_field(name: str, *, of_successes: bool = False) -> _Counter:
+    """Return how to add up a field."""
+    return _Counter(frozenset({name}), lambda block, rows: getattr(block, name)[rows], of_successes)
+
+
 COUNTERS = {
-    "retries": _Counter(frozenset({"retries"}), lambda block, rows: block.retries[rows]),
+    "retries": _sum_field("retries"),
     "resent": _Counter(
         frozenset({"attempts"}),
         lambda block, rows: block.attempts[rows] - block.retries[rows] - 1,
@@ -428,9 +433,9 @@ COUNTERS = {
     "new_connections": _Counter(
         frozenset({"connecting", "connections"}), lambda block, rows: block.connections[rows]
     ),
-    "resumed_connections": _Counter(frozenset({"resumed"}), lambda block, rows: block.resumed[rows]),
+    "resumed_connections": _sum_field("resumed"),
     "on_new": _Counter(frozenset({"connecting", "connections"}), _on_new),
-    "entries": _Counter(frozenset({"entries"}), lambda block, rows: block.entries[rows], of_successes=True),
+    "entries": _sum_field("entries", of_successes=True),
     "missing_names": _Counter(
         frozenset({"expected_entries"}),
         lambda block, rows: np.maximum(block.expected_entries[rows] - block.entries[rows], 0),
@@ -446,9 +451,7 @@ COUNTERS = {
         lambda block, rows: (block.size[rows] >= 0) & (block.size[rows] < block.expected_size[rows]),
         of_successes=True,
     ),
-    "unchecked": _Counter(
-        frozenset({"unchecked"}), lambda block, rows: block.unchecked[rows], of_successes=True
-    ),
+    "unchecked": _sum_field("unchecked", of_successes=True),
 }
 
 

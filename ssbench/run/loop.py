@@ -26,13 +26,14 @@ from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.fleet.fleet import Fleet, GroupWorkers, ReceivedResults
 from ssbench.fleet.phase import MAX_BATCH_JOBS, Pace, Phase, StallDetector, give_back_tasks
-from ssbench.fleet.wire import LOST_AFTER, JobResult
+from ssbench.fleet.wire import LOST_AFTER
 from ssbench.fleet.worker_state import History, Task, was_tried
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.run import terminal, worker_messages
 from ssbench.run.load_samples import MasterLoad
 from ssbench.run.tokens import UNAUTHORIZED_CAUSE, TokenRenewal, WaitingForToken
 from ssbench.run.worker_messages import WorkerNews
+from ssbench.store.contract import JobResult
 
 _log = logging.getLogger(__name__)
 

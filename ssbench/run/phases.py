@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from ssbench.fleet.phase import LEAD_SECONDS
-from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.run.bars import ProgressBar
@@ -21,6 +20,7 @@ from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, 
 from ssbench.scenario.model import Stage, parse_owner_name
 from ssbench.scenario.operations import OPERATIONS, REMOVE
 from ssbench.scenario.population import Population
+from ssbench.store.contract import JobResult
 
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.

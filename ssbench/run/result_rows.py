@@ -11,16 +11,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
 
 import numpy as np
 
-from ssbench.fleet.wire import JobResult, RareFields, worker_name
+from ssbench.fleet.wire import worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import Failure, ResultBlock, ResultRow, RowCollector
-from ssbench.results.result_fields import NO_WORKER, NOT_MEASURED, STEP_FIELDS, UNKNOWN_NUMBER, ResultMark
+from ssbench.results.result_fields import (
+    FIELDS,
+    NO_WORKER,
+    NOT_MEASURED,
+    STEP_FIELDS,
+    UNKNOWN_NUMBER,
+    ResultMark,
+)
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import split_container_number
 from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, LIST, LIST_ACCOUNT, OPERATIONS, Effect
+from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.failures import CONNECT_FAILED, CONNECT_REFUSED, CONNECT_TIMEOUT, NAME_RESOLUTION
 
 _ADDING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
@@ -189,6 +198,14 @@ class ResultAddresses:
         return tuple(self._numbers)
 
 
+#: What few results have that is a field of a row under its own name, and 0 there where it is not given.
+_RARE_NAMES = tuple(
+    name
+    for name in RareFields.__struct_fields__
+    if name in FIELDS and name not in {"address", "connections", "last_attempt"}
+)
+_get_rare_values = attrgetter(*_RARE_NAMES)
+
 #: A result of whose time the worker stalled for this share or more is marked.
 STALLED_SHARE = 0.1
 
@@ -317,21 +334,16 @@ class RowMaker:
             rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
 
     def _note_parts(self, rare: RareFields, took: float | None) -> None:
-        """Keep what parts of its time went into connecting and pauses, and whether its worker stalled."""
+        """Keep what few results have, and whether its worker stalled for long."""
         rows = self._rows
+        for name, value in zip(_RARE_NAMES, _get_rare_values(rare), strict=True):
+            if value:
+                rows.note(name, value)
         if rare.connecting:
-            rows.note("connecting", rare.connecting)
+            # One that could not be made took time too.
             rows.note("connections", rare.connections)
-        if rare.resumed:
-            rows.note("resumed", rare.resumed)
-        if rare.pausing:
-            rows.note("pausing", rare.pausing)
         if rare.last_attempt is not None:
             rows.note("last_attempt", rare.last_attempt)
-        if rare.entries:
-            rows.note("entries", rare.entries)
-        if rare.unchecked:
-            rows.note("unchecked", rare.unchecked)
         if rare.address:
             rows.note("address", self._addresses.number(rare.address))
         if rare.steps:

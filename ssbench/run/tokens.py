@@ -14,8 +14,8 @@ from functools import partial
 
 from ssbench.base.errors import SsbenchError
 from ssbench.base.interruption import call_concurrently
-from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import History, Task, history_after_failure
+from ssbench.store.contract import JobResult
 from ssbench.store.stores import STORE, Credentials, Session
 from ssbench.store.swift.credentials import (
     RENEWAL_INTERVAL,

@@ -18,8 +18,9 @@ from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.events import Event
 from ssbench.fleet.phase import StallDetector
 from ssbench.fleet.roster import NotReady
-from ssbench.fleet.wire import LOST_AFTER, JobResult, worker_name
+from ssbench.fleet.wire import LOST_AFTER, worker_name
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.store.contract import JobResult
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
 #: workers that are not ready, that a line names.

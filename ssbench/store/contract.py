@@ -7,17 +7,31 @@ looks into.
 
 A request is a :class:`StoreRequest` for a target: an object, a container or the account. It says what is
 wanted; the store decides how that is sent (headers, signatures, quoting). It ends as an
-:class:`RequestOutcome`, a success or a failure.
+:class:`RequestOutcome`, a success or a failure. That is a :class:`JobResult`, one record from the client to
+the master, in which few results have :class:`RareFields`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import fields, replace
 
-from ssbench.scenario.operations import Header
+from ssbench.scenario.operations import MAX_STEPS, Header
+
+#: What messages of workers may hold: msgspec checks these bounds while it decodes them.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Text = Annotated[str, Meta(max_length=4096)]
+Name = Annotated[str, Meta(max_length=64)]
+
+#: More connections that failed are not reported with one result.
+MAX_UNREACHED = 1000
 
 #: What was spent on a request before its credentials were refused: (retries, when the first attempt began,
 #: when the last one ended, whether it may have been done). Moments are of the monotonic clock, None where
@@ -86,42 +100,115 @@ class ListingPage(Struct, frozen=True, gc=False):
     following: str = ""  # what the next page begins after, as the store says; empty: it does not say
 
 
-class RequestOutcome(Struct, frozen=True, gc=False):
-    """How a request ended, or an operation of several. Times are in seconds."""
+class Adding(Enum):
+    """How a field adds up over attempts and requests; of one that does not, the last one counts."""
 
-    #: From the start of the first attempt, connecting included, to the first byte of the last answer; None
-    #: for a failure, and for a PUT.
-    first_byte: float | None
+    EFFORT = "effort"  # over all attempts of all requests
+    ANSWERS = "answers"  # over all requests, of each of which the last attempt counts
+
+
+class RareFields(Struct, array_like=True, gc=False):
+    """What few results have: a result without it pays one byte for all of this.
+
+    A counter that the worker knows is a field here. How it adds up, its place in messages and in the row of a
+    result (:mod:`ssbench.results.result_fields`, under the same name) follow. Whoever makes an outcome may
+    change it until then.
+    """
+
+    #: Seconds that went into new connections.
+    connecting: Annotated[Seconds, Adding.EFFORT] = 0.0
+    #: Seconds that went into our own pauses before retries.
+    pausing: Annotated[Seconds, Adding.EFFORT] = 0.0
+    #: Seconds of the last attempt, connecting aside; None: it was the only one, or of an operation of several
+    #: requests.
+    last_attempt: Seconds | None = None
+    held: Seconds = 0.0  # seconds for which the worker itself stalled
+    entries: Count = 0  # entries of listings that came
+    #: Seconds of each step of an operation of several requests.
+    steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []
+    left: Small = 0  # deletions that failed, of what an operation had made that went wrong
+    address: Name = ""  # where the last request went, if its host has several addresses
+    #: Addresses, of hosts with several, to which connections of the worker failed since its last such result.
+    unreached: Annotated[list[Name], Meta(max_length=MAX_UNREACHED)] = []
+    connections: Annotated[Small, Adding.EFFORT] = 0  # connections that were made for it
+    resumed: Annotated[Small, Adding.EFFORT] = 0  # those of them that resumed a TLS session
+    #: Answers without a checksum by which a body would have been checked.
+    unchecked: Annotated[Small, Adding.ANSWERS] = 0
+
+
+NO_RARE_FIELDS = RareFields()
+
+#: What adds up over the attempts of a request, and over the requests of an operation.
+ADDED_OVER_ATTEMPTS, ADDED_OVER_REQUESTS = (
+    tuple(
+        field.name
+        for field in fields(RareFields)
+        if not {*kinds}.isdisjoint(getattr(field.type, "__metadata__", ()))
+    )
+    for kinds in ([Adding.EFFORT], Adding)
+)
+
+
+def add_rare_fields(parts: Sequence[RareFields | None], added: Sequence[str]) -> RareFields:
+    """Return the rare fields of several attempts or requests: sums of ``added``, the rest of the last."""
+    sums = {name: sum(getattr(part, name) for part in parts if part is not None) for name in added}
+    return replace(parts[-1] or NO_RARE_FIELDS, **sums)
+
+
+class BriefResult(Struct, array_like=True, frozen=True, gc=False):
+    """The beginning of a :class:`JobResult`, which is sent in its place where all else has its default.
+
+    It takes less time to pack and to unpack.
+    """
+
+    job_id: Count  # 0: not known yet
+    #: Seconds from the start of the first attempt, connecting included, to the first byte of the last answer;
+    #: None for a failure, and for a PUT.
+    first_byte: Seconds | None
     #: The same to the last byte, None for a failure; the time spent so far where ``unauthorized``.
-    last_byte: float | None
-    completed: float  # when it ended
-    size: int  # bytes of body that a success moved; of a HEAD those of the object
-    retries: int  # all attempts but one
-    trans_id: str | None
-    cause: str | None = None  # None: it is a success
-    detail: str = ""  # one line for people
-    retried: dict[str, int] | None = None  # causes of the attempts before the last, with counts
-    unauthorized: bool = False  # a 401 for which new credentials may help
+    last_byte: Seconds | None
+    completed: Clock  # when it ended, by the worker's monotonic clock
+
+
+class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
+    """How a job ended: what is sent to the master."""
+
+    #: Bytes of body that a success moved; of a HEAD those of the object. Of an initial object its size now.
+    size: Count = 0
+    retries: Small = 0  # all attempts but one
+    trans_id: Text | None = None  # that of the last answer
+    cause: Text | None = None  # None: it is a success
+    #: One line for people. Of an initial object whose the one was that was there, if another scenario's.
+    detail: Text = ""
+    #: Causes of the attempts before the last, with counts.
+    retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
+    #: A 401 for which new credentials may help: the master sends the job again with them.
+    unauthorized: bool = False
+    storage_url: Small = 0  # the place of the one that was used, in the list of the run or the account
     #: Of an initial object: the size of what was there under its name, None where nothing was.
-    found: int | None = None
-    status: int = 0  # that of the last answer; 0: there was none
-    spent: float | None = None  # what a failure took, from the first attempt on
+    found: Count | None = None
+    status: Annotated[int, Meta(ge=0, le=999)] = 0  # that of the last answer; 0: there was none
+    #: Seconds that a failure took, from the first attempt on; None for a success, and where not known.
+    spent: Seconds | None = None
     #: Requests that were sent again at once because a kept connection had gone stale, which are no retries.
-    resent: int = 0
-    connecting: float = 0.0  # how much of the time went into new connections
-    pausing: float = 0.0  # how much of the time went into our own pauses before retries
-    #: What the last attempt took, connecting aside; None: it was the only one.
-    last_attempt: float | None = None
+    resent: Annotated[int, Meta(ge=0, le=65535)] = 0
+    rare: RareFields | None = None
+    late: Seconds | None = None  # seconds after it was due that it began; None in a closed loop
+
+
+ResultT = TypeVar("ResultT", bound=JobResult)
+
+
+def change_rare_fields(result: ResultT, **changes: object) -> ResultT:
+    """Return a result with other values of what few results have."""
+    return replace(result, rare=replace(result.rare or NO_RARE_FIELDS, **changes))
+
+
+class RequestOutcome(JobResult, array_like=True, frozen=True, gc=False):
+    """How a request ended, or an operation of several: what there is to say of its job, and more."""
+
     owner: str | None = None  # the owner of the object that a HEAD found, as its metadata says
     reply: StoreReply | None = None  # what the answer to a request that keeps it said
-    entries: int = 0  # entries of listings that came
-    steps: tuple[float, ...] = ()  # times of each step of an operation of several requests
-    left: int = 0  # deletions that failed, of what an operation had made that went wrong
-    address: str = ""  # where the last request went, if its host has several addresses
-    unreached: tuple[str, ...] = ()  # addresses of such hosts to which connections failed meanwhile
-    connections: int = 0  # connections that were made for it
-    resumed: int = 0  # those of them that resumed a TLS session
-    unchecked: int = 0  # answers without a checksum by which a body would have been checked
 
 
 class StoreClient(Protocol):

@@ -20,7 +20,8 @@ import zmq
 from msgspec.structs import replace
 
 from ssbench.fleet import wire
-from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RunParameters
+from ssbench.fleet.wire import Job, JobBatch, RunParameters
+from ssbench.store.contract import BriefResult, JobResult
 from ssbench.worker.engine.contract import Engine, MakeEngine
 from ssbench.worker.lag_meter import LagMeter
 

@@ -16,9 +16,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, BriefResult, JobResult, RareFields, lag_bucket
+from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, lag_bucket
+from ssbench.store.contract import BriefResult, JobResult, change_rare_fields
 
 #: Seconds between two ticks.
 LAG_TICK_SECONDS = 0.02
@@ -142,7 +141,7 @@ class LagMeter:
             for begin, end in self._gaps
             if began < end and end - LAG_TICK_SECONDS <= ended
         )
-        return replace(result, rare=replace(result.rare or RareFields(), held=held)) if held else result
+        return change_rare_fields(result, held=held) if held else result
 
 
 class _KernelTime(ctypes.Structure):

@@ -20,7 +20,14 @@ from msgspec import MsgspecError, json, structs
 
 from ssbench.scenario.names import versioned_container
 from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, DEFAULT_READ_MODES, OPERATIONS, Effect
-from ssbench.store.contract import NO_PRIOR_ATTEMPTS, RequestOutcome, StoreRequest
+from ssbench.store.contract import (
+    ADDED_OVER_REQUESTS,
+    NO_PRIOR_ATTEMPTS,
+    RequestOutcome,
+    StoreRequest,
+    add_rare_fields,
+    change_rare_fields,
+)
 from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.http.bodies import start_md5
 from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, register_builder
@@ -121,9 +128,13 @@ class RequestSequence:
         for each in self._done:
             retried.update(each.retried or {})
         took = self._took()
+        rare = add_rare_fields([each.rare for each in self._done], ADDED_OVER_REQUESTS)
         # Of requests at once they add up to more than there was.
-        connecting = min(took, sum(each.connecting for each in self._done))
-        pausing = min(took - connecting, sum(each.pausing for each in self._done))
+        rare.connecting = min(took, rare.connecting)
+        rare.pausing = min(took - rare.connecting, rare.pausing)
+        rare.last_attempt = None
+        rare.entries = self.entries
+        rare.steps = list(self._steps) if cause is None else []
         return structs.replace(
             last,
             first_byte=first.first_byte if cause is None else None,
@@ -136,15 +147,8 @@ class RequestSequence:
             retried=dict(retried) or None,
             spent=None if cause is None else took,
             resent=sum(each.resent for each in self._done),
-            connecting=connecting,
-            pausing=pausing,
-            connections=sum(each.connections for each in self._done),
-            resumed=sum(each.resumed for each in self._done),
-            unchecked=sum(each.unchecked for each in self._done),
-            last_attempt=None,
+            rare=rare,
             reply=None,
-            entries=self.entries,
-            steps=tuple(self._steps) if cause is None else (),
         )
 
 
@@ -216,7 +220,7 @@ class TemporaryObjects:
         for name in names:
             container = self.target.container
             self.clean(StoreRequest(method="DELETE", container=container, name=self.prefix + name))
-        return structs.replace(outcome, left=self.left)
+        return change_rare_fields(outcome, left=self.left)
 
     def clean(self, request: StoreRequest) -> None:
         """Delete what an operation may have made, or not; count it in ``left`` if that fails."""
@@ -344,7 +348,7 @@ def run_sequence(target: JobTarget) -> RequestOutcome:
     outcome = made.end("")
     if made.good and OPERATIONS.named(steps[-1]).effect is not Effect.REMOVES:
         made.clean(StoreRequest(method="DELETE", container=target.container, name=made.prefix))
-    return structs.replace(outcome, left=made.left)
+    return change_rare_fields(outcome, left=made.left)
 
 
 # -- Large objects of segments ---------------------------------------------------------------------

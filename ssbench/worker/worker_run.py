@@ -23,7 +23,7 @@ from msgspec import Struct, structs
 
 import ssbench.worker.request_sequences  # noqa: F401 - its functions register themselves
 from ssbench.base.errors import SsbenchError, WireError
-from ssbench.fleet.wire import AccountAccess, Job, JobBatch, JobResult, RareFields, RunParameters, Spent
+from ssbench.fleet.wire import AccountAccess, Job, JobBatch, RunParameters, Spent
 from ssbench.scenario.names import (
     OBJECT_NUMBER_FORMAT,
     container_name,
@@ -33,7 +33,14 @@ from ssbench.scenario.names import (
 )
 from ssbench.scenario.operations import OPERATIONS, Effect, OperationKind, OperationSettings, RequestTarget
 from ssbench.scenario.structured_values import ConnectionSettings
-from ssbench.store.contract import RequestOutcome
+from ssbench.store.contract import (
+    MAX_UNREACHED,
+    NO_RARE_FIELDS,
+    JobResult,
+    RareFields,
+    RequestOutcome,
+    change_rare_fields,
+)
 from ssbench.store.http.bodies import PIECE_BYTES
 from ssbench.store.http.connection import HttpConnection
 from ssbench.store.http.metadata import MetadataShape, find_posting_settings, find_written_shape, posted_shape
@@ -76,11 +83,11 @@ _CONDITIONAL_FIELDS = frozenset(
     {"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"}
 )
 
-#: More connections that failed are not reported with one result.
-_MAX_UNREACHED = 1000
-
 #: Texts from the server are cut to this many characters; the wire allows 4096.
 MAX_DETAIL_CHARACTERS = 500
+
+#: An outcome has these fields first, and then some that are for the worker alone.
+_RESULT_FIELD_COUNT = len(JobResult.__struct_fields__)
 
 
 class RequestPlan(Struct, frozen=True, gc=False):
@@ -169,13 +176,14 @@ class WorkerRun:
         try:
             outcome = self._perform(job, urls[place], token, history, begun)
             if unreached := self.client.take_failed():
-                outcome = structs.replace(outcome, unreached=unreached)
+                outcome = change_rare_fields(outcome, unreached=list(unreached[:MAX_UNREACHED]))
             return outcome, place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-            return RequestOutcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
+            ended = time.monotonic()
+            return RequestOutcome(0, None, None, ended, cause="worker error", detail=detail), place
 
     def _account(self, container_number: int) -> AccountAccess:
         """Return the account that a container is in."""
@@ -321,52 +329,17 @@ def make_job_result(
 
     ``storage_url`` is the place of the one it used, ``due`` when it was to begin, by the monotonic clock.
     """
-    trans_id = outcome.trans_id
-    rare = None
-    if (
-        outcome.connecting
-        or outcome.pausing
-        or outcome.last_attempt is not None
-        or outcome.entries
-        or outcome.steps
-        or outcome.left
-        or outcome.address
-        or outcome.unreached
-        or outcome.unchecked
-    ):
-        rare = RareFields(
-            outcome.connecting,
-            outcome.pausing,
-            outcome.last_attempt,
-            entries=outcome.entries,
-            steps=list(outcome.steps),
-            left=outcome.left,
-            address=outcome.address,
-            unreached=list(outcome.unreached[:_MAX_UNREACHED]),
-            connections=outcome.connections,
-            resumed=outcome.resumed,
-            unchecked=outcome.unchecked,
-        )
-    return JobResult(
-        job_id,
-        outcome.first_byte,
-        outcome.last_byte,
-        outcome.completed,
-        outcome.size,
-        outcome.retries,
-        trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
-        outcome.cause,
-        outcome.detail[:MAX_DETAIL_CHARACTERS],
-        outcome.retried,
-        outcome.unauthorized,
-        storage_url,
-        outcome.found,
-        outcome.status,
-        outcome.spent,
-        outcome.resent,
-        rare,
-        None if due is None else _lateness_of(outcome, due),
+    trans_id, rare = outcome.trans_id, outcome.rare
+    told = structs.replace(
+        outcome,
+        job_id=job_id,
+        trans_id=trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
+        detail=outcome.detail[:MAX_DETAIL_CHARACTERS],
+        storage_url=storage_url,
+        rare=None if rare == NO_RARE_FIELDS else rare,
+        late=None if due is None else _lateness_of(outcome, due),
     )
+    return JobResult(*structs.astuple(told)[:_RESULT_FIELD_COUNT])
 
 
 def _lateness_of(outcome: RequestOutcome, due: float) -> float:

@@ -17,7 +17,8 @@ from msgspec import structs
 from ssbench.fleet import wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, JobResult, RunParameters
+from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, RunParameters
+from ssbench.store.contract import JobResult
 
 #: Makes the result of a job; None: the job never ends.
 Answer = Callable[[Job, RunParameters], JobResult | None]

@@ -18,7 +18,7 @@ from simulated import Network, SimulatedWorker
 
 from ssbench.fleet import wire
 from ssbench.fleet.phase import ClosedLoop
-from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, BriefResult, Job, JobResult, RunParameters
+from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Job, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE
 from ssbench.run.loop import MasterLoop
@@ -29,6 +29,7 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.population import Population
+from ssbench.store.contract import BriefResult, JobResult
 
 #: As in ssbench.worker: when a worker is no longer sure, how often it looks, how long it keeps results.
 _SURE, _CHECK, _GATHER = LOST_AFTER - 0.5, 0.2, 0.004

@@ -19,6 +19,7 @@ from ssbench.base.version import __version__
 from ssbench.fleet import wire
 from ssbench.fleet.keys import FleetKey
 from ssbench.fleet.sockets import has_message, set_worker_options
+from ssbench.store.contract import BriefResult
 
 #: Multiples of it lie evenly between whole numbers, in no order.
 _GOLDEN = 0.6180339887498949
@@ -192,7 +193,7 @@ class _One:
         self._run_id, now = parameters.run_id, time.monotonic()
         took = [self._longest * (job[0] * _GOLDEN % 1) for job in batch.jobs]
         briefs = [
-            wire.BriefResult(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)
+            BriefResult(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)
         ]
         ended = cast("list[wire.Result]", briefs)
         last = batch.jobs[-1][0] if batch.jobs else 0

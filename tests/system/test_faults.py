@@ -46,6 +46,7 @@ from ssbench.fleet.keys import read_fleet_key as read_key
 from ssbench.local_swift import LocalSwift
 from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.reading import open_results
+from ssbench.store.contract import JobResult
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
@@ -298,7 +299,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
     """Random bytes, damaged messages, lists without measure, other versions, many frames, lies."""
     numbers = random.Random(seed)
     number = lambda: numbers.choice([0, 1, 2, numbers.randrange(2**31), numbers.randrange(2**62)])  # noqa: E731
-    result = wire.JobResult(1, 0.1, 0.1, 1.0)
+    result = JobResult(1, 0.1, 0.1, 1.0)
     for _ in range(count):
         match numbers.randrange(8):
             case 0:
@@ -308,7 +309,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
                 frame[numbers.randrange(len(frame))] = numbers.randrange(256)
                 yield [bytes(frame)]
             case 2:
-                results = [wire.JobResult(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
+                results = [JobResult(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
                 yield [wire.pack_message(wire.JobResults(number(), number(), number(), 1.0, 0, results))]
             case 3:
                 yield [wire.pack_message(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
@@ -417,7 +418,7 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
         run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
         wait_until(lambda: results_so_far(fleet.stats) >= 10, "results")
         lies = [
-            [wire.pack_message(wire.JobResults(0, 1, instance, 1.0, 0, [wire.JobResult(job, 9.0, 9.0, 1.0)]))]
+            [wire.pack_message(wire.JobResults(0, 1, instance, 1.0, 0, [JobResult(job, 9.0, 9.0, 1.0)]))]
             for job in range(1, 200)
             for instance in (0, 1)
         ]

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.store import failures as store_causes
-from ssbench.store.contract import RequestOutcome
+from ssbench.store.contract import RareFields, RequestOutcome
 from ssbench.store.http import bodies as bodies_module
 from ssbench.store.http import connection as http_connection
 from ssbench.store.http import pool
@@ -224,23 +224,26 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
     assert outcome.first_byte is not None
-    assert outcome.last_attempt is not None
+    rare = outcome.rare
+    assert rare is not None
+    assert rare.last_attempt is not None
     assert len(spans) == 2
-    assert sum(spans) <= outcome.connecting < outcome.first_byte
+    assert sum(spans) <= rare.connecting < outcome.first_byte
     assert (
-        outcome.pausing >= 0.9 * store_causes.FIRST_PAUSE_SECONDS / 2
+        rare.pausing >= 0.9 * store_causes.FIRST_PAUSE_SECONDS / 2
     )  # the clock of timers stands still between turns
-    assert outcome.last_attempt >= 0.05
-    assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte
+    assert rare.last_attempt >= 0.05
+    assert 0.2 + rare.last_attempt + rare.pausing + rare.connecting <= outcome.last_byte
     kept = get(client, fault_server)
-    assert (kept.connecting, kept.pausing, kept.last_attempt) == (0.0, 0.0, None)
+    assert kept.rare == RareFields()
 
 
 def test_connecting_that_fails_is_told(client: SwiftClient, fault_server: FaultServer) -> None:
     fault_server.stop()
     outcome = get(client, fault_server)
     assert outcome.spent is not None
-    assert 0 < outcome.connecting < outcome.connecting + outcome.pausing <= outcome.spent
+    assert outcome.rare is not None
+    assert 0 < outcome.rare.connecting < outcome.rare.connecting + outcome.rare.pausing <= outcome.spent
 
 
 @pytest.mark.parametrize("name", ["X-Trans-Id", "x-openstack-request-id", "X-TRANS-ID"])

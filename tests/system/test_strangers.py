@@ -19,6 +19,7 @@ from zmtp_peer import FLOOD, FalseMaster, flood_and_reset, reset, shake_hands
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
 from ssbench.results.reading import open_results
+from ssbench.store.contract import JobResult
 
 #: Seconds that the store takes for an answer.
 DELAY = 0.02
@@ -41,7 +42,7 @@ def steal(self, message):
     if isinstance(message, wire.JobResults):
         first = min(result.job_id for result in message.results)
         others = [job for job in range(max(1, first - 40), first) if job not in own]
-        stolen = [wire.JobResult(job, 0.0, 0.0, message.clock) for job in others]
+        stolen = [JobResult(job, 0.0, 0.0, message.clock) for job in others]
         who = (message.run_id, message.worker_id, message.instance)
         send(self, wire.JobResults(*who, message.clock, message.generation, stolen))
         send(self, wire.Handback(*who, 4, others))
@@ -235,7 +236,7 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         flood.sndhwm = 0
         flood.connect(f"tcp://{fleet.ip}:{fleet.results_port}")
         # One list of results as long as it may be, over and over: some 250 MB.
-        results = [wire.JobResult(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
+        results = [JobResult(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
         while (
             len(largest := wire.pack_message(wire.JobResults(1, 2, 3, 1.0, 0, results)))
             > wire.MAX_WORKER_MESSAGE_BYTES

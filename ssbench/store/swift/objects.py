@@ -26,7 +26,7 @@ from time import monotonic
 from urllib.parse import quote
 
 import gevent
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
@@ -34,7 +34,14 @@ from ssbench.scenario.body_files import load_body_files
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
-from ssbench.store.contract import NO_PRIOR_ATTEMPTS, PriorAttempts, RequestOutcome, StoreReply, StoreRequest
+from ssbench.store.contract import (
+    NO_PRIOR_ATTEMPTS,
+    PriorAttempts,
+    RareFields,
+    RequestOutcome,
+    StoreReply,
+    StoreRequest,
+)
 from ssbench.store.failures import (
     CLOSED,
     MIN_BYTES_A_SECOND,
@@ -88,10 +95,7 @@ class AttemptTotals(Struct, gc=False):
     began: float | None = None  # when the first attempt began; None before
     retried: dict[str, int] | None = None
     resent: int = 0
-    connecting: float = 0.0
-    pausing: float = 0.0
-    connections: int = 0
-    resumed: int = 0
+    rare: RareFields = field(default_factory=RareFields)
     unanswered: bool = False  # a request was sent and had no answer, so that it may have been carried out
     name: bytes = b""  # that of the object, where bodies are verified
     checked: bool = False  # the body of a read is to be checked
@@ -100,7 +104,6 @@ class AttemptTotals(Struct, gc=False):
     longest: int = 0  # bytes that a body that is right has at most; 0: any number
     etag: bool = False  # announce a body that is sent with its MD5
     check: BodyCheck | None = None  # that of the last answer
-    address: str = ""  # that of the last connection, of a host with several
 
     @classmethod
     def after(cls, prior: PriorAttempts) -> AttemptTotals:
@@ -114,7 +117,7 @@ class AttemptTotals(Struct, gc=False):
         if began is not None:
             now = monotonic()
             effort.began = min(began, now)
-            effort.pausing = 0.0 if ended is None else max(0.0, now - ended)
+            effort.rare.pausing = 0.0 if ended is None else max(0.0, now - ended)
         return effort
 
     def since(self, now: float) -> float:
@@ -128,7 +131,11 @@ class AttemptTotals(Struct, gc=False):
         for the whole of it.
         """
         began = answer.sent_at if self.began is None else self.began
+        if self.retries or self.resent:
+            self.rare.last_attempt = answer.last_byte_at - answer.sent_at
+        self.rare.unchecked = int(answer.unchecked)
         return RequestOutcome(
+            0,
             answer.first_byte_at - began if sent is None else None,
             answer.last_byte_at - began,
             answer.last_byte_at,
@@ -140,14 +147,8 @@ class AttemptTotals(Struct, gc=False):
             self.retried,
             status=answer.status,
             resent=self.resent,
-            connecting=self.connecting,
-            pausing=self.pausing,
-            last_attempt=answer.last_byte_at - answer.sent_at if self.retries or self.resent else None,
+            rare=self.rare,
             owner=answer.owner,
-            address=self.address,
-            connections=self.connections,
-            resumed=self.resumed,
-            unchecked=int(answer.unchecked),
         )
 
     def failure(self, fault: AttemptError) -> RequestOutcome:
@@ -156,6 +157,7 @@ class AttemptTotals(Struct, gc=False):
         spent = self.since(now)
         unauthorized = fault.cause == _UNAUTHORIZED_CAUSE
         return RequestOutcome(
+            0,
             None,
             spent if unauthorized else None,
             now,
@@ -169,11 +171,7 @@ class AttemptTotals(Struct, gc=False):
             status=fault.status,
             spent=None if self.began is None else spent,
             resent=self.resent,
-            connecting=self.connecting,
-            pausing=self.pausing,
-            address=self.address,
-            connections=self.connections,
-            resumed=self.resumed,
+            rare=self.rare,
         )
 
 
@@ -646,7 +644,7 @@ class SwiftClient:
         """Wait before the next attempt; return whether the client was closed meanwhile."""
         began = monotonic()
         closed: bool = self._shared.closing.wait(pause_before(effort.retries + 1, asked))
-        effort.pausing += monotonic() - began
+        effort.rare.pausing += monotonic() - began
         return closed
 
     def close(self) -> None:
@@ -703,9 +701,9 @@ class SwiftClient:
         try:
             connection = pool.connect()
         finally:
-            effort.connecting += monotonic() - began
-        effort.connections += 1
-        effort.resumed += connection.resumed
+            effort.rare.connecting += monotonic() - began
+        effort.rare.connections += 1
+        effort.rare.resumed += connection.resumed
         self._begin_check(connection, effort)
         try:
             return connection.exchange(head, method, size)
@@ -719,7 +717,7 @@ class SwiftClient:
     def _begin_check(self, connection: HttpConnection, effort: AttemptTotals) -> None:
         connection.name, connection.etag, connection.longest = effort.name, effort.etag, effort.longest
         if connection.address:
-            effort.address = connection.address
+            effort.rare.address = connection.address
         if effort.keeps:
             effort.check = KeptBody(effort.keeps)
         elif effort.checked:

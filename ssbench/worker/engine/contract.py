@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ssbench.fleet.wire import BriefResult, JobBatch, RunParameters
+from ssbench.fleet.wire import JobBatch, RunParameters
+from ssbench.store.contract import BriefResult
 
 
 class JobsEnded(Protocol):
@@ -29,7 +30,7 @@ class JobsEnded(Protocol):
         """Receive results of jobs of one batch, one or several; each is a Brief or a Result.
 
         ``refused`` is the generation of the parameters with which a job began whose token was refused
-        (:attr:`~ssbench.fleet.wire.JobResult.unauthorized`), None if there is none. Called from the
+        (:attr:`~ssbench.store.contract.JobResult.unauthorized`), None if there is none. Called from the
         engine's slots, or from within :meth:`Engine.submit`. It does not block and raises nothing.
         """
 

@@ -37,8 +37,9 @@ import gevent
 from gevent import getcurrent
 
 from ssbench.base.errors import UsageError
-from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RunParameters, Spent
+from ssbench.fleet.wire import Job, JobBatch, RunParameters, Spent
 from ssbench.scenario.body_files import refuse_outside
+from ssbench.store.contract import BriefResult, JobResult
 from ssbench.worker.engine.contract import Engine, JobsEnded
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_fast_path, make_job_result
 

@@ -7,9 +7,10 @@ from simulated import Network, SimulatedWorker, failure, success
 
 from ssbench.fleet import events, wire
 from ssbench.fleet.fleet import Fleet, ReceivedResults
-from ssbench.fleet.wire import LAG_BUCKETS, JobResult, Refusal, RunParameters
+from ssbench.fleet.wire import LAG_BUCKETS, Refusal, RunParameters
 from ssbench.fleet.worker_state import History, Task, WorkerState, was_tried
 from ssbench.results.block import INVALID_CAUSE
+from ssbench.store.contract import JobResult
 
 CREATE = 0
 

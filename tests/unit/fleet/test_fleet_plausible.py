@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ssbench.fleet.fleet import ResultBounds, is_plain
-from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.fleet.worker_state import History, TaskBatch, WorkerState
 from ssbench.scenario.operations import LIST, REMOVE, UPLOAD_IF_MISSING
+from ssbench.store.contract import JobResult, RareFields
 
 CREATE, READ, UPDATE, DELETE = range(4)
 SENT, NOW = 100.0, 110.0

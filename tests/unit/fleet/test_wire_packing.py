@@ -14,6 +14,7 @@ from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet import wire
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.structured_values import Body, ConnectionSettings, Metadata
+from ssbench.store.contract import BriefResult, JobResult
 from ssbench.store.request_options import RequestOptions
 
 counts = st.integers(0, 2**63 - 1)
@@ -72,7 +73,7 @@ def batches(draw: st.DrawFn) -> wire.JobBatch:
 
 
 results = st.builds(
-    wire.JobResult,
+    JobResult,
     job_id=counts,
     first_byte=st.none() | seconds,
     last_byte=st.none() | seconds,
@@ -359,16 +360,16 @@ def test_histories_belong_to_jobs_one_by_one() -> None:
 
 
 def test_a_result_takes_few_bytes() -> None:
-    result = wire.JobResult(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
+    result = JobResult(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
     assert len(wire.pack_message([result])) < 100
 
 
 def test_a_result_whose_other_fields_have_their_defaults_may_be_sent_as_a_brief_one() -> None:
-    briefs = [wire.BriefResult(1, 0.5, 0.5, 10.0), wire.JobResult(2, None, 0.5, 10.0, 4096, status=201)]
+    briefs = [BriefResult(1, 0.5, 0.5, 10.0), JobResult(2, None, 0.5, 10.0, 4096, status=201)]
     message = wire.JobResults(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
     received = wire.unpack_from_worker(wire.pack_message(message))
     assert isinstance(received, wire.JobResults)
-    assert received.results == [wire.JobResult(1, 0.5, 0.5, 10.0), briefs[1]]
+    assert received.results == [JobResult(1, 0.5, 0.5, 10.0), briefs[1]]
 
 
 def test_what_a_worker_may_list_fits_into_a_message() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.fleet.worker_state import History, history_after_failure, make_spent
+from ssbench.store.contract import JobResult, RareFields
 
 
 def test_an_attempt_never_ends_before_the_first_one_began() -> None:
@@ -32,7 +32,7 @@ def test_an_operation_was_due_as_long_before_it_began_as_it_was_late() -> None:
 
 def test_a_result_has_the_causes_and_the_parts_of_all_attempts() -> None:
     history = History(
-        2, 1.0, {"HTTP 401": 1, "HTTP 503": 1}, connecting=0.5, pausing=2.0, connections=3, resumed=2
+        2, 1.0, {"HTTP 401": 1, "HTTP 503": 1}, RareFields(0.5, 2.0, left=1, connections=3, resumed=2)
     )
     result = JobResult(
         1, 0.1, 0.2, 3.0, retried={"HTTP 503": 2}, rare=RareFields(0.25, 1.0, connections=4, resumed=1)
@@ -41,7 +41,7 @@ def test_a_result_has_the_causes_and_the_parts_of_all_attempts() -> None:
     assert whole.retried == {"HTTP 401": 1, "HTTP 503": 3}
     assert whole.rare is not None
     assert (whole.rare.connecting, whole.rare.pausing) == (0.75, 3.0)
-    assert (whole.rare.connections, whole.rare.resumed) == (7, 3)
+    assert (whole.rare.connections, whole.rare.resumed, whole.rare.left) == (7, 3, 0)
     assert history.add_to(JobResult(1, 0.1, 0.2, 3.0)).retried == history.retried
     # One that has not begun before leaves a result as it is.
     assert History(0, 0.0, {}, due=5.0).add_to(result) is result

@@ -15,7 +15,7 @@ from simulated import Network, SimulatedWorker, failure, never, success
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.fleet import wire
 from ssbench.fleet.phase import LEAD_SECONDS, ClosedLoop, Pace, StagedPace
-from ssbench.fleet.wire import LOST_AFTER, Job, JobResult, RunParameters
+from ssbench.fleet.wire import LOST_AFTER, Job, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.run.loop import MasterLoop
@@ -24,6 +24,7 @@ from ssbench.run.tokens import TokenRenewal
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
+from ssbench.store.contract import JobResult
 
 
 class Tasks:

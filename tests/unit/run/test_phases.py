@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from ssbench.fleet.wire import JobResult
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import ResultBlock, Sink
 from ssbench.run import phases
@@ -23,6 +22,7 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
 from ssbench.scenario.population import Population
+from ssbench.store.contract import JobResult
 
 WORKER = WorkerState(1, 1, "h", 1, "1", 100, 0.0)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.block import LOST_CAUSE, Failure
 from ssbench.results.result_fields import NO_WORKER, ResultMark
 from ssbench.run.result_rows import ListingMinimums, RowMaker
 from ssbench.scenario.operations import LIST
+from ssbench.store.contract import JobResult, RareFields
 
 EPOCH = 1e9
 

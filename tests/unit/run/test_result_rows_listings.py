@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ssbench.fleet.wire import JobResult
 from ssbench.run.result_rows import ListingMinimums
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import CREATE, DELETE, LIST, LIST_ACCOUNT, OperationSettings
+from ssbench.store.contract import JobResult
 
 WEIGHTS = {"create": 1.0, "delete": 1.0, "list": 1.0, "list_account": 1.0}
 SCENARIO = Scenario(

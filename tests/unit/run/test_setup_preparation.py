@@ -9,7 +9,7 @@ from simulated import Network, failure, success
 
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.phase import ClosedLoop
-from ssbench.fleet.wire import Job, JobResult, RunParameters
+from ssbench.fleet.wire import Job, RunParameters
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
@@ -20,6 +20,7 @@ from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.population import Population
+from ssbench.store.contract import JobResult
 
 SCENARIO = Scenario(
     name="s",

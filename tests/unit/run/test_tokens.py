@@ -9,9 +9,9 @@ import pytest
 from runs import wait_until
 
 from ssbench.base.errors import ClusterError
-from ssbench.fleet.wire import JobResult, RareFields
 from ssbench.fleet.worker_state import History
 from ssbench.run.tokens import TokenRenewal, WaitingForToken
+from ssbench.store.contract import JobResult, RareFields
 
 
 class Service:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ssbench.fleet.wire import JobResult
 from ssbench.scenario import population
 from ssbench.scenario.draws import Target, Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import COPY, CREATE, DELETE, READ, UPDATE
 from ssbench.scenario.population import Population, expiry_margin
+from ssbench.store.contract import JobResult
 
 USERS = 4
 

@@ -16,12 +16,13 @@ from fault_server import Certificates, FaultServer, Reply
 from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import View
 from ssbench.document.renderers import text
-from ssbench.fleet.wire import BriefResult, Job, JobBatch, JobResult, RareFields, RunParameters
+from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.reports import scenario_outlook
 from ssbench.scenario.model import Scenario, SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, UPLOAD_IF_MISSING
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.structured_values import ConnectionSettings
+from ssbench.store.contract import BriefResult, JobResult, RareFields
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.engine.greenlets import GreenletEngine
 from ssbench.worker.worker_run import FreshConnections, WorkerRun

@@ -8,16 +8,8 @@ from collections.abc import Iterator
 import gevent
 import pytest
 
-from ssbench.fleet.wire import (
-    LAG_BUCKETS,
-    LAG_UNIT,
-    MAX_GAPS,
-    BriefResult,
-    JobResult,
-    RareFields,
-    lag_bucket,
-    lag_limit,
-)
+from ssbench.fleet.wire import LAG_BUCKETS, LAG_UNIT, MAX_GAPS, lag_bucket, lag_limit
+from ssbench.store.contract import BriefResult, JobResult, RareFields
 from ssbench.worker import lag_meter
 from ssbench.worker.lag_meter import LagMeter
 

@@ -18,7 +18,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
-from ssbench.store.contract import RequestOutcome
+from ssbench.store.contract import RareFields, RequestOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.operation_requests import JobTarget
 from ssbench.worker.request_sequences import RequestSequence
@@ -69,6 +69,10 @@ def perform(server: FaultServer) -> Iterator[Perform]:
         run.close()
 
 
+def get_rare(outcome: RequestOutcome) -> RareFields:
+    return outcome.rare or RareFields()
+
+
 def page(*names: str) -> Reply:
     return Reply(200, body=json.dumps([{"name": name} for name in names]).encode())
 
@@ -76,7 +80,7 @@ def page(*names: str) -> Reply:
 def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Request]) -> None:
     pages = iter([page("a", "b"), page("c", "é"), page("f")])
     found = perform("list", lambda _: next(pages), limit=2, pages=9, prefix="ä b")
-    assert (found.cause, found.entries) == (None, 5)
+    assert (found.cause, get_rare(found).entries) == (None, 5)
     assert [each.target.partition("?")[2] for each in asked] == [
         "prefix=%C3%A4+b&format=json&limit=2",
         "prefix=%C3%A4+b&format=json&limit=2&marker=b",
@@ -173,24 +177,24 @@ def test_what_was_spent_before_counts_once_for_requests_that_are_made_at_once(
     assert (found.cause, found.retries) == (None, 1)
     assert found.last_byte is not None
     assert 5.0 < found.last_byte < 8.0
-    assert 3.0 < found.pausing < 4.0
+    assert 3.0 < get_rare(found).pausing < 4.0
 
 
 def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
     """The master takes a result for impossible that says so, and the operation would be a failure."""
     whole = RequestSequence(cast(JobTarget, None))
     for ended in (10.0, 10.1, 10.2):
-        whole.add(RequestOutcome(1.0, 4.0, ended, 1, 2, None, connecting=2.5, pausing=1.2))
+        whole.add(RequestOutcome(0, 1.0, 4.0, ended, 1, 2, rare=RareFields(2.5, 1.2)))
     found = whole.outcome()
     assert found.last_byte == pytest.approx(4.2)
-    assert found.connecting + found.pausing <= found.last_byte
+    assert get_rare(found).connecting + get_rare(found).pausing <= found.last_byte
 
 
 def test_a_request_that_failed_before_the_others_began_is_not_before_their_beginning() -> None:
     """Where users have all connections, requests at once follow each other. A negative time is no message."""
     whole = RequestSequence(cast(JobTarget, None))
-    whole.add(RequestOutcome(0.5, 1.0, 12.0, 1, 0, None))
-    whole.add(RequestOutcome(None, None, 10.5, 0, 0, None, "HTTP 503", spent=0.5))
+    whole.add(RequestOutcome(0, 0.5, 1.0, 12.0, 1, 0, None))
+    whole.add(RequestOutcome(0, None, None, 10.5, 0, 0, None, "HTTP 503", spent=0.5))
     whole.step()
     found = whole.outcome()
     assert (found.cause, found.spent, found.completed) == ("HTTP 503", 2.0, 12.0)
@@ -212,7 +216,7 @@ def test_requests_of_any_times_make_a_possible_operation(
         ended = (123_456.789 if at_once else now) + wait + took
         now = max(now, ended)
         timed = (None, None) if cause else (took, took)
-        whole.add(RequestOutcome(*timed, ended, 1, 0, None, cause, spent=took if cause else None))
+        whole.add(RequestOutcome(0, *timed, ended, 1, 0, None, cause, spent=took if cause else None))
     whole.step()
     found = whole.outcome()
     result = make_job_result(1, found, 0)
@@ -239,8 +243,8 @@ def test_a_whole_of_which_the_listing_lacks_a_segment_is_a_failure(
     found = perform("dlo", rule, segments=2, segment_size=[10, 10])
     assert (found.cause, found.size) == (cause, 0 if cause else 40)
     row = OPERATIONS.named("dlo")
-    assert len(found.steps) == (0 if cause else len(row.steps_of(OperationSettings("dlo"))))
-    assert cause or sum(found.steps) == pytest.approx(found.last_byte)
+    assert len(get_rare(found).steps) == (0 if cause else len(row.steps_of(OperationSettings("dlo"))))
+    assert cause or sum(get_rare(found).steps) == pytest.approx(found.last_byte)
     manifest = asked[2]
     prefix = manifest.headers["x-object-manifest"]
     assert all(each.target.endswith(f"{prefix}{n:06d}") for n, each in enumerate(sorted(asked[:2])))
@@ -287,7 +291,7 @@ def test_versions_are_made_read_listed_and_deleted(
     perform: Perform, asked: list[Request], store: Versioned, cause: str | None
 ) -> None:
     found = perform("versions", store, versions=2, size=[7, 7])
-    assert (found.cause, found.entries) == (cause, 0 if cause else 2)
+    assert (found.cause, get_rare(found).entries) == (cause, 0 if cause else 2)
     assert all("_000002_versions" in each.target for each in asked)
     assert not store.there
     if cause is None:
@@ -370,7 +374,7 @@ def test_a_large_object_that_an_attempt_without_an_answer_deleted_may_be_missing
         return usual(request)
 
     found = perform("slo", rule, retries=1, segments=2, segment_size=[7, 7], reads=[])
-    assert (found.cause, found.left) == (None, 0)
+    assert (found.cause, get_rare(found).left) == (None, 0)
 
 
 @pytest.mark.parametrize(("said", "cause"), [("bytes 3-9/10", None), ("bytes 2-8/10", "wrong content")])
@@ -390,17 +394,17 @@ def test_a_sequence_is_on_one_object_that_goes(perform: Perform, asked: list[Req
     assert [each.method for each in asked] == ["PUT", "POST", "GET", "DELETE"]
     assert len({each.target for each in asked}) == 1
     assert found.last_byte is not None
-    assert len(found.steps) == 3
-    assert sum(found.steps) == pytest.approx(found.last_byte)
+    assert len(get_rare(found).steps) == 3
+    assert sum(get_rare(found).steps) == pytest.approx(found.last_byte)
     asked.clear()
-    assert perform("sequence", rule, steps=["create", "delete"]).left == 0
+    assert get_rare(perform("sequence", rule, steps=["create", "delete"])).left == 0
     assert [each.method for each in asked] == ["PUT", "DELETE"]
 
 
 def test_a_step_that_fails_ends_the_sequence(perform: Perform, asked: list[Request]) -> None:
     answers = {"PUT": Reply(201), "POST": Reply(404), "DELETE": Reply(500)}
     found = perform("sequence", lambda request: answers[request.method], steps=["create", "post", "read"])
-    assert (found.cause, found.steps, found.left) == ("HTTP 404", (), 1)
+    assert (found.cause, get_rare(found).steps, get_rare(found).left) == ("HTTP 404", [], 1)
     assert [each.method for each in asked] == ["PUT", "POST", "DELETE"]
 
 
@@ -429,7 +433,7 @@ def test_large_objects_are_read_by_range_and_by_part(perform: Perform, asked: li
         return Reply(206, body=b"x" * (last - first + 1), headers=said)
 
     found = perform("slo", read, segments=2, segment_size=[10, 10], reads=["part", "range"])
-    assert (found.cause, found.detail, len(found.steps)) == (None, "", 5)
+    assert (found.cause, found.detail, len(get_rare(found).steps)) == (None, "", 5)
     assert [each.method for each in asked] == ["PUT", "PUT", "PUT", "GET", "GET", "DELETE"]
 
 

@@ -14,17 +14,8 @@ import zmq
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets
-from ssbench.fleet.wire import (
-    Goodbye,
-    Handback,
-    Heartbeat,
-    Job,
-    JobBatch,
-    JobResult,
-    JobResults,
-    Ping,
-    RunParameters,
-)
+from ssbench.fleet.wire import Goodbye, Handback, Heartbeat, Job, JobBatch, JobResults, Ping, RunParameters
+from ssbench.store.contract import JobResult
 from ssbench.worker import worker
 from ssbench.worker.engine.contract import JobsEnded
 from ssbench.worker.worker import Worker, WorkerOptions

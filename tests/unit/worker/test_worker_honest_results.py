@@ -18,9 +18,10 @@ import pytest
 
 from ssbench.fleet import wire
 from ssbench.fleet.fleet import ResultBounds
-from ssbench.fleet.wire import Job, JobResult, RunParameters
+from ssbench.fleet.wire import Job, RunParameters
 from ssbench.fleet.worker_state import TaskBatch, WorkerState
 from ssbench.scenario.operations import CREATE, DELETE, HEAD, READ, UPDATE, OperationKind
+from ssbench.store.contract import JobResult
 from ssbench.store.http import connection
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result

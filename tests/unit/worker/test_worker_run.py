@@ -129,7 +129,8 @@ def test_the_history_of_a_job_counts(run: WorkerRun, rule: Store, operation: Ope
     assert outcome.retries == 3
     assert outcome.last_byte is not None
     assert outcome.completed - outcome.last_byte == pytest.approx(now - 500.0)
-    assert 100.0 <= outcome.pausing <= outcome.completed - (now - 100.0)
+    assert outcome.rare is not None
+    assert 100.0 <= outcome.rare.pausing <= outcome.completed - (now - 100.0)
 
 
 @pytest.mark.parametrize(("in_doubt", "cause"), [(True, None), (False, "HTTP 404")])
@@ -210,7 +211,7 @@ def test_a_code_without_a_row_is_an_error_of_the_job(run: WorkerRun, server: Fau
 
 
 def test_texts_of_the_server_are_cut_for_the_wire() -> None:
-    outcome = RequestOutcome(None, None, 1.0, 0, 0, "t" * 5000, "HTTP 500", "d" * 5000)
+    outcome = RequestOutcome(0, None, None, 1.0, 0, 0, "t" * 5000, "HTTP 500", "d" * 5000)
     result = make_job_result(5, outcome, 2)
     assert (result.job_id, result.storage_url) == (5, 2)
     assert (result.trans_id, result.detail) == ("t" * 500, "d" * 500)

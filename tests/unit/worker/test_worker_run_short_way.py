@@ -12,9 +12,10 @@ import pytest
 from fault_server import FaultServer, Reply
 from msgspec import structs
 
-from ssbench.fleet.wire import Job, JobResult, RareFields, RunParameters
+from ssbench.fleet.wire import Job, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
+from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.http.bodies import PIECE_BYTES
 from ssbench.store.http.metadata import make_metadata_fields
 from ssbench.store.request_options import RequestOptions

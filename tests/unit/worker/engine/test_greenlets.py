@@ -12,8 +12,9 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 
-from ssbench.fleet.wire import JobBatch, JobResult, RunParameters
+from ssbench.fleet.wire import JobBatch, RunParameters
 from ssbench.scenario.operations import READ
+from ssbench.store.contract import JobResult
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.engine.greenlets import GreenletEngine, NoopEngine, make_engine
