@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import UsageError, did_you_mean
-from ssbench.cli.options import choose_named_once
-from ssbench.cli.parser import set_completion_kind
+from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 from ssbench.comparison.run_references import is_reference
 
 if TYPE_CHECKING:
@@ -28,31 +27,23 @@ RESULTS_DIR_VARIABLE = "SSBENCH_RESULTS_DIR"
 DEFAULT_FOLDER = "~/.local/state/ssbench"
 
 
-def add_results_dir(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
-    """Add the option; ``what`` says what becomes of the folder."""
-    parser.add_argument(
-        "--results-dir",
-        metavar="DIR",
-        type=Path,
-        help=f"{what} (default: the environment variable {RESULTS_DIR_VARIABLE}, or {DEFAULT_FOLDER})",
-    )
+def make_results_dir_option(what: str) -> Argument:
+    """Return the option; ``what`` says what becomes of the folder."""
+    default = f"the environment variable {RESULTS_DIR_VARIABLE}, or {DEFAULT_FOLDER}"
+    return Argument("--results-dir", FOLDER, what, default_text=default)
 
 
-def add_stat_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add FILE, or ``-s FILE``, for a sub-command that reads a stat file; see :func:`choose_stat_file`."""
-    file = parser.add_argument(
-        "file",
-        type=Path,
-        nargs="?",
-        metavar="FILE",
-        help="the stat file, compressed or not; or last, last-1, @LABEL",
-    )
-    set_completion_kind(file, "runs")
-    option = parser.add_argument(
-        "-s", "--stats-file", type=Path, metavar="FILE", help="the same, as ssbench 0.x has it"
-    )
-    set_completion_kind(option, "runs")
-    add_results_dir(parser, "where last and @LABEL are looked for")
+#: The folder of a sub-command that reads stat files.
+RESULTS_DIR_OPTION = make_results_dir_option("where last and @LABEL are looked for")
+
+#: FILE, or ``-s FILE``, of a sub-command that reads a stat file; see :func:`choose_stat_file`.
+STAT_FILE_ARGUMENTS = (
+    Argument(
+        "file", RUN_FILE, "the stat file, compressed or not; or last, last-1, @LABEL", settings={"nargs": "?"}
+    ),
+    Argument("-s --stats-file", RUN_FILE, "the same, as ssbench 0.x has it"),
+    RESULTS_DIR_OPTION,
+)
 
 
 def choose_stat_file(arguments: argparse.Namespace) -> Path:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.untrusted import TooMuchError, open_regular_file
-from ssbench.cli.options import parse_urls
+from ssbench.cli.options import FILE, Argument, ValueKind, add_options, parse_urls
 from ssbench.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -247,60 +247,55 @@ _KEYSTONE_OPTIONS = (
 AUTH_OPTIONS = (*_SWIFT_OPTIONS, *_KEYSTONE_OPTIONS)
 
 
+_SESSION_OPTIONS = (
+    Argument(
+        "-S --storage-url",
+        ValueKind("URL", parse_urls),
+        "use this storage URL instead of the one that authentication returns; may be repeated, or be"
+        " several with spaces between them, and each request then uses one at random",
+        settings={"dest": "auth_storage_urls", "action": "extend"},
+    ),
+    Argument(
+        "-T --token",
+        ValueKind("TOKEN"),
+        "use this token instead of authenticating; needs -S",
+        settings={"dest": "auth_token"},
+    ),
+    Argument(
+        "--credentials",
+        FILE,
+        "a list of credentials in YAML, one for each of several accounts; see doc/authentication.rst",
+    ),
+    Argument(
+        "--insecure",
+        None,
+        "do not verify the certificates of servers [SWIFTCLIENT_INSECURE]",
+        settings={"dest": "auth_insecure"},
+    ),
+)
+
+
 def add_auth_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
     """Add every option of authentication to a parser.
 
     They are left out of its help, which names their own page instead, unless ``in_help``.
     """
     group = parser.add_argument_group("authentication", _HELP_INTRODUCTION if in_help else _HELP_POINTER)
-    for option in _SWIFT_OPTIONS:
-        _add_auth_option(group, option, in_help)
-    group.add_argument(
-        "-S",
-        "--storage-url",
-        type=parse_urls,
-        action="extend",
-        metavar="URL",
-        dest="auth_storage_urls",
-        help="use this storage URL instead of the one that authentication returns; may be repeated, or be"
-        " several with spaces between them, and each request then uses one at random"
-        if in_help
-        else argparse.SUPPRESS,
-    )
-    group.add_argument(
-        "-T",
-        "--token",
-        metavar="TOKEN",
-        dest="auth_token",
-        help="use this token instead of authenticating; needs -S" if in_help else argparse.SUPPRESS,
-    )
-    group.add_argument(
-        "--credentials",
-        metavar="FILE",
-        type=Path,
-        help="a list of credentials in YAML, one for each of several accounts; see doc/authentication.rst"
-        if in_help
-        else argparse.SUPPRESS,
-    )
-    group.add_argument(
-        "--insecure",
-        action="store_true",
-        dest="auth_insecure",
-        help="do not verify the certificates of servers [SWIFTCLIENT_INSECURE]"
-        if in_help
-        else argparse.SUPPRESS,
-    )
-    group = parser.add_argument_group("authentication by Keystone" if in_help else None)
-    for option in _KEYSTONE_OPTIONS:
-        _add_auth_option(group, option, in_help)
+    keystone = parser.add_argument_group("authentication by Keystone" if in_help else None)
+    for where, rows in (
+        (group, [*map(_make_auth_argument, _SWIFT_OPTIONS), *_SESSION_OPTIONS]),
+        (keystone, map(_make_auth_argument, _KEYSTONE_OPTIONS)),
+    ):
+        for row in rows:
+            add_options(where, row if in_help else row._replace(help=argparse.SUPPRESS))
 
 
-def _add_auth_option(group: argparse._ArgumentGroup, option: AuthOption, in_help: bool) -> None:
-    group.add_argument(
-        *option.flags,
-        metavar=option.metavar,
-        dest=option.destination,
-        help=f"{option.help} [{option.variable}]" if in_help else argparse.SUPPRESS,
+def _make_auth_argument(option: AuthOption) -> Argument:
+    return Argument(
+        " ".join(option.flags),
+        ValueKind(option.metavar),
+        f"{option.help} [{option.variable}]",
+        settings={"dest": option.destination},
     )
 
 

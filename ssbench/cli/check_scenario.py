@@ -7,7 +7,6 @@ import argparse
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import file_options, options, output_file
-from ssbench.cli.options import add_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -22,9 +21,12 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    options.add_scenario_arguments(parser)
-    add_format_option(parser, Product.OUTLOOK)
-    file_options.add_json_arguments(parser)
+    options.add_options(
+        parser,
+        *options.SCENARIO_ARGUMENTS,
+        options.make_format_option(Product.OUTLOOK),
+        *file_options.JSON_OPTIONS,
+    )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import auth_options, file_options
-from ssbench.cli.options import add_renamed_option, positive_int, positive_seconds, seconds_or_0
+from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
 from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
@@ -38,68 +38,41 @@ _log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_renamed_option(
+    add_options(
         parser,
-        "--container-base",
-        "-b",
-        metavar="NAME",
-        default="ssbench",
-        help="base name of the containers (default: %(default)s)",
+        Argument("--container-base", NAME, "base name of the containers", "ssbench", old="-b"),
+        Argument("--concurrency", COUNT, "maximum number of concurrent requests", 10, old="-c"),
+        Argument(
+            "-p --policy",
+            NAME,
+            "only containers whose name ends in _NAME",
+            default_text="with any policy or none",
+        ),
+        Argument(
+            "--accounts",
+            COUNT,
+            "clean the accounts that a run with this many made, with the credentials of a reseller admin",
+        ),
+        Argument(
+            "--account-base", NAME, "what the names of these accounts begin with", default_text="ssbench"
+        ),
+        Argument("--yes", None, "do not ask for confirmation"),
+        Argument(
+            "--in-use",
+            None,
+            "delete containers even if a run that is under way uses them",
+            default_text="leave these",
+        ),
+        Argument("--connect-timeout", SECONDS, "seconds to wait for a connection", 10.0),
+        Argument("--network-timeout", SECONDS, "seconds to wait for progress of a request", 60.0),
+        Argument(
+            "--give-up-after",
+            SECONDS_OR_0,
+            "give up when nothing has succeeded for this many seconds; 0 means never",
+            120.0,
+        ),
+        *file_options.JSON_OPTIONS,
     )
-    add_renamed_option(
-        parser,
-        "--concurrency",
-        "-c",
-        metavar="N",
-        type=positive_int,
-        default=10,
-        help="maximum number of concurrent requests (default: %(default)s)",
-    )
-    parser.add_argument(
-        "-p",
-        "--policy",
-        metavar="NAME",
-        help="only containers whose name ends in _NAME (default: with any policy or none)",
-    )
-    parser.add_argument(
-        "--accounts",
-        metavar="N",
-        type=positive_int,
-        help="clean the accounts that a run with this many made, with the credentials of a reseller admin",
-    )
-    parser.add_argument(
-        "--account-base",
-        metavar="NAME",
-        help="what the names of these accounts begin with (default: ssbench)",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    parser.add_argument(
-        "--in-use",
-        action="store_true",
-        help="delete containers even if a run that is under way uses them (default: leave these)",
-    )
-    parser.add_argument(
-        "--connect-timeout",
-        metavar="SECONDS",
-        type=positive_seconds,
-        default=10.0,
-        help="seconds to wait for a connection (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--network-timeout",
-        metavar="SECONDS",
-        type=positive_seconds,
-        default=60.0,
-        help="seconds to wait for progress of a request (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--give-up-after",
-        metavar="SECONDS",
-        type=seconds_or_0,
-        default=120.0,
-        help="give up when nothing has succeeded for this many seconds; 0 means never (default: %(default)g)",
-    )
-    file_options.add_json_arguments(parser)
     auth_options.add_auth_arguments(parser)
 
 

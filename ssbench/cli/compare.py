@@ -15,14 +15,16 @@ from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, file_options, output_file, settings
 from ssbench.cli.options import (
-    add_force_option,
-    add_output_option,
-    add_renamed_option,
-    add_undecided_option,
+    FILE,
+    FORCE_OPTION,
+    OUTPUT_OPTION,
+    PERCENT,
+    UNDECIDED_OPTION,
+    Argument,
+    ValueKind,
+    add_options,
     choose_undecided,
-    parse_share,
 )
-from ssbench.cli.parser import set_completion_kind
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -54,57 +56,53 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    before = parser.add_argument(
-        "before", metavar="BEFORE", nargs="+", help="stat files, of any version; last, last-1, @LABEL"
-    )
-    after = parser.add_argument(
-        "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
-    )
-    parser.add_argument(
-        "--sides",
-        action="store_true",
-        help="compare the two sides of several runs of run-scenario --ab, instead of the runs",
-    )
-    for each in (before, after):
-        set_completion_kind(each, "runs")
-    add_renamed_option(
+    add_options(
         parser,
-        "--format",
-        "-f",
-        choices=products.format_names(Product.COMPARISON),
-        default="text",
-        help="format of the comparison (default: %(default)s)",
+        Argument(
+            "before",
+            ValueKind("BEFORE", completes="runs"),
+            "stat files, of any version; last, last-1, @LABEL",
+            settings={"nargs": "+"},
+        ),
+        Argument(
+            "--to",
+            ValueKind("AFTER", completes="runs"),
+            "what they are compared with",
+            default=[],
+            repeated=True,
+            settings={"nargs": "+"},
+        ),
+        Argument(
+            "--sides", None, "compare the two sides of several runs of run-scenario --ab, instead of the runs"
+        ),
+        Argument(
+            "--format",
+            products.format_names(Product.COMPARISON),
+            "format of the comparison",
+            "text",
+            old="-f",
+        ),
+        OUTPUT_OPTION,
+        Argument(
+            "--noise", PERCENT, "call a figure changed only if its whole interval is beyond this", 0.01, "1%%"
+        ),
+        Argument(
+            "--fail-if",
+            ValueKind("CONDITION"),
+            "exit with code 5 if CONDITION is true for the whole interval of the change, or for AFTER:"
+            " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 if only for a part of the"
+            " interval; may be repeated",
+            default=[],
+            repeated=True,
+        ),
+        UNDECIDED_OPTION,
+        Argument("--html", FILE, "file for a page with charts of the runs laid over each other"),
+        file_options.JSON_OPTION,
+        archives.make_results_dir_option(
+            "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor"
+        ),
+        FORCE_OPTION,
     )
-    add_output_option(parser)
-    parser.add_argument(
-        "--noise",
-        type=parse_share,
-        default=0.01,
-        metavar="PERCENT",
-        help="call a figure changed only if its whole interval is beyond this (default: 1%%)",
-    )
-    parser.add_argument(
-        "--fail-if",
-        metavar="CONDITION",
-        action="append",
-        default=[],
-        help="exit with code 5 if CONDITION is true for the whole interval of the change, or for AFTER:"
-        " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 if only for a part of the interval; may"
-        " be repeated",
-    )
-    add_undecided_option(parser)
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="file for a page with charts of the runs laid over each other",
-    )
-    file_options.add_json_option(parser)
-    archives.add_results_dir(
-        parser,
-        "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor",
-    )
-    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

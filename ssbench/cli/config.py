@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ssbench.base.errors import ExitCode, did_you_mean
 from ssbench.base.record import JsonHead, JsonRecord
 from ssbench.cli import file_options, settings
+from ssbench.cli.options import Argument, ValueKind, add_options
 from ssbench.cli.output_file import open_standard_output
 from ssbench.cli.parser import Parser
 
@@ -46,13 +47,18 @@ class ConfigReport(JsonHead, frozen=True, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "command", metavar="SUBCOMMAND", nargs="?", help="one sub-command, or worker (default: all)"
+    add_options(
+        parser,
+        Argument(
+            "command",
+            ValueKind("SUBCOMMAND"),
+            "one sub-command, or worker",
+            default_text="all",
+            settings={"nargs": "?"},
+        ),
+        Argument("--all", None, "show every option, with its default and its variable"),
+        *file_options.JSON_OPTIONS,
     )
-    parser.add_argument(
-        "--all", action="store_true", help="show every option, with its default and its variable"
-    )
-    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force_option, add_output_option, add_renamed_option
+from ssbench.cli.options import FORCE_OPTION, OUTPUT_OPTION, Argument, add_options
 
 _log = logging.getLogger(__name__)
 
@@ -23,16 +23,19 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file_arguments(parser)
-    add_renamed_option(
+    add_options(
         parser,
-        "--format",
-        "-f",
-        choices=_FORMATS,
-        help="csv, jsonl (JSON lines) or parquet (default: that of the output file's suffix, or csv)",
+        *archives.STAT_FILE_ARGUMENTS,
+        Argument(
+            "--format",
+            _FORMATS,
+            "csv, jsonl (JSON lines) or parquet",
+            default_text="that of the output file's suffix, or csv",
+            old="-f",
+        ),
+        OUTPUT_OPTION,
+        FORCE_OPTION,
     )
-    add_output_option(parser)
-    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

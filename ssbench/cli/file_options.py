@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 from ssbench.base import printable
 from ssbench.base.errors import UsageError
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force_option
+from ssbench.cli.options import FILE, FORCE_OPTION, Argument
 from ssbench.reports import products
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
-
-_OPTION_HELP = "{}; - is standard output, without the text report (default: none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +106,16 @@ def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
     return " ".join(shlex.quote(f"{products.format_option(name)}={path}") for name, path in files)
 
 
-def add_report_file_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add the options; ``--force`` has to be there too."""
-    for name, what in products.FORMAT_FILES.items():
-        parser.add_argument(
-            products.format_option(name), type=Path, metavar="FILE", help=_OPTION_HELP.format(what)
-        )
+#: The options; ``--force`` has to be there too.
+REPORT_FILE_OPTIONS = tuple(
+    Argument(
+        products.format_option(name),
+        FILE,
+        f"{what}; - is standard output, without the text report",
+        default_text="none",
+    )
+    for name, what in products.FORMAT_FILES.items()
+)
 
 
 def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
@@ -125,20 +127,16 @@ def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
 # -- --json of lists -------------------------------------------------------------------------------
 
 
-def add_json_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the option, and ``--force``."""
-    add_json_option(parser)
-    add_force_option(parser)
+#: The option of a sub-command that has ``--force``.
+JSON_OPTION = Argument(
+    "--json",
+    FILE,
+    "write the same as JSON to FILE; - is standard output, in place of the text",
+    default_text="none",
+)
 
-
-def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option to a sub-command that has ``--force``."""
-    parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        help="write the same as JSON to FILE; - is standard output, in place of the text (default: none)",
-    )
+#: The option, and ``--force``.
+JSON_OPTIONS = (JSON_OPTION, FORCE_OPTION)
 
 
 def check_json_output(arguments: argparse.Namespace) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-from pathlib import Path
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli.options import make_argument_type
+from ssbench.cli.options import FILE, Argument, ValueKind, add_options, make_argument_type
 
 _log = logging.getLogger(__name__)
 
@@ -24,22 +23,23 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "file", metavar="FILE", type=Path, help="file to write; with --worker or --revoke, that of the master"
+    add_options(
+        parser, Argument("file", FILE, "file to write; with --worker or --revoke, that of the master")
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--worker",
-        metavar="NAME",
-        type=make_argument_type(_parse_worker_name),
-        help="write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed; once"
-        " that exists, the master accepts the keys in it and no others",
-    )
-    which.add_argument(
-        "--revoke",
-        metavar="NAME",
-        type=make_argument_type(_parse_worker_name),
-        help="remove the key of one worker from the list; SIGHUP lets a running master read it again",
+    name = ValueKind("NAME", make_argument_type(_parse_worker_name))
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        Argument(
+            "--worker",
+            name,
+            "write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed; once"
+            " that exists, the master accepts the keys in it and no others",
+        ),
+        Argument(
+            "--revoke",
+            name,
+            "remove the key of one worker from the list; SIGHUP lets a running master read it again",
+        ),
     )
 
 

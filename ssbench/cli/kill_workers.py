@@ -24,7 +24,7 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     options.add_zmq_arguments(parser, _DEFAULT_IP)
-    file_options.add_json_arguments(parser)
+    options.add_options(parser, *file_options.JSON_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, file_options, output_file
-from ssbench.cli.options import add_format_option, positive_int
-from ssbench.cli.parser import set_completion_kind
+from ssbench.cli.options import COUNT, LABEL, NAME, Argument, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -25,26 +24,21 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_results_dir(parser, "the folder")
-    label = parser.add_argument("--label", metavar="LABEL", help="only runs with this label")
-    set_completion_kind(label, "labels")
-    parser.add_argument("--scenario", metavar="NAME", help="only runs of the scenario of this name")
-    parser.add_argument(
-        "-n",
-        "--number",
-        metavar="N",
-        type=positive_int,
-        default=50,
-        help="the newest N (default: 50)",
+    add_options(
+        parser,
+        archives.make_results_dir_option("the folder"),
+        Argument("--label", LABEL._replace(read=None), "only runs with this label"),
+        Argument("--scenario", NAME, "only runs of the scenario of this name"),
+        Argument("-n --number", COUNT, "the newest N (default: 50)", 50),
+        Argument(
+            "--trend",
+            None,
+            "show with bars how runs of each scenario developed, where a new level began, and where version,"
+            " machines, seed or load changed",
+        ),
+        make_format_option(Product.LIST),
+        *file_options.JSON_OPTIONS,
     )
-    parser.add_argument(
-        "--trend",
-        action="store_true",
-        help="show with bars how runs of each scenario developed, where a new level began, and where version,"
-        " machines, seed or load changed",
-    )
-    add_format_option(parser, Product.LIST)
-    file_options.add_json_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force_option
+from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, add_options
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.parser import set_completion_kind
 
 _log = logging.getLogger(__name__)
 
@@ -26,15 +25,13 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    files = parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="a stat file; or last, last-1, @LABEL"
+    add_options(
+        parser,
+        Argument("files", RUN_FILE, "a stat file; or last, last-1, @LABEL", settings={"nargs": "+"}),
+        Argument("-o --output", FILE, "the stat file to write", settings={"required": True}),
+        archives.RESULTS_DIR_OPTION,
+        FORCE_OPTION,
     )
-    set_completion_kind(files, "runs")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the stat file to write"
-    )
-    archives.add_results_dir(parser, "where last and @LABEL are looked for")
-    add_force_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

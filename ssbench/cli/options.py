@@ -1,7 +1,8 @@
 """What the sub-commands share: types of values, and options that several have.
 
-Among them are the scenario, FILE or ``-f FILE`` as ``run-scenario`` has it, and the options of the two
-sockets between a master and its workers, for the parsers of either side.
+An option is one row, an :class:`Argument`: its spelling, what its value is, its help and its default. Among
+those that several commands have are the scenario, FILE or ``-f FILE`` as ``run-scenario`` has it, and the
+options of the two sockets between a master and its workers, for the parsers of either side.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from ssbench.base import text_values
 from ssbench.base.errors import UsageError
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from ssbench.scenario.conditions import Condition
 
 _Value = TypeVar("_Value")
+
+#: What options are added to.
+OptionParser: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
 def _make_number_type(
@@ -115,40 +120,114 @@ def parse_percentiles(text: str) -> list[float]:
     return [percentile_number(part) for part in text.split(",")]
 
 
-def add_renamed_option(
-    parser: argparse.ArgumentParser | argparse._ArgumentGroup, name: str, old: str, **settings: Any
-) -> None:
-    """Add an option, and an ``old`` letter for it that scripts may use but the help does not show.
-
-    A letter that the help shows means the same for every sub-command.
-    """
-    parser.add_argument(name, **settings)
-    hidden = {**settings, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
-    parser.add_argument(old, dest=name[2:].replace("-", "_"), **hidden)
+# -- One row for each option -----------------------------------------------------------------------
 
 
-def add_percentiles_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--pctile``; see :func:`choose_percentiles`."""
-    parser.add_argument(
-        "--pctile",
-        type=parse_percentiles,
-        action="extend",
-        metavar="N[,N...]",
-        help="percentiles of latencies to report, from 1 to 100, as in 95,99.9; the first is that of the"
-        " table (default: 95)",
-    )
+class ValueKind(NamedTuple):
+    """What the value of an option is."""
+
+    metavar: str  # how the help names it
+    read: Callable[[str], Any] | None = None  # what argparse calls to read it; None: it is a text
+    completes: str | None = None  # what a shell offers: "scenarios", "runs" or "labels"
 
 
-def add_report_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+COUNT = ValueKind("N", positive_int)
+COUNT_OR_0 = ValueKind("N", non_negative_int)
+SECONDS = ValueKind("SECONDS", positive_seconds)
+SECONDS_OR_0 = ValueKind("SECONDS", seconds_or_0)
+BYTES = ValueKind("BYTES", positive_size)
+PERCENT = ValueKind("PERCENT", parse_share)
+PORT = ValueKind("PORT", port_number)
+NAME = ValueKind("NAME")
+LABEL = ValueKind("LABEL", parse_label, "labels")
+FILE = ValueKind("FILE", Path)
+FOLDER = ValueKind("DIR", Path)
+RUN_FILE = ValueKind("FILE", Path, "runs")
+SCENARIO_FILE = ValueKind("FILE", None, "scenarios")
+
+
+class Argument(NamedTuple):
+    """An option or a positional argument of a command; fields of records become these too."""
+
+    spelling: str  # "-u --user-count", or the name of a positional argument
+    kind: ValueKind | Sequence[str] | None  # what its value is, or all that it can be; None: a flag
+    help: str
+    default: Any = None
+    default_text: str | None = None  # how the help says the default; None: as it is
+    repeated: bool = False  # the values are a list, to which each use of the option adds
+    old: str | None = None  # a letter that scripts may use and the help does not show
+    settings: Mapping[str, Any] = MappingProxyType({})  # what else argparse is told
+
+
+def add_options(parser: OptionParser, *rows: Argument) -> None:
+    """Add options and positional arguments to a parser or to one of its groups."""
+    for row in rows:
+        settings: dict[str, Any] = {"help": _describe_option(row), **row.settings}
+        if isinstance(row.kind, ValueKind):
+            settings |= {"metavar": row.kind.metavar, "type": row.kind.read}
+        elif row.kind is not None:
+            settings["choices"] = row.kind
+        if row.kind is None:
+            settings.setdefault("action", "store_true")
+        elif row.repeated:
+            settings.setdefault("action", "extend" if "nargs" in settings else "append")
+        if row.default is not None:
+            settings["default"] = row.default
+        spellings = row.spelling.split()
+        action = parser.add_argument(*spellings, **settings)
+        if isinstance(row.kind, ValueKind) and row.kind.completes:
+            set_completion_kind(action, row.kind.completes)
+        if row.old:
+            # A letter that the help shows means the same for every sub-command.
+            hidden = {"dest": action.dest, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+            parser.add_argument(row.old, **{**settings, **hidden})
+
+
+def _describe_option(row: Argument) -> str:
+    """Return the help, with the default at its end."""
+    if row.default_text is not None:
+        return f"{row.help} (default: {row.default_text})"
+    if row.default is None or row.kind is None or row.repeated or "(default: " in row.help:
+        return row.help
+    return f"{row.help} (default: %(default){'g' if isinstance(row.default, float) else 's'})"
+
+
+# -- Options that several commands have ------------------------------------------------------------
+
+
+FORCE_OPTION = Argument("--force", None, "overwrite existing files")
+OUTPUT_OPTION = Argument("--output", FILE, "file to write", "-", "standard output", old="-o")
+ALLOW_BODIES_OPTION = Argument(
+    "--allow-bodies",
+    FOLDER,
+    "allow body files from DIR as well as from the folder of the scenario (default: none); may be repeated",
+    default=[],
+    repeated=True,
+)
+
+#: See :func:`choose_percentiles`.
+PERCENTILES_OPTION = Argument(
+    "--pctile",
+    ValueKind("N[,N...]", parse_percentiles),
+    "percentiles of latencies to report, from 1 to 100, as in 95,99.9; the first is that of the table",
+    default_text="95",
+    settings={"action": "extend"},
+)
+
+
+def add_report_options(parser: OptionParser) -> None:
     """Add ``--report`` and ``--csv``; see :func:`choose_report`."""
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--report",
-        choices=("both", "table", "summary", "full"),
-        help="what to print: the table of ssbench 0.3.9, the summary, both, or full: the table, all sections"
-        " and a longer summary (default: both; full with -v)",
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        Argument(
+            "--report",
+            ("both", "table", "summary", "full"),
+            "what to print: the table of ssbench 0.3.9, the summary, both, or full: the table, all sections"
+            " and a longer summary",
+            default_text="both; full with -v",
+        ),
+        Argument("--csv", None, "print the report as CSV"),
     )
-    choice.add_argument("--csv", action="store_true", help="print the report as CSV")
 
 
 def choose_report(arguments: argparse.Namespace) -> tuple[str, bool]:
@@ -166,28 +245,24 @@ def _parse_condition(text: str) -> Condition:
     return conditions.parse_condition(text, grouped=True)
 
 
-def add_fail_if_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--fail-if``."""
-    parser.add_argument(
-        "--fail-if",
-        type=make_argument_type(_parse_condition),
-        action="append",
-        default=[],
-        metavar="CONDITION",
-        help="exit with code 5 if CONDITION is true: 'read.p99 > 200ms', 'errors > 0.1%%',"
-        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of"
-        " the scenario (default: none)",
-    )
+FAIL_IF_OPTION = Argument(
+    "--fail-if",
+    ValueKind("CONDITION", make_argument_type(_parse_condition)),
+    "exit with code 5 if CONDITION is true: 'read.p99 > 200ms', 'errors > 0.1%%', 'rate < 500',"
+    " 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of the scenario",
+    [],
+    "none",
+    repeated=True,
+)
 
-
-def add_undecided_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--undecided``; see :func:`choose_undecided`."""
-    parser.add_argument(
-        "--undecided",
-        choices=[each.value for each in Undecided],
-        help="what a condition of --fail-if counts as where too few operations or runs leave it undecided:"
-        " fail (exit code 5), pass (0), or report, which ends with exit code 6 (default: report)",
-    )
+#: See :func:`choose_undecided`.
+UNDECIDED_OPTION = Argument(
+    "--undecided",
+    [each.value for each in Undecided],
+    "what a condition of --fail-if counts as where too few operations or runs leave it undecided: fail (exit"
+    " code 5), pass (0), or report, which ends with exit code 6",
+    default_text="report",
+)
 
 
 def choose_undecided(arguments: argparse.Namespace) -> Undecided:
@@ -201,32 +276,9 @@ def choose_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
     return first, tuple(more)
 
 
-def add_force_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--force`` for a sub-command that writes files."""
-    parser.add_argument("--force", action="store_true", help="overwrite existing files")
-
-
-def add_format_option(parser: argparse.ArgumentParser, product: Product) -> None:
-    """Add ``--format`` with the formats of a product."""
-    parser.add_argument(
-        "--format",
-        choices=products.format_names(product),
-        default="text",
-        help="how it is written (default: %(default)s)",
-    )
-
-
-def add_output_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--output`` for a sub-command that writes one file."""
-    add_renamed_option(
-        parser,
-        "--output",
-        "-o",
-        type=Path,
-        default="-",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
+def make_format_option(product: Product) -> Argument:
+    """Return ``--format`` with the formats of a product."""
+    return Argument("--format", products.format_names(product), "how it is written", "text")
 
 
 def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
@@ -245,30 +297,17 @@ def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, no
 # -- The scenario file -----------------------------------------------------------------------------
 
 
-def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add both ways to name it; see :func:`choose_scenario_file`."""
-    file = parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
-    )
-    set_completion_kind(file, "scenarios")
-    option = parser.add_argument(
-        "-f", "--scenario-file", metavar="FILE", help="the same, as run-scenario has it"
-    )
-    set_completion_kind(option, "scenarios")
-    add_allow_bodies_option(parser)
-
-
-def add_allow_bodies_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--allow-bodies``."""
-    parser.add_argument(
-        "--allow-bodies",
-        metavar="DIR",
-        type=Path,
-        action="append",
-        default=[],
-        help="allow body files from DIR as well as from the folder of the scenario (default: none); may be"
-        " repeated",
-    )
+#: Both ways to name it; see :func:`choose_scenario_file`.
+SCENARIO_ARGUMENTS = (
+    Argument(
+        "file",
+        SCENARIO_FILE,
+        "a scenario in YAML or JSON, or the name of a shipped one",
+        settings={"nargs": "?"},
+    ),
+    Argument("-f --scenario-file", SCENARIO_FILE, "the same, as run-scenario has it"),
+    ALLOW_BODIES_OPTION,
+)
 
 
 def choose_scenario_file(arguments: argparse.Namespace) -> str:
@@ -286,36 +325,27 @@ def choose_scenario_file(arguments: argparse.Namespace) -> str:
 # -- The sockets of master and workers -------------------------------------------------------------
 
 
+#: Those that a master and a worker both have.
+SOCKET_OPTIONS = (
+    Argument("--zmq-work-port", PORT, f"port of the master's work socket (default: {DEFAULT_WORK_PORT})"),
+    Argument(
+        "--zmq-results-port", PORT, f"port of the master's results socket (default: {DEFAULT_RESULTS_PORT})"
+    ),
+    Argument(
+        "--zmq-key",
+        FILE,
+        "key file that encrypts all messages and lets no worker without it connect, the same on the master"
+        " and on every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
+    ),
+)
+
+
 def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
     """Add the options of a master; ``default_ip`` is for the help."""
-    group = parser.add_argument_group("sockets")
-    group.add_argument(
-        "--zmq-bind-ip", metavar="IP", help=f"address that both sockets bind to (default: {default_ip})"
+    address = Argument(
+        "--zmq-bind-ip", ValueKind("IP"), "address that both sockets bind to", default_text=default_ip
     )
-    add_shared_zmq_arguments(group)
-
-
-def add_shared_zmq_arguments(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add the options that a master and a worker both have."""
-    group.add_argument(
-        "--zmq-work-port",
-        metavar="PORT",
-        type=port_number,
-        help=f"port of the master's work socket (default: {DEFAULT_WORK_PORT})",
-    )
-    group.add_argument(
-        "--zmq-results-port",
-        metavar="PORT",
-        type=port_number,
-        help=f"port of the master's results socket (default: {DEFAULT_RESULTS_PORT})",
-    )
-    group.add_argument(
-        "--zmq-key",
-        metavar="FILE",
-        type=Path,
-        help="key file that encrypts all messages and lets no worker without it connect, the same on the"
-        " master and on every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
-    )
+    add_options(parser.add_argument_group("sockets"), address, *SOCKET_OPTIONS)
 
 
 def choose_key_file(arguments: argparse.Namespace) -> Path | None:

@@ -7,7 +7,7 @@ import argparse
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.cli import auth_options, option_table, options
-from ssbench.cli.options import positive_int
+from ssbench.cli.options import COUNT, Argument, add_options
 from ssbench.cli.own_program import import_faster
 from ssbench.run.options import RunOptions
 from ssbench.store.request_options import RequestOptions
@@ -25,21 +25,21 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    options.add_scenario_arguments(parser)
-    group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
-    group.add_argument(
-        "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"
+    add_options(parser, *options.SCENARIO_ARGUMENTS)
+    add_options(
+        parser.add_argument_group("load", "Each replaces the value in the scenario."),
+        Argument("-u --user-count", COUNT, "maximum number of uploads in flight"),
+        option_table.CONTAINER_COUNT_OPTION,
+        Argument("--accounts", COUNT, "number of accounts"),
+        option_table.POLICY_OPTION,
     )
-    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
-    group.add_argument("--accounts", metavar="N", type=positive_int, help="number of accounts")
-    group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
     requests = parser.add_argument_group("requests")
-    option_table.add_option_arguments(requests, RequestOptions, OptionGroup.REQUESTS)
-    option_table.add_option_arguments(requests, RunOptions, ("mark_transactions", "give_up_after"))
+    option_table.add_record_options(requests, RequestOptions, OptionGroup.REQUESTS)
+    option_table.add_record_options(requests, RunOptions, ("mark_transactions", "give_up_after"))
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
-    fleet.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers")
-    option_table.add_option_arguments(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
+    add_options(fleet, Argument("--workers", COUNT, "start N local workers"))
+    option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
     auth_options.add_auth_arguments(parser)
 
 

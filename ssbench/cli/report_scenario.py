@@ -15,18 +15,20 @@ from ssbench.base.errors import ExitCode
 from ssbench.base.profiling import Profiling
 from ssbench.cli import archives, file_options, output_file, own_program
 from ssbench.cli.options import (
-    add_fail_if_option,
-    add_force_option,
-    add_percentiles_option,
-    add_renamed_option,
+    FAIL_IF_OPTION,
+    FILE,
+    FORCE_OPTION,
+    PERCENTILES_OPTION,
+    RUN_FILE,
+    UNDECIDED_OPTION,
+    Argument,
+    add_options,
     add_report_options,
-    add_undecided_option,
     choose_percentiles,
     choose_report,
     choose_undecided,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.parser import set_completion_kind
 from ssbench.run import terminal
 
 if TYPE_CHECKING:
@@ -42,40 +44,35 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file_arguments(parser)
-    more = parser.add_argument(
-        "more",
-        type=Path,
-        nargs="*",
-        metavar="FILE",
-        help="those of the other masters of the same run; the report is of all together, as of what merge"
-        " makes",
-    )
-    set_completion_kind(more, "runs")
-    add_renamed_option(
+    add_options(
         parser,
-        "--report-file",
-        "-f",
-        type=Path,
-        metavar="FILE",
-        help="file for the report (default: standard output)",
+        *archives.STAT_FILE_ARGUMENTS,
+        Argument(
+            "more",
+            RUN_FILE,
+            "those of the other masters of the same run; the report is of all together, as of what merge"
+            " makes",
+            settings={"nargs": "*"},
+        ),
+        Argument("--report-file", FILE, "file for the report", default_text="standard output", old="-f"),
+        PERCENTILES_OPTION,
     )
-    add_percentiles_option(parser)
     add_report_options(parser)
-    add_fail_if_option(parser)
-    add_undecided_option(parser)
-    add_renamed_option(
+    add_options(
         parser,
-        "--rps-histogram",
-        "-r",
-        type=Path,
-        metavar="FILE",
-        help="file for the number of requests completed in each second, as CSV; - is standard output"
-        " (default: none)",
+        FAIL_IF_OPTION,
+        UNDECIDED_OPTION,
+        Argument(
+            "--rps-histogram",
+            FILE,
+            "file for the number of requests completed in each second, as CSV; - is standard output",
+            default_text="none",
+            old="-r",
+        ),
+        *file_options.REPORT_FILE_OPTIONS,
+        FORCE_OPTION,
+        Argument("--profile", None, "write a profile of making the report"),
     )
-    file_options.add_report_file_arguments(parser)
-    add_force_option(parser)
-    parser.add_argument("--profile", action="store_true", help="write a profile of making the report")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

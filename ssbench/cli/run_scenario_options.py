@@ -7,24 +7,28 @@ longer than to print the help.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.cli import archives, auth_options, file_options, option_table, options
 from ssbench.cli.options import (
-    add_fail_if_option,
-    add_force_option,
-    add_percentiles_option,
+    ALLOW_BODIES_OPTION,
+    COUNT,
+    FAIL_IF_OPTION,
+    FILE,
+    FORCE_OPTION,
+    PERCENT,
+    PERCENTILES_OPTION,
+    SCENARIO_FILE,
+    UNDECIDED_OPTION,
+    Argument,
+    ValueKind,
+    add_options,
     add_report_options,
-    add_undecided_option,
     make_argument_type,
-    parse_share,
-    positive_int,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.parser import set_completion_kind
 from ssbench.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -63,15 +67,16 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    scenario = parser.add_argument(
-        "-f",
-        "--scenario-file",
-        metavar="FILE",
-        help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
+    add_options(
+        parser,
+        Argument(
+            "-f --scenario-file",
+            SCENARIO_FILE,
+            "a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
+        ),
+        ALLOW_BODIES_OPTION,
+        Argument("--list-scenarios", None, "list the shipped scenarios and exit"),
     )
-    set_completion_kind(scenario, "scenarios")
-    options.add_allow_bodies_option(parser)
-    parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     option_table.add_load_arguments(parser)
     _add_capacity(parser)
     option_table.add_request_arguments(parser)
@@ -100,75 +105,79 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "capacity", "Many runs with the same workers and initial objects; see doc/capacity.rst."
     )
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--sweep",
-        metavar="WHAT=VALUES",
-        type=make_argument_type(_parse_sweep),
-        help="a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
-        " ends where more load brings nothing, or operations fail",
+    add_options(
+        group.add_mutually_exclusive_group(),
+        Argument(
+            "--sweep",
+            ValueKind("WHAT=VALUES", make_argument_type(_parse_sweep)),
+            "a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
+            " ends where more load brings nothing, or operations fail",
+        ),
+        Argument(
+            "--find",
+            ValueKind("CONDITIONS", make_argument_type(_parse_conditions)),
+            "find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors <="
+            " 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
+        ),
     )
-    which.add_argument(
-        "--find",
-        metavar="CONDITIONS",
-        type=make_argument_type(_parse_conditions),
-        help="find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors"
-        " <= 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
-    )
-    group.add_argument(
-        "--find-within",
-        metavar="PERCENT",
-        type=parse_share,
-        help="end --find when the answer is known to this much, with 95 %% certainty (default: 10%%)",
+    add_options(
+        group,
+        Argument(
+            "--find-within",
+            PERCENT,
+            "end --find when the answer is known to this much, with 95 %% certainty",
+            default_text="10%%",
+        ),
     )
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("results")
-    group.add_argument(
-        "-s",
-        "--stats-file",
-        metavar="FILE",
-        type=Path,
-        help=f"file for the results; .gz is appended (default: a new file in {archives.DEFAULT_FOLDER})",
+    add_options(
+        group,
+        Argument(
+            "-s --stats-file",
+            FILE,
+            "file for the results; .gz is appended",
+            default_text=f"a new file in {archives.DEFAULT_FOLDER}",
+        ),
+        archives.make_results_dir_option("folder for a new stat file, in which ssbench-master list finds it"),
     )
-    archives.add_results_dir(group, "folder for a new stat file, in which ssbench-master list finds it")
-    option_table.add_option_arguments(group, RunOptions, OptionGroup.RESULTS)
-    add_force_option(group)
-    group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
+    option_table.add_record_options(group, RunOptions, OptionGroup.RESULTS)
+    add_options(group, FORCE_OPTION, Argument("-R --no-default-report", None, "print no report"))
     add_report_options(group)
-    add_percentiles_option(group)
-    add_fail_if_option(group)
-    add_undecided_option(group)
-    file_options.add_report_file_arguments(group)
+    add_options(
+        group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *file_options.REPORT_FILE_OPTIONS
+    )
     option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
-    shown = group.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--progress",
-        choices=("line", "characters", "none"),
-        default="line",
-        help="what to show of the benchmark on standard error: a line (redrawn on a terminal, one each 10 s"
-        " elsewhere), a character for each result, or nothing (default: %(default)s)",
+    add_options(
+        group.add_mutually_exclusive_group(),
+        Argument(
+            "--progress",
+            ("line", "characters", "none"),
+            "what to show of the benchmark on standard error: a line (redrawn on a terminal, one each 10 s"
+            " elsewhere), a character for each result, or nothing",
+            "line",
+        ),
+        Argument(
+            "--live",
+            None,
+            "show operations and workers, with their CPU and lag, on a small screen that is redrawn, and how"
+            " they went in the last minute where it is wide; where there is no terminal, the same as"
+            " --progress line",
+            settings={"dest": "progress", "action": "store_const", "const": "live"},
+        ),
     )
-    shown.add_argument(
-        "--live",
-        dest="progress",
-        action="store_const",
-        const="live",
-        help="show operations and workers, with their CPU and lag, on a small screen that is redrawn, and how"
-        " they went in the last minute where it is wide; where there is no terminal, the same as --progress"
-        " line",
-    )
-    group.add_argument(
-        "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
+    add_options(
+        group, Argument("--profile", None, "write profiles of the benchmark and of the local workers")
     )
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
-    group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    option_table.add_option_arguments(group, RunOptions, OptionGroup.FLEET)
+    add_options(group, Argument("--workers", COUNT, "start N local workers for this run"))
+    option_table.add_record_options(group, RunOptions, OptionGroup.FLEET)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

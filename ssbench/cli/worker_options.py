@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-from pathlib import Path
 
 from ssbench.base import text_values
 from ssbench.base.version import __version__
 from ssbench.cli import options
-from ssbench.cli.options import make_argument_type, non_negative_int, positive_int
+from ssbench.cli.options import (
+    COUNT,
+    COUNT_OR_0,
+    FILE,
+    FOLDER,
+    Argument,
+    ValueKind,
+    add_options,
+    make_argument_type,
+    non_negative_int,
+)
 from ssbench.cli.parser import Parser
+
+_IGNORED_HELP = "ignored, and accepted for scripts of ssbench 0.x: use run-scenario {}"
 
 #: Characters of the name of a site, at most.
 _MAX_SITE_CHARACTERS = 64
@@ -25,91 +36,64 @@ def parser() -> Parser:
         " waits for a master without a time limit and serves one run after another. It ends with Ctrl-C or"
         " 'ssbench-master kill-workers'.",
     )
-    made.add_argument(
-        "worker_id",
-        nargs="?",
-        type=non_negative_int,
-        help="number of this worker, unique in the fleet; the master chooses one where it is left out",
-    )
     made.add_argument("--version", action="version", version=f"ssbench {__version__}")
-    made.add_argument(
-        "--zmq-host",
-        metavar="HOST",
-        type=_parse_host,
-        default="127.0.0.1",
-        help="name or address of the master's host (default: %(default)s)",
+    add_options(
+        made,
+        Argument(
+            "worker_id",
+            ValueKind("worker_id", non_negative_int),
+            "number of this worker, unique in the fleet; the master chooses one where it is left out",
+            settings={"nargs": "?"},
+        ),
+        Argument(
+            "--zmq-host", ValueKind("HOST", _parse_host), "name or address of the master's host", "127.0.0.1"
+        ),
+        *options.SOCKET_OPTIONS,
+        Argument(
+            "-c --concurrency",
+            COUNT,
+            "maximum number of requests in flight, and of connections to one server",
+            64,
+        ),
+        Argument(
+            "--idle-exit",
+            ValueKind("TIME", make_argument_type(text_values.parse_seconds)),
+            "exit with code 0 after so long without an operation, such as 10m",
+            default_text="never",
+        ),
+        Argument(
+            "--runs",
+            COUNT,
+            "exit with code 0 once N masters that gave it work have gone",
+            default_text="serve any number",
+        ),
+        Argument(
+            "--end-with-stdin",
+            None,
+            "exit when standard input is closed, as by the end of the ssh connection that started it",
+        ),
+        Argument(
+            "--site",
+            ValueKind("NAME", _parse_site),
+            "where this worker is, such as a room or a town: reports have figures by site",
+        ),
+        Argument(
+            "--allow-bodies",
+            FOLDER,
+            "allow runs to upload files from DIR, for scenarios whose bodies are files (default: none); may"
+            " be repeated",
+            default=[],
+            repeated=True,
+        ),
+        # A worker of ssbench 0.x had these, which run-scenario has now.
+        Argument("--retries", COUNT_OR_0, _IGNORED_HELP.format("--retries")),
+        Argument("--batch-size", COUNT, _IGNORED_HELP.format("--batch-size")),
+        Argument("-p --profile-count", COUNT_OR_0, "write a profile of the first N jobs; 0 means none", 0),
+        Argument("-v --verbose", None, "log DEBUG lines too"),
+        Argument("--profile-file", FILE, argparse.SUPPRESS),
+        Argument("--exit-with-stdin", None, argparse.SUPPRESS),
     )
-    options.add_shared_zmq_arguments(made)
-    made.add_argument(
-        "-c",
-        "--concurrency",
-        metavar="N",
-        type=positive_int,
-        default=64,
-        help="maximum number of requests in flight, and of connections to one server (default: %(default)s)",
-    )
-    made.add_argument(
-        "--idle-exit",
-        metavar="TIME",
-        type=make_argument_type(text_values.parse_seconds),
-        help="exit with code 0 after so long without an operation, such as 10m (default: never)",
-    )
-    made.add_argument(
-        "--runs",
-        metavar="N",
-        type=positive_int,
-        help="exit with code 0 once N masters that gave it work have gone (default: serve any number)",
-    )
-    made.add_argument(
-        "--end-with-stdin",
-        action="store_true",
-        help="exit when standard input is closed, as by the end of the ssh connection that started it",
-    )
-    made.add_argument(
-        "--site",
-        metavar="NAME",
-        type=_parse_site,
-        help="where this worker is, such as a room or a town: reports have figures by site",
-    )
-    made.add_argument(
-        "--allow-bodies",
-        metavar="DIR",
-        type=Path,
-        action="append",
-        default=[],
-        help="allow runs to upload files from DIR, for scenarios whose bodies are files (default: none);"
-        " may be repeated",
-    )
-    _add_ignored(made)
-    made.add_argument(
-        "-p",
-        "--profile-count",
-        metavar="N",
-        type=non_negative_int,
-        default=0,
-        help="write a profile of the first N jobs; 0 means none (default: %(default)s)",
-    )
-    made.add_argument("-v", "--verbose", action="store_true", help="log DEBUG lines too")
-    made.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
-    made.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
     return made
-
-
-def _add_ignored(parser: Parser) -> None:
-    """Add the options that a worker of ssbench 0.x had and that run-scenario has now."""
-    parser.add_argument(
-        "--retries",
-        metavar="N",
-        type=non_negative_int,
-        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --retries",
-    )
-    parser.add_argument(
-        "--batch-size",
-        metavar="N",
-        type=positive_int,
-        default=1,
-        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --batch-size",
-    )
 
 
 def _parse_site(text: str) -> str:

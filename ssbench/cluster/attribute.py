@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file, settings
-from ssbench.cli.options import add_force_option, add_renamed_option, positive_int
-from ssbench.cli.parser import set_completion_kind
+from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, ValueKind, add_options, positive_int
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -37,23 +36,22 @@ JoinFunction = Callable[
 OverloadFunction = Callable[["JoinedRun", "RunSummary | None"], "tuple[str, ...]"]
 
 
-def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``--compare``."""
-    before = parser.add_argument(
+_COMPARE_OPTIONS = (
+    Argument(
         "--compare",
-        type=Path,
-        metavar="BEFORE",
-        help="report instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
+        RUN_FILE._replace(metavar="BEFORE"),
+        "report instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
         " device, node and proxy",
-    )
-    set_completion_kind(before, "runs")
-    parser.add_argument(
+    ),
+    Argument(
         "--compare-logs",
-        nargs="+",
-        action="extend",
-        metavar="LOG",
-        help="logs of that run, as --swift-logs (default: those of --swift-logs have both)",
-    )
+        ValueKind("LOG"),
+        "logs of that run, as --swift-logs",
+        default_text="those of --swift-logs have both",
+        repeated=True,
+        settings={"nargs": "+"},
+    ),
+)
 
 
 def check_compare_options(arguments: argparse.Namespace) -> Path | None:
@@ -120,29 +118,6 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
 
 
 # -- Single requests -------------------------------------------------------------------------------
-
-
-def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for single requests."""
-    parser.add_argument(
-        "--transaction",
-        type=_check_transaction_id,
-        metavar="TX",
-        help="print what each server did of this request instead of the report, as a waterfall",
-    )
-    parser.add_argument(
-        "--trace",
-        type=Path,
-        metavar="FILE",
-        help="file for that request, or else for the 20 slowest, as a Chrome trace, which Perfetto"
-        " (ui.perfetto.dev) opens (default: none)",
-    )
-    parser.add_argument(
-        "--otlp",
-        type=Path,
-        metavar="FILE",
-        help="file for the same as OpenTelemetry traces (OTLP in JSON), which Jaeger opens (default: none)",
-    )
 
 
 def _check_transaction_id(text: str) -> str:
@@ -228,74 +203,76 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    archives.add_stat_file_arguments(parser)
-    parser.add_argument(
-        "--swift-logs",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="LOG",
-        help="logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
-        " NODE=FILE where the lines do not name the node that wrote them",
-    )
-    parser.add_argument(
-        "--log-format",
-        type=_check_template,
-        metavar="TEMPLATE",
-        help="the proxies' log_msg_template, where they have one",
-    )
-    parser.add_argument(
-        "--hosts",
-        nargs="+",
-        action=_MergeDictionaries,
-        type=_parse_hosts,
-        default={},
-        metavar="NODE=ADDRESS",
-        help="addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
-        " proxies, recon and statsd (default: known by devices' names where these do not repeat)",
-    )
-    parser.add_argument(
-        "--ring",
-        nargs="+",
-        action="extend",
-        type=_check_ring_file,
-        default=[],
-        metavar="FILE",
-        help="ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
-        " same where --hosts does not (needs: pip install swift eventlet)",
-    )
-    add_renamed_option(
+    add_options(
         parser,
-        "--report-file",
-        "-f",
-        type=Path,
-        default="-",
-        metavar="FILE",
-        help="file for the report (default: standard output)",
+        *archives.STAT_FILE_ARGUMENTS,
+        Argument(
+            "--swift-logs",
+            ValueKind("LOG"),
+            "logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
+            " NODE=FILE where the lines do not name the node that wrote them",
+            repeated=True,
+            settings={"nargs": "+", "required": True},
+        ),
+        Argument(
+            "--log-format",
+            ValueKind("TEMPLATE", _check_template),
+            "the proxies' log_msg_template, where they have one",
+        ),
+        Argument(
+            "--hosts",
+            ValueKind("NODE=ADDRESS", _parse_hosts),
+            "addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
+            " proxies, recon and statsd",
+            {},
+            "known by devices' names where these do not repeat",
+            settings={"nargs": "+", "action": _MergeDictionaries},
+        ),
+        Argument(
+            "--ring",
+            ValueKind("FILE", _check_ring_file),
+            "ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
+            " same where --hosts does not (needs: pip install swift eventlet)",
+            default=[],
+            repeated=True,
+            settings={"nargs": "+"},
+        ),
+        Argument("--report-file", FILE, "file for the report", "-", "standard output", old="-f"),
+        Argument("--json", FILE, "file for everything as JSON; - is standard output", default_text="none"),
+        Argument(
+            "--html",
+            FILE,
+            "file for the report of the run as a page with charts, with a section of what the logs say",
+        ),
+        Argument(
+            "--sample",
+            ValueKind("N", _parse_result_count),
+            "of more results than this, take a random sample, for which about 1 GB of memory a million is"
+            " needed, or take all",
+            _MAX_RESULTS,
+            f"{_MAX_RESULTS:,}",
+        ),
+        *_COMPARE_OPTIONS,
+        Argument(
+            "--transaction",
+            ValueKind("TX", _check_transaction_id),
+            "print what each server did of this request instead of the report, as a waterfall",
+        ),
+        Argument(
+            "--trace",
+            FILE,
+            "file for that request, or else for the 20 slowest, as a Chrome trace, which Perfetto"
+            " (ui.perfetto.dev) opens",
+            default_text="none",
+        ),
+        Argument(
+            "--otlp",
+            FILE,
+            "file for the same as OpenTelemetry traces (OTLP in JSON), which Jaeger opens",
+            default_text="none",
+        ),
+        FORCE_OPTION,
     )
-    parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        help="file for everything as JSON; - is standard output (default: none)",
-    )
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="file for the report of the run as a page with charts, with a section of what the logs say",
-    )
-    parser.add_argument(
-        "--sample",
-        type=_parse_result_count,
-        default=_MAX_RESULTS,
-        metavar="N",
-        help="of more results than this, take a random sample, for which about 1 GB of memory a million is"
-        f" needed, or take all (default: {_MAX_RESULTS:,})",
-    )
-    add_compare_arguments(parser)
-    add_trace_arguments(parser)
-    add_force_option(parser)
 
 
 def _parse_result_count(text: str) -> int | None:

@@ -6,10 +6,18 @@ import argparse
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli.options import parse_urls, port_number, positive_seconds
+from ssbench.cli.options import (
+    FOLDER,
+    PORT,
+    Argument,
+    OptionParser,
+    ValueKind,
+    add_options,
+    parse_urls,
+    positive_seconds,
+)
 
 if TYPE_CHECKING:
     from ssbench.results.block import Sink
@@ -18,40 +26,39 @@ if TYPE_CHECKING:
     from ssbench.scenario.model import Scenario
 
 
-def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_arguments(parser: OptionParser) -> None:
     """Add the options."""
-    group = parser.add_argument_group(
-        "cluster",
-        "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
-    )
-    group.add_argument(
-        "--recon",
-        metavar="URL",
-        type=parse_urls,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
-        " may also be one argument, with spaces between them",
-    )
-    group.add_argument(
-        "--recon-ring",
-        metavar="DIR",
-        type=Path,
-        help="take the servers from the ring files in this folder (needs: pip install swift eventlet)",
-    )
-    group.add_argument(
-        "--recon-interval",
-        metavar="SECONDS",
-        type=_parse_recon_interval,
-        default=5.0,
-        help="seconds from one sample to the next, 0.5 or more (default: %(default)g)",
-    )
-    group.add_argument(
-        "--statsd-listen",
-        metavar="PORT",
-        type=port_number,
-        help="UDP port at which to receive what Swift sends to a statsd server (default: none)",
+    add_options(
+        parser.add_argument_group(
+            "cluster",
+            "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
+        ),
+        Argument(
+            "--recon",
+            ValueKind("URL", parse_urls),
+            "account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
+            " may also be one argument, with spaces between them",
+            default=[],
+            repeated=True,
+            settings={"nargs": "+"},
+        ),
+        Argument(
+            "--recon-ring",
+            FOLDER,
+            "take the servers from the ring files in this folder (needs: pip install swift eventlet)",
+        ),
+        Argument(
+            "--recon-interval",
+            ValueKind("SECONDS", _parse_recon_interval),
+            "seconds from one sample to the next, 0.5 or more",
+            5.0,
+        ),
+        Argument(
+            "--statsd-listen",
+            PORT,
+            "UDP port at which to receive what Swift sends to a statsd server",
+            default_text="none",
+        ),
     )
 
 

@@ -18,7 +18,16 @@ from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, ExitCode, UsageError
 from ssbench.base.untrusted import read_small_file
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force_option, port_number, positive_int, positive_seconds
+from ssbench.cli.options import (
+    FILE,
+    FORCE_OPTION,
+    PORT,
+    SECONDS,
+    Argument,
+    ValueKind,
+    add_options,
+    positive_int,
+)
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.configuration import SlowTarget
@@ -40,68 +49,68 @@ _MAX_ENV_BYTES = 65536
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "--directory",
-        metavar="DIR",
-        help="folder for the data, which is kept and served again (default: a temporary one)",
+    add_options(
+        parser,
+        Argument(
+            "--directory",
+            ValueKind("DIR"),
+            "folder for the data, which is kept and served again",
+            default_text="a temporary one",
+        ),
+        Argument("--port", PORT, "port to serve on", default_text="any free port"),
+        Argument("--bind-ip", ValueKind("IP"), "address to serve on", "127.0.0.1"),
+        Argument(
+            "--env-file",
+            FILE,
+            "file for the shell commands, written when Swift is ready and removed when it ends",
+            default_text="standard output",
+        ),
+        FORCE_OPTION,
+        Argument(
+            "--policy",
+            ValueKind("NAME[:ec:DATA+PARITY]"),
+            "storage policy, with erasure coding as in slim:ec:2+1; may be repeated, the first is the default"
+            " policy",
+            default_text="gold and silver",
+            repeated=True,
+        ),
+        Argument("--duration", SECONDS, "seconds to serve", default_text="until Ctrl-C"),
     )
-    parser.add_argument(
-        "--port", type=port_number, metavar="PORT", help="port to serve on (default: any free port)"
-    )
-    parser.add_argument(
-        "--bind-ip",
-        default="127.0.0.1",
-        metavar="IP",
-        help="address to serve on (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--env-file",
-        type=Path,
-        metavar="FILE",
-        help="file for the shell commands, written when Swift is ready and removed when it ends"
-        " (default: standard output)",
-    )
-    add_force_option(parser)
-    parser.add_argument(
-        "--policy",
-        action="append",
-        metavar="NAME[:ec:DATA+PARITY]",
-        help="storage policy, with erasure coding as in slim:ec:2+1; may be repeated, the first is the"
-        " default policy (default: gold and silver)",
-    )
-    parser.add_argument(
-        "--duration",
-        type=positive_seconds,
-        metavar="SECONDS",
-        help="seconds to serve (default: until Ctrl-C)",
-    )
-    _add_layout(parser)
-
-
-def _add_layout(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process.")
-    for option, what in {
-        "--replicas": "replicas of everything without erasure coding (default: 1)",
-        "--devices": "devices, called d1, d2, ..., distributed over the object servers (default: as needed)",
-        "--object-servers": "object servers, called object-1, object-2, ... (default: 1)",
-        "--proxies": "proxy servers, called proxy-1, proxy-2, ..., which share their tokens (default: 1)",
-    }.items():
-        group.add_argument(option, type=positive_int, metavar="NUMBER", help=what)
-    group.add_argument(
-        "--slow",
-        action="append",
-        default=[],
-        metavar="TARGET:DELAY[:SHARE[:WHERE]]",
-        help="delay a share of the requests to a device, an object server or a proxy, as in d3:30ms:0.33; "
-        "WHERE is request (before the application), open (where the object is opened), block (the same, and "
-        "its whole process is blocked) or commit; may be repeated",
-    )
-    group.add_argument(
-        "--fail",
-        action="append",
-        default=[],
-        metavar="DEVICE",
-        help="have the object server answer 507 for this device; may be repeated",
+    number = ValueKind("NUMBER", positive_int)
+    add_options(
+        parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process."),
+        Argument("--replicas", number, "replicas of everything without erasure coding", default_text="1"),
+        Argument(
+            "--devices",
+            number,
+            "devices, called d1, d2, ..., distributed over the object servers",
+            default_text="as needed",
+        ),
+        Argument(
+            "--object-servers", number, "object servers, called object-1, object-2, ...", default_text="1"
+        ),
+        Argument(
+            "--proxies",
+            number,
+            "proxy servers, called proxy-1, proxy-2, ..., which share their tokens",
+            default_text="1",
+        ),
+        Argument(
+            "--slow",
+            ValueKind("TARGET:DELAY[:SHARE[:WHERE]]"),
+            "delay a share of the requests to a device, an object server or a proxy, as in d3:30ms:0.33;"
+            " WHERE is request (before the application), open (where the object is opened), block (the same,"
+            " and its whole process is blocked) or commit; may be repeated",
+            default=[],
+            repeated=True,
+        ),
+        Argument(
+            "--fail",
+            ValueKind("DEVICE"),
+            "have the object server answer 507 for this device; may be repeated",
+            default=[],
+            repeated=True,
+        ),
     )
 
 

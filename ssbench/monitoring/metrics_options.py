@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError
-from ssbench.cli.options import port_number
+from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, port_number
 
 if TYPE_CHECKING:
     from ssbench.monitoring.run_metrics import RunMonitor
@@ -26,36 +26,36 @@ _STATSD_PORT = 8125
 _ADDRESS_PATTERN = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:/@\s\[\]]+))(?::([^:/]*))?\Z")
 
 
-def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_arguments(parser: OptionParser) -> None:
     """Add the options."""
-    group = parser.add_argument_group("monitoring", "See doc/metrics.rst.")
-    group.add_argument(
-        "--metrics-port",
-        metavar="[ADDRESS:]PORT",
-        type=parse_listen_address,
-        help="serve counters and histograms for Prometheus at this port while the program runs; other hosts"
-        " reach it only where an address is given, such as 0.0.0.0:9102 for all (default: none)",
-    )
-    group.add_argument(
-        "--statsd",
-        metavar="HOST[:PORT]",
-        type=_parse_server,
-        help=f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given"
-        " (default: none)",
-    )
-    group.add_argument(
-        "--metrics-push",
-        metavar="URL",
-        type=_make_url_parser("http://10.0.0.4:9091"),
-        help="push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
-        " for where nothing can scrape this host (default: none)",
-    )
-    group.add_argument(
-        "--otlp",
-        metavar="URL",
-        type=_make_url_parser("http://10.0.0.4:4318"),
-        help="send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
-        " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
+    add_options(
+        parser.add_argument_group("monitoring", "See doc/metrics.rst."),
+        Argument(
+            "--metrics-port",
+            ValueKind("[ADDRESS:]PORT", parse_listen_address),
+            "serve counters and histograms for Prometheus at this port while the program runs; other hosts"
+            " reach it only where an address is given, such as 0.0.0.0:9102 for all",
+            default_text="none",
+        ),
+        Argument(
+            "--statsd",
+            ValueKind("HOST[:PORT]", _parse_server),
+            f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given",
+            default_text="none",
+        ),
+        Argument(
+            "--metrics-push",
+            ValueKind("URL", _make_url_parser("http://10.0.0.4:9091")),
+            "push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
+            " for where nothing can scrape this host",
+            default_text="none",
+        ),
+        Argument(
+            "--otlp",
+            ValueKind("URL", _make_url_parser("http://10.0.0.4:4318")),
+            "send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
+            " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
+        ),
     )
 
 

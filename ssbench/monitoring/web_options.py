@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives
+from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options
 from ssbench.monitoring.metrics_options import parse_listen_address
 
 if TYPE_CHECKING:
@@ -28,19 +29,19 @@ _log = logging.getLogger(__name__)
 _LOCAL_ADDRESS = ("127.0.0.1", 0)
 
 
-def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_arguments(parser: OptionParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--web",
-        nargs="?",
-        const=_LOCAL_ADDRESS,
-        metavar="[ADDRESS:]PORT",
-        type=parse_listen_address,
-        help="serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it"
-        " only where an address is given (default: no page; without a value, any port of 127.0.0.1)",
-    )
-    parser.add_argument(
-        "--web-open", action="store_true", help="open that page in the browser of this desktop; implies --web"
+    add_options(
+        parser,
+        Argument(
+            "--web",
+            ValueKind("[ADDRESS:]PORT", parse_listen_address),
+            "serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it only"
+            " where an address is given",
+            default_text="no page; without a value, any port of 127.0.0.1",
+            settings={"nargs": "?", "const": _LOCAL_ADDRESS},
+        ),
+        Argument("--web-open", None, "open that page in the browser of this desktop; implies --web"),
     )
 
 

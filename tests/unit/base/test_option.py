@@ -57,7 +57,7 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
 
 def parsed(*words: str) -> Example:
     parser = argparse.ArgumentParser()
-    option_table.add_option_arguments(parser, Example, OptionGroup.REQUESTS)
+    option_table.add_record_options(parser, Example, OptionGroup.REQUESTS)
     return Example(**option_table.read_option_values(Example, parser.parse_args(words)))
 
 
@@ -79,7 +79,7 @@ def test_bounds_follow_from_the_fields(wrong: str, capsys: pytest.CaptureFixture
 
 def test_the_help_follows_from_the_fields() -> None:
     parser = argparse.ArgumentParser()
-    option_table.add_option_arguments(parser, Example, ("wait", "whole", "most", "limit", "mark"))
+    option_table.add_record_options(parser, Example, ("wait", "whole", "most", "limit", "mark"))
     text = " ".join(parser.format_help().split())
     for line in (
         "-w SECONDS, --wait SECONDS time to wait (default: 2.5)",

@@ -13,7 +13,7 @@ from ssbench.cli import options
 def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = None) -> str:
     """Return what is chosen of a command line; ``elsewhere`` is what a file or a variable sets."""
     parser = argparse.ArgumentParser()
-    options.add_scenario_arguments(parser)
+    options.add_options(parser, *options.SCENARIO_ARGUMENTS)
     arguments = parser.parse_args(words)
     arguments.given = {*given}
     if elsewhere is not None and arguments.scenario_file is None:
