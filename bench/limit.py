@@ -3,11 +3,12 @@
     python bench/limit.py [--rounds N] [--seconds S] [--users N] [--json FILE] [--only WORD ...]
 
 "bare" is a loop of gevent that has nothing but requests of 4 kB on kept connections, the kernel's arrival
-times and the checks that a worker makes (head, size, MD5 of uploads). "engine" is the worker's engine without
-master and messages, "worker" the worker's process in a real run, "master" its master. All take turns within a
-minute on the same nginx (from the system's packages: ``sudo apt-get install nginx-extras``), so that the
-ratios mean something on a busy machine. "calls" are the calls of Python and C functions an operation, which
-no load changes.
+times and the checks that a worker makes (head, size, MD5 of uploads). "lean" has still less, of reads: a
+greenlet a connection, the kernel's arrival time, status and length, a tuple a result. "engine" is the
+worker's engine without master and messages, "worker" the worker's process in a real run, "master" its
+master. All take turns within a minute on the same nginx (from the system's packages: ``sudo apt-get install
+nginx-extras``), so that the ratios mean something on a busy machine. "calls" are the calls of Python and C
+functions an operation, which no load changes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import resource
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import time
@@ -46,6 +48,8 @@ SIZE = 4096
 TOKEN = "AUTH_tk0123456789abcdef"
 OBJECTS = 500
 
+
+_unpack_timespec = struct.Struct("@qq").unpack
 
 spread = partial(spreads.spread, middle="6.2f", ends=".2f")
 
@@ -113,6 +117,26 @@ class Bare:
         return len(self._latencies)
 
 
+class Lean(Bare):
+    """Reads, of which no more is looked at than the status and the length."""
+
+    def _ask(self, number: int, sock: socket.socket, hub: Any) -> None:
+        buffer, latencies, message = self._buffer, self._latencies, self._template % number
+        buffers = (buffer,)
+        offset = time.time() - time.monotonic()
+        while (sent_at := time.monotonic()) < self._end:
+            sock.send(message)
+            hub.switch()
+            received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
+            seconds, nanoseconds = _unpack_timespec(told[0][2])
+            place = buffer.find(b"\r\nContent-Length: ") + 18
+            length = int(buffer[place : buffer.find(b"\r", place)])
+            end = buffer.find(b"\r\n\r\n", place) + 4
+            if not buffer.startswith(b"HTTP/1.1 200 ") or received != end + length:
+                sys.exit(f"unusual: {buffer[:received]!r}")
+            latencies.append((seconds + nanoseconds * 1e-9 - offset - sent_at, length))
+
+
 class Ours:
     """The engine, with jobs ahead."""
 
@@ -156,7 +180,7 @@ class Ours:
 
 def measure(what: str, url: str, method: str, users: int, seconds: float) -> dict[str, float]:
     """In a process of its own: CPU microseconds and calls an operation."""
-    work = {"bare": Bare, "engine": Ours}[what](url, method, users).work
+    work = {"bare": Bare, "lean": Lean, "engine": Ours}[what](url, method, users).work
     work(0.3)
     gc.collect()
     gc.freeze()  # as the worker does
@@ -221,20 +245,21 @@ def main() -> None:
             for path in (nginx.data / "v1", nginx.data / "v1/a"):
                 path.chmod(0o777)
             for _ in range(options.rounds):
-                for what in ("bare", "engine"):
+                for what in ("bare", "engine") if method == "PUT" else ("bare", "lean", "engine"):
                     one = in_process(what, url, method, options.users, options.seconds)
                     found.setdefault(what, []).append(one["cpu_us"])
                     found.setdefault(f"{what} calls", []).append(one["calls"])
                 for what, cost in whole(url, method, options.users, options.seconds).items():
                     found.setdefault(what, []).append(cost)
         results[method] = found
-        for what in ("engine", "worker", "master"):
-            ratios = [ours / least for ours, least in zip(found[what], found["bare"], strict=True)]
-            print(
-                f"{method} bare {spread(found['bare'])} us/op; {what:6} {spread(found[what])} us/op,"
-                f" ratio {spread(ratios)}",
-                flush=True,
-            )
+        for least in ("bare", "lean"):
+            for what in ("engine", "worker", "master") if least in found else ():
+                ratios = [ours / other for ours, other in zip(found[what], found[least], strict=True)]
+                print(
+                    f"{method} {least} {spread(found[least])} us/op; {what:6} {spread(found[what])} us/op,"
+                    f" ratio {spread(ratios)}",
+                    flush=True,
+                )
         calls = {what: statistics.median(found[f"{what} calls"]) for what in ("bare", "engine")}
         print(f"{method} calls an operation: bare {calls['bare']:.1f}, engine {calls['engine']:.1f}")
     if options.json:

@@ -65,6 +65,7 @@ from ssbench.store.http.http_response import (
     BodyCheck,
     CarefulReader,
     HttpResponse,
+    KnownHeads,
     ResponseHead,
     find_field,
     find_head_end,
@@ -86,7 +87,7 @@ ANCILLARY_BYTES = socket.CMSG_SPACE(16)
 #: Two clocks that differ by more since the request was sent (seconds) did not go alike.
 _MAX_CLOCK_STEP = 0.0005
 
-_unpack_timespec = struct.Struct("@qq").unpack_from
+_unpack_timespec = struct.Struct("@qq").unpack
 
 
 def ask_for_arrivals(sock: socket.socket) -> bool:
@@ -110,17 +111,20 @@ def arrival_time(stamp: bytes, now: float, sent_at: float, wall_offset: float, b
     before these; no later ones arrived earlier. Returns ``now`` where the stamp cannot be believed.
     """
     seconds, nanoseconds = _unpack_timespec(stamp)
-    then, wall = now, time()
-    if not -_MAX_CLOCK_STEP < wall - then - wall_offset < _MAX_CLOCK_STEP:
-        # Another process or thread may have had the core between the two readings.
-        then, wall = monotonic(), time()
     # Each time the wall clock is read last: a pause before that makes it seem further ahead than it is.
-    arrived: float = seconds - min(wall - then, wall_offset) + nanoseconds * 1e-9
-    if -_MAX_CLOCK_STEP < wall - then - wall_offset < _MAX_CLOCK_STEP and sent_at <= arrived < now:
-        # Two reads may be of one segment, with one stamp: the difference of the clocks is read for each, and
-        # varies by some nanoseconds.
-        return arrived if arrived > before else before
-    return now
+    ahead = time() - now
+    if not -_MAX_CLOCK_STEP < ahead - wall_offset < _MAX_CLOCK_STEP:
+        # Another process or thread may have had the core between the two readings.
+        then = monotonic()
+        ahead = time() - then
+        if not -_MAX_CLOCK_STEP < ahead - wall_offset < _MAX_CLOCK_STEP:
+            return now
+    arrived: float = seconds - (ahead if ahead < wall_offset else wall_offset) + nanoseconds * 1e-9
+    if not sent_at <= arrived < now:
+        return now
+    # Two reads may be of one segment, with one stamp: the difference of the clocks is read for each, and
+    # varies by some nanoseconds.
+    return arrived if arrived > before else before
 
 
 # -- What all connections share --------------------------------------------------------------------
@@ -175,6 +179,7 @@ class SharedState:
     buffer: bytearray = field(default_factory=lambda: bytearray(BUFFER_BYTES))
     buffers: tuple[bytearray] = field(init=False)
     first_buffers: tuple[memoryview] = field(init=False)
+    heads: KnownHeads = field(default_factory=KnownHeads)
     connections: set[TimedConnection] = field(default_factory=set)
     #: Address of each connection that could not be made to a host with several, until it is taken.
     failed: list[str] = field(default_factory=list)
@@ -608,9 +613,7 @@ class HttpConnection(RequestSender):
         except BaseException:  # the greenlet is killed
             self.close()
             raise
-        end = shared.buffer.find(b"\r\n\r\n", 0, received if received < HEAD_LIMIT else HEAD_LIMIT)
-        raw = bytes(shared.buffer[: end + 2])
-        head = parse_head(raw, False) if end >= 0 else None
+        head = shared.heads.parse(shared.buffer, received if received < HEAD_LIMIT else HEAD_LIMIT)
         if head is None or not 200 <= head.status < 300:
             return None
         self.first_byte_at = self.received_at
@@ -618,10 +621,10 @@ class HttpConnection(RequestSender):
         if missing:
             reads_on = head.status == 200 and expected in {0, head.length} and name is None
             return head if reads_on and missing > 0 and self._read_on(missing, head, received) else None
-        if name is not None:
-            return head if self._is_as_written(name, raw, received) else None
-        self.unchecked = digest is not None and digest.hexdigest().encode() not in raw
-        return None if self.unchecked and b"\netag:" in raw.lower() else head
+        self.unchecked = False
+        if digest is not None:
+            return head if self._is_acknowledged(digest, head) else None
+        return head if name is None or self._is_as_written(name, head, received) else None
 
     def _read_on(self, missing: int, head: ResponseHead, received: int) -> bool:
         """Read the rest of a body; where that fails :meth:`resume` says why."""
@@ -638,12 +641,18 @@ class HttpConnection(RequestSender):
             raise
         return True
 
-    def _is_as_written(self, name: bytes, raw: bytes, end: int) -> bool:
+    def _is_acknowledged(self, digest: HASH, head: ResponseHead) -> bool:
+        """Whether the ETag of an upload's answer is that of what was sent, or there is none."""
+        raw = bytes(self._shared.buffer[: head.start - 2])
+        self.unchecked = digest.hexdigest().encode() not in raw
+        return not self.unchecked or b"\netag:" not in raw.lower()
+
+    def _is_as_written(self, name: bytes, head: ResponseHead, end: int) -> bool:
         """Whether the body in the shared buffer is one of the object, and the ETag is not that of another."""
         shared = self._shared
         if TYPE_CHECKING:
             assert shared.verifier is not None
-        self.raw_head = raw
+        self.raw_head = raw = bytes(shared.buffer[: head.start - 2])
         digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[len(raw) + 2 : end])
         return digest is not None and self._find_wrong_etag(raw, None, digest) is None
 

@@ -2,14 +2,16 @@
 
 Nearly every head that Swift or a proxy in front of it sends is HTTP/1.1 with one Content-Length and a
 connection that stays open. :func:`parse_head` finds in such a head what a benchmark needs with a few
-searches in C (2 µs; h11 takes 57) and declines all others: chunked or close-delimited bodies,
+searches in C (1.4 to 2.2 µs; h11 takes 57) and declines all others: chunked or close-delimited bodies,
 ``Connection: close``, HTTP/1.0, folded or repeated fields, lone line feeds. Those go through
-:class:`CarefulReader`, which uses h11: slow and correct.
+:class:`CarefulReader`, which uses h11: slow and correct. :class:`KnownHeads` parses those of the same kind
+as an earlier one with one match of a pattern (0.6 µs).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import h11
 from msgspec import Struct
@@ -138,6 +140,75 @@ def parse_head(head: bytes, bodiless: bool) -> ResponseHead | None:
 
 def _value_at(head: bytes, start: int) -> str:
     return head[start : head.find(b"\n", start)].decode("latin-1").strip()
+
+
+#: So many kinds of heads are known at most: each operation has its own, and so may each server.
+_MOST_KNOWN = 8
+
+_IDENTITIES = frozenset({b"x-trans-id", b"x-openstack-request-id"})
+_MATCH_IDENTITY = re.compile(rb" [!-~]+").fullmatch
+
+_MatchHead = Callable[[bytearray, int, int], re.Match[bytes] | None]
+
+
+class KnownHeads:
+    """Parses heads of successes as :func:`parse_head` does, and those of known kinds in less time.
+
+    The answers of a server have the same fields in the same order. Of the first one a pattern is made, which
+    leaves open the length, the transaction id, and the values of fields that do not matter.
+    """
+
+    def __init__(self) -> None:
+        #: What matches a kind, its status, and which of two groups is the length; the other is the id.
+        self._known: list[tuple[_MatchHead, int, int]] = []
+
+    def parse(self, data: bytearray, end: int) -> ResponseHead | None:
+        """Parse the head with which the first ``end`` bytes begin; None if it is not of the usual kind."""
+        for match, status, which in self._known:
+            found = match(data, 0, end)
+            if found is not None:
+                values = found.groups()
+                trans_id = values[1 - which]
+                return ResponseHead(
+                    status, int(values[which] or 0), found.end(), trans_id.decode() if trans_id else None
+                )
+        place = data.find(b"\r\n\r\n", 0, end)
+        head = bytes(data[: place + 2])
+        parsed = parse_head(head, False) if place >= 0 else None
+        if parsed is not None and 200 <= parsed.status < 300 and len(self._known) < _MOST_KNOWN:
+            pattern = _make_head_pattern(head, parsed.status)
+            if pattern is not None:
+                known = re.compile(pattern)
+                self._known.append((known.match, parsed.status, known.groupindex["length"] - 1))
+        return parsed
+
+
+def _make_head_pattern(head: bytes, status: int) -> bytes | None:
+    """Return a pattern of heads, with their ends, that have the fields of a usual one; None where it is odd.
+
+    Such heads are usual too. The groups are ``length``, empty where no body follows, and ``trans_id``.
+    """
+    pattern, *lines = head[:-2].split(b"\r\n")
+    pattern = re.escape(pattern[:12]) + rb"(?: .*)?\r\n"
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        kind = name.lower()
+        wanted = rb".*"
+        if kind == b"content-length":
+            wanted = rb" \d{1,18}" if status == 204 else rb" (?P<length>\d{1,18})"
+        elif kind == b"connection":
+            wanted = re.escape(value)
+        elif kind in _IDENTITIES:
+            if not _MATCH_IDENTITY(value):
+                return None
+            if b"<trans_id>" not in pattern:
+                wanted = rb" (?P<trans_id>[!-~]+)"
+        if not colon or b"\n" in line:
+            return None
+        pattern += re.escape(name + colon) + wanted + rb"\r\n"
+    for group in (rb"(?P<length>", rb"(?P<trans_id>"):
+        pattern += b"" if group in pattern else group + b")"
+    return pattern + rb"\r\n"
 
 
 def find_field(head: bytes, name: bytes) -> str | None:

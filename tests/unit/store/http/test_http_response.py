@@ -12,6 +12,7 @@ from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptErro
 from ssbench.store.http.http_response import (
     HEAD_LIMIT,
     CarefulReader,
+    KnownHeads,
     ResponseHead,
     find_field,
     find_head_end,
@@ -154,6 +155,49 @@ def test_the_quick_way_agrees_with_h11(head: bytes, body: bytes, method: str) ->
         assert (other.trans_id or None) == (found.trans_id or None) or (
             head.lower().count(b"x-trans-id") + head.lower().count(b"x-openstack-request-id") > 1
         )
+
+
+def parse_both(known: KnownHeads, data: bytes) -> tuple[ResponseHead | None, ResponseHead | None]:
+    """What is parsed of a head in a buffer with other bytes behind, and what parse_head makes of it."""
+    end = data.find(b"\r\n\r\n")
+    other = parse_head(data[: end + 2], False) if end >= 0 else None
+    return known.parse(bytearray(data + b"\r\nX: y\r\n\r\nof the last answer"), len(data)), other
+
+
+@given(st.lists(heads, min_size=1, max_size=20))
+@example([USUAL + b"\r\n", USUAL.replace(b"5", b"17").replace(b"tx0F-a", b"tx1") + b"\r\n"])
+@example([USUAL + b"\r\n", USUAL.replace(b"5", b"x") + b"\r\n", USUAL.replace(b"alive", b"no") + b"\r\n"])
+@example([USUAL + b"\r\n", USUAL.replace(b": tx0F-a", b":") + b"\r\n", USUAL + b" folded\r\n\r\n"])
+@example([USUAL + b"\r\n", USUAL.replace(b"200 OK", b"201 Created") + b"\r\n", USUAL[:-2], USUAL])
+@example([b"HTTP/1.1 204 No\r\nContent-Length: 3\r\n\r\n", b"HTTP/1.1 204\r\nContent-Length: x\r\n\r\n"])
+@example([b"HTTP/1.1 204 No\r\nConn\r\n\r\n", b"HTTP/1.1 204 No\r\nConnection: close\r\n\r\n"])
+def test_known_kinds_of_heads_are_parsed_as_all_are(several: list[bytes]) -> None:
+    known = KnownHeads()
+    for head in several:
+        found, expected = parse_both(known, head)
+        assert found == expected
+    for head in several:
+        found, expected = parse_both(known, head)
+        assert found == expected
+
+
+def test_a_known_kind_needs_no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = KnownHeads()
+    later = USUAL.replace(b"5", b"4096").replace(b"tx0F-a", b"txB").replace(b"plain", b"html")
+    known.parse(bytearray(USUAL + b"\r\n"), len(USUAL) + 2)
+    monkeypatch.setattr("ssbench.store.http.http_response.parse_head", None)
+    found = known.parse(bytearray(later + b"\r\n" + b"body"), len(later) + 6)
+    assert found == ResponseHead(200, 4096, len(later) + 2, "txB")
+
+
+def test_only_some_kinds_are_known() -> None:
+    known = KnownHeads()
+    for number in range(100):
+        head = USUAL + b"X-Number-%d: 1\r\n\r\n" % number
+        found = known.parse(bytearray(head), len(head))
+        assert found is not None
+        assert found.length == 5
+    assert len(known._known) < 20
 
 
 @given(st.one_of(st.binary(max_size=300), heads, st.binary(max_size=100).map(lambda tail: USUAL + tail)))
