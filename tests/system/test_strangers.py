@@ -29,6 +29,7 @@ THIEF = """
 import sys
 from ssbench.cli.worker import main
 from ssbench.fleet import wire
+from ssbench.store.contract import JobResult
 from ssbench.worker.group_service import ResultOutbox
 from ssbench.worker.worker import Worker
 send, take = ResultOutbox.send, Worker._take_batch

@@ -15,7 +15,7 @@ from ssbench.worker import request_sequences
 
 
 def answer(body: bytes) -> RequestOutcome:
-    return RequestOutcome(None, 0.1, 1.0, len(body), 0, None, reply=StoreReply({}, body))
+    return RequestOutcome(0, None, 0.1, 1.0, len(body), reply=StoreReply({}, body))
 
 
 def listing(*ids: object) -> bytes:
@@ -58,7 +58,7 @@ def test_a_body_that_is_none_is_taken_for_none(
 
 @reading
 def test_no_body_at_all(read: Callable[[RequestOutcome], Any], nothing: Any) -> None:
-    assert read(RequestOutcome(None, None, 1.0, 0, 0, None, cause="reset")) == nothing
+    assert read(RequestOutcome(0, None, None, 1.0, cause="reset")) == nothing
 
 
 VALUES = st.recursive(
