@@ -29,7 +29,8 @@ import gevent
 from saving import save
 from yardsticks import Measured, Nginx, require, wrk
 
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.http.client import ClientSettings
+from ssbench.store.stores import make_store_client
 
 
 class Case(NamedTuple):
@@ -68,7 +69,7 @@ def client(
 ) -> dict[str, float]:
     """In a process of its own: so many greenlets ask again and again; what it cost."""
     settings = ClientSettings(max_connections=connections, insecure=True, retries=0, verify_seed=verify_seed)
-    asking = SwiftClient(settings)
+    asking = make_store_client(settings)
     if verify_seed is not None:  # what is read is to be what was written
         asking.request(url, "PUT", "c", "o_000000", "AUTH_tk0123456789abcdef", size)
     latencies: list[float] = []
@@ -172,7 +173,7 @@ def sink() -> socket.socket:
 
 def memory(url: str, sink_port: int, connections: int, seconds: float) -> dict[str, float]:
     """In a process of its own: one whole object each way, then as many at once as there are connections."""
-    asking = SwiftClient(ClientSettings(max_connections=connections, retries=0))
+    asking = make_store_client(ClientSettings(max_connections=connections, retries=0))
 
     def download() -> int:
         return asking.request(url, "GET", "c", "huge").size

@@ -473,7 +473,6 @@ COPY = OperationKind(
     method="COPY",
     effect=Effect.COPIES,
     times_first_byte=True,
-    success=frozenset({201}),
 )
 SYMLINK = OperationKind(
     code=15,

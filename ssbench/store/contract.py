@@ -49,11 +49,23 @@ CausesByStatus = Mapping[int, str]
 _NO_CAUSES: CausesByStatus = {}
 
 
+class Listing(Struct, frozen=True, gc=False, kw_only=True):
+    """Which entries of a container, or of the account, a request asks for: one page of them."""
+
+    limit: int  # the most entries that are wanted
+    prefix: str = ""
+    delimiter: str = ""  # names are rolled up after the prefix where they have it
+    marker: str = ""  # names come after this one
+    following: str = ""  # that of the page before, in place of a marker
+
+
 class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     """One request of an operation.
 
     The target is an object; without a ``name`` a container; without a ``container`` the account. The body is
-    ``body``, or ``size`` bytes that the client makes up; not both.
+    ``body``, or ``size`` bytes that the client makes up; not both. What is wanted is said by fields that each
+    store has names of its own for; ``query`` and ``headers`` are sent as they are, and what they mean is
+    known to one kind of store.
     """
 
     method: str
@@ -62,6 +74,11 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     path: str = ""  # That of a request for something else, from the root of the server on, as it is sent
     query: str = ""  # as it is sent, without the question mark
     headers: tuple[Header, ...] = ()  # come after those that the store sends by itself
+    metadata: tuple[Header, ...] = ()  # items of an object that is written, or changed, by their own names
+    copy_from: str = ""  # object of the same container of which the object becomes a copy
+    listing: Listing | None = None
+    part_number: int = 0  # of an object of several parts, the one that is asked for, or sent, from 1 on
+    version: str = ""  # id of the version of the object that is meant; empty: the latest
     body: bytes | None = None
     size: int = 0
     delete_after: int | None = None  # seconds after which an object that is written is to expire

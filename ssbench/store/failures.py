@@ -122,7 +122,7 @@ def longest_job_seconds(
 ) -> float:
     """Return the most seconds that a worker can take for a job, whatever the server does.
 
-    The time-outs are seconds, as in :class:`~.swift.objects.ClientSettings`; ``retries`` is how often
+    The time-outs are seconds, as in :class:`~.http.client.ClientSettings`; ``retries`` is how often
     a request may be tried again for any reason, ``size`` the bytes of the largest body, ``requests`` how many
     a job is at most, one after the other: an initial upload may be HEAD and PUT.
     """

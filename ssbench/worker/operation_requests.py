@@ -25,20 +25,23 @@ from ssbench.scenario.operations import (
 )
 from ssbench.store.contract import RequestOutcome, StoreRequest
 from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
-from ssbench.store.http.metadata import MetadataShape, find_written_shape, make_metadata_fields, posted_shape
+from ssbench.store.http.metadata import MetadataShape, find_written_shape, make_metadata, posted_shape
 
 if TYPE_CHECKING:
+    from ssbench.store.http.client import HttpClient
     from ssbench.store.http.connection import HttpConnection
-    from ssbench.store.swift.objects import SwiftClient
 
 NO_SETTINGS = OperationSettings("")
+
+#: The largest body that says how a request went.
+MAX_VERDICT_BYTES = 2**20
 
 
 class JobTarget(Struct, frozen=True, gc=False):
     """A job as a request builder sees it."""
 
     operation: OperationKind
-    client: SwiftClient
+    client: HttpClient
     parameters: RunParameters
     url: str  # the storage URL to use
     container: str
@@ -84,11 +87,9 @@ class JobTarget(Struct, frozen=True, gc=False):
         owners = self.parameters.owners
         return owners[self.size_class] if owners else None
 
-    def with_metadata(self, shape: MetadataShape) -> tuple[Header, ...]:
-        """Return the header fields of a request that gives the object so much metadata."""
-        path = f"{self.container}/{self.name}"
-        of_object = make_metadata_fields(self.parameters.run_id, path, shape)
-        return self.operation.headers + of_object + self.settings.headers
+    def metadata(self, shape: MetadataShape) -> tuple[Header, ...]:
+        """Return new metadata of the object, so much of them."""
+        return make_metadata(self.parameters.run_id, f"{self.container}/{self.name}", shape)
 
 
 RequestBuilder = Callable[[JobTarget], RequestOutcome]
@@ -112,7 +113,7 @@ def _body_fields(target: JobTarget) -> dict[str, Any]:
     found: dict[str, Any] = {"size": target.size, "owner": target.owner}
     metadata = target.parameters.scenario.metadata
     if metadata is not None:
-        found["headers"] = target.with_metadata(find_written_shape(metadata))
+        found["metadata"] = target.metadata(find_written_shape(metadata))
     return found
 
 
@@ -170,10 +171,8 @@ def copy_object(target: JobTarget) -> RequestOutcome:
     source = format_object_name(
         parameters.scenario.object_names, parameters.size_classes[target.size_class], target.size
     )
-    place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
-    headers = (("Destination", place), *target.settings.headers)
     whose = {"delete_after": target.delete_after, "owner": target.owner}
-    return structs.replace(target.ask(name=source, headers=headers, **whose), size=0)
+    return structs.replace(target.ask(copy_from=source, keep=MAX_VERDICT_BYTES, **whose), size=0, reply=None)
 
 
 @register_builder("range")
@@ -202,8 +201,8 @@ def write_new_object(target: JobTarget) -> RequestOutcome:
 def post_metadata(target: JobTarget) -> RequestOutcome:
     """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
     written = find_written_shape(target.parameters.scenario.metadata)
-    headers = target.with_metadata(posted_shape(target.settings, written))
-    return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
+    metadata = target.metadata(posted_shape(target.settings, written))
+    return target.ask(metadata=metadata, delete_after=target.delete_after, owner=target.owner)
 
 
 @register_builder("upload_if_missing")

@@ -23,6 +23,7 @@ from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, DEFAULT_READ_MODE
 from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
+    Listing,
     RequestOutcome,
     StoreRequest,
     add_rare_fields,
@@ -30,13 +31,17 @@ from ssbench.store.contract import (
 )
 from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.http.bodies import start_md5
-from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, register_builder
+from ssbench.worker.operation_requests import (
+    MAX_VERDICT_BYTES,
+    NO_SETTINGS,
+    JobTarget,
+    find_builder,
+    register_builder,
+)
 
 #: Objects of archives, and their sizes, unless a scenario says others.
 _OBJECT_COUNT, _OBJECT_SIZES = 10, (1000, 1000)
 
-#: The largest body that says how a request went.
-MAX_VERDICT_BYTES = 2**20
 ACCEPT_JSON_HEADERS = (("Accept", "application/json"),)
 
 #: What reading a body as JSON raises: it may also hold bytes that are no UTF-8, or be nested too deeply.
@@ -241,30 +246,29 @@ def _decode_body(outcome: RequestOutcome) -> dict[str, Any]:
 def run_listing(target: JobTarget) -> RequestOutcome:
     """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
     values = target.settings.values
-    query: dict[str, str] = {key: values[key] for key in _LISTING_FIELDS if key in values}
-    query |= {"format": "json", "limit": str(values.get("limit", DEFAULT_LISTING_LIMIT))}
+    dialect = target.client.dialect(target.url)
+    listing = Listing(
+        limit=values.get("limit", DEFAULT_LISTING_LIMIT),
+        **{key: values[key] for key in _LISTING_FIELDS if key in values},
+    )
     sequence = RequestSequence(target)
     for _ in range(values.get("pages", 1)):
-        page = sequence.ask(query=urlencode(query), keep=_MAX_PAGE_BYTES)
+        request = target.request(listing=listing, keep=_MAX_PAGE_BYTES)
+        page = sequence.perform(request)
         if page.cause is not None:
             break
-        names = _names_in(page.reply.body if page.reply else b"")
-        if names is None or len(names) > int(query["limit"]) or names != sorted(names):
-            return sequence.fault(WRONG_LISTING, f"{len(names or ())} names, of which some are out of order")
+        try:
+            found = dialect.read_page(page.reply.body if page.reply else b"", request)
+        except ValueError as error:
+            return sequence.fault(WRONG_LISTING, str(error)[:400])
+        names = [name.encode() for name, _ in found.rows]
+        if names != sorted(names):
+            return sequence.fault(WRONG_LISTING, f"{len(names)} names, of which some are out of order")
         sequence.entries += len(names)
-        if len(names) < int(query["limit"]):
+        if not found.following:
             break
-        query["marker"] = names[-1].decode()
+        listing = structs.replace(listing, following=found.following)
     return sequence.outcome()
-
-
-def _names_in(body: bytes) -> list[bytes] | None:
-    """Return the names in a listing as UTF-8, which is how Swift sorts them; None where it is none."""
-    try:
-        rows = json.decode(body, type=list[dict[str, Any]])
-        return [str(row.get("name") or row["subdir"]).encode() for row in rows]
-    except (*DECODING_ERRORS, KeyError):
-        return None
 
 
 @register_builder("symlink")
@@ -388,7 +392,7 @@ def _read_segments(made: TemporaryObjects, segments: ObjectSegments) -> None:
             number = random.randrange(len(sizes))
             read = structs.replace(
                 of_object,
-                query=f"part-number={number + 1}",
+                part_number=number + 1,
                 success=frozenset({206}),
                 expected=sizes[number],
             )
@@ -481,7 +485,7 @@ def run_versions(target: JobTarget) -> RequestOutcome:
             method="GET",
             container=container,
             name=made.prefix,
-            query=urlencode({"version-id": ids[0]}),
+            version=ids[0],
             content=made.prefix,
             expected=sizes[0],
         )
@@ -525,10 +529,9 @@ def _listing_request(made: TemporaryObjects) -> StoreRequest:
 
 
 def _deletion_request(made: TemporaryObjects, version: str) -> StoreRequest:
-    query = urlencode({"version-id": version}) if version else ""
     container = made.target.container
     return StoreRequest(
-        method="DELETE", container=container, name=made.prefix, query=query, missing_ok=not query
+        method="DELETE", container=container, name=made.prefix, version=version, missing_ok=not version
     )
 
 

@@ -39,13 +39,16 @@ from ssbench.store.contract import (
     JobResult,
     RareFields,
     RequestOutcome,
+    StoreRequest,
     change_rare_fields,
 )
 from ssbench.store.http.bodies import PIECE_BYTES
+from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.dialect import RequestPattern, quote_name
 from ssbench.store.http.metadata import MetadataShape, find_posting_settings, find_written_shape, posted_shape
 from ssbench.store.http.pool import ConnectionPool
-from ssbench.store.swift.objects import ClientSettings, SwiftClient, quote_name
+from ssbench.store.stores import make_store_client
 from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, send_request, write_object
 
 #: Operations that only ssbench itself sends, and that are no part of a benchmark.
@@ -57,7 +60,7 @@ _DIGEST_BYTES = 8
 class FreshConnections:
     """The jobs that have new connections. ``client`` carries them out."""
 
-    def __init__(self, parameters: RunParameters, client: SwiftClient) -> None:
+    def __init__(self, parameters: RunParameters, client: HttpClient) -> None:
         self.client = client.without_keeping()
         connections = parameters.scenario.connections or ConnectionSettings()
         self._limit = connections.new * 2 ** (8 * _DIGEST_BYTES)
@@ -93,7 +96,9 @@ _RESULT_FIELD_COUNT = len(JobResult.__struct_fields__)
 class RequestPlan(Struct, frozen=True, gc=False):
     """How jobs of one operation, size class and container are carried out briefly."""
 
-    template: bytes  # Makes a request of an object's number, or of number, size and body of an upload
+    template: (
+        RequestPattern  # Makes a request of an object's number, or of number, size and body of an upload
+    )
     pool: ConnectionPool
     sends: bool  # it is an upload
     reads: bool  # it is a GET
@@ -114,7 +119,7 @@ class WorkerRun:
     def __init__(self, parameters: RunParameters, concurrency: int) -> None:
         #: Replaced by later ones of the same run, which have a new token, for example.
         self.parameters = parameters
-        self.client = SwiftClient(
+        self.client = make_store_client(
             ClientSettings(
                 **structs.asdict(parameters.requests),
                 max_connections=concurrency,
@@ -245,17 +250,21 @@ class WorkerRun:
             return None
         container = self._containers.get(container_number) or self._name_container(container_number)
         try:
-            template, pool = self.client.template(
+            template, pool = self.client.pattern(
                 account[0][0],
-                operation.method,
-                container,
+                StoreRequest(
+                    method=operation.method,
+                    container=container,
+                    delete_after=scenario.delete_after if build is write_object else None,
+                    owner=parameters.owners[size_class]
+                    if build is write_object and parameters.owners
+                    else None,
+                    headers=settings.headers,
+                ),
                 ""
                 if self.named or scenario.object_names
                 else object_stem(parameters.size_classes[size_class]),
                 account[1],
-                scenario.delete_after if build is write_object else None,
-                parameters.owners[size_class] if build is write_object and parameters.owners else None,
-                settings.headers,
             )
         except (SsbenchError, LookupError):
             return None  # each job says why

@@ -26,13 +26,13 @@ from ssbench.local_swift import LocalSwift
 from ssbench.store import failures as store_causes
 from ssbench.store.contract import RareFields, RequestOutcome
 from ssbench.store.http import bodies as bodies_module
+from ssbench.store.http import client as client_module
 from ssbench.store.http import connection as http_connection
 from ssbench.store.http import pool
+from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.pool import ConnectionPool
-from ssbench.store.swift import objects
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
 
-MakeClient = Callable[..., SwiftClient]
+MakeClient = Callable[..., HttpClient]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def make_client() -> Iterator[MakeClient]:
     """Clients with short time-outs and few retries, closed at the end."""
     clients = []
 
-    def make(**settings: Any) -> SwiftClient:
+    def make(**settings: Any) -> HttpClient:
         defaults = {"connect_timeout": 20.0, "network_timeout": 5.0, "max_connections": 8, "retries": 3}
         clients.append(FreshClient(ClientSettings(**{**defaults, **settings})))
         return clients[-1]
@@ -51,7 +51,7 @@ def make_client() -> Iterator[MakeClient]:
 
 
 @pytest.fixture
-def client(make_client: MakeClient) -> SwiftClient:
+def client(make_client: MakeClient) -> HttpClient:
     return make_client()
 
 
@@ -64,15 +64,15 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param != "near":
         monkeypatch.setattr(http_connection, "is_same_host", lambda *_: False)
     if request.param == "copying":
-        monkeypatch.setattr(objects, "discarding_flags", lambda: 0)
+        monkeypatch.setattr(client_module, "discarding_flags", lambda: 0)
         monkeypatch.delattr("os.memfd_create")
 
 
-def get(client: SwiftClient, server: FaultServer, **more: Any) -> RequestOutcome:
+def get(client: HttpClient, server: FaultServer, **more: Any) -> RequestOutcome:
     return client.request(server.url, "GET", "c", "o", "token", **more)
 
 
-def put(client: SwiftClient, server: FaultServer, size: int, **more: Any) -> RequestOutcome:
+def put(client: HttpClient, server: FaultServer, size: int, **more: Any) -> RequestOutcome:
     return client.request(server.url, "PUT", "c", "o", "token", size, **more)
 
 
@@ -81,7 +81,7 @@ def put(client: SwiftClient, server: FaultServer, size: int, **more: Any) -> Req
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 4096, 65536, 65537, 9_000_000])
 @pytest.mark.usefixtures("either_way")
-def test_uploads_exactly_so_many_bytes(client: SwiftClient, fault_server: FaultServer, size: int) -> None:
+def test_uploads_exactly_so_many_bytes(client: HttpClient, fault_server: FaultServer, size: int) -> None:
     outcome = put(client, fault_server, size)
     assert (outcome.cause, outcome.size, outcome.retries) == (None, size, 0)
     assert outcome.first_byte is None
@@ -92,7 +92,7 @@ def test_uploads_exactly_so_many_bytes(client: SwiftClient, fault_server: FaultS
 
 @pytest.mark.parametrize("size", [8, 4096, 65536, 5_000_000])
 @pytest.mark.usefixtures("either_way")
-def test_bodies_do_not_compress_and_differ(client: SwiftClient, fault_server: FaultServer, size: int) -> None:
+def test_bodies_do_not_compress_and_differ(client: HttpClient, fault_server: FaultServer, size: int) -> None:
     for _ in range(3):
         put(client, fault_server, size)
     bodies = [request.body for request in fault_server.requests]
@@ -104,7 +104,7 @@ def test_bodies_do_not_compress_and_differ(client: SwiftClient, fault_server: Fa
 
 
 def test_a_body_longer_than_the_block_repeats_it_out_of_step(
-    client: SwiftClient, fault_server: FaultServer
+    client: HttpClient, fault_server: FaultServer
 ) -> None:
     size = 3 * bodies_module.BLOCK_BYTES
     put(client, fault_server, size)
@@ -113,7 +113,7 @@ def test_a_body_longer_than_the_block_repeats_it_out_of_step(
     assert len(chunks) == -(-size // 65536)
 
 
-def test_request_line_and_headers(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_request_line_and_headers(client: HttpClient, fault_server: FaultServer) -> None:
     client.request(fault_server.url, "PUT", "c d", "größe/a b?%", "tök".encode("ascii", "ignore").decode(), 3)
     client.request(fault_server.url, "PUT", "c", "plain_000001", None, 3, delete_after=77)
     first, second = fault_server.requests
@@ -127,14 +127,14 @@ def test_request_line_and_headers(client: SwiftClient, fault_server: FaultServer
     assert "x-auth-token" not in second.headers
 
 
-def test_new_token_is_used(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_new_token_is_used(client: HttpClient, fault_server: FaultServer) -> None:
     for token in ("one", "two", "one"):
         client.request(fault_server.url, "GET", "c", "o", token)
     assert [request.headers["x-auth-token"] for request in fault_server.requests] == ["one", "two", "one"]
 
 
 @pytest.mark.parametrize("token", ["a\r\nX-Evil: 1", "a\nb", "tök"])
-def test_token_that_no_header_may_hold(client: SwiftClient, fault_server: FaultServer, token: str) -> None:
+def test_token_that_no_header_may_hold(client: HttpClient, fault_server: FaultServer, token: str) -> None:
     with pytest.raises(UsageError, match="the token holds characters"):
         client.request(fault_server.url, "GET", "c", "o", token)
     assert not fault_server.requests
@@ -153,26 +153,26 @@ def test_token_that_no_header_may_hold(client: SwiftClient, fault_server: FaultS
         "http://h/?q",
     ],
 )
-def test_bad_storage_url(client: SwiftClient, url: str) -> None:
+def test_bad_storage_url(client: HttpClient, url: str) -> None:
     with pytest.raises(UsageError, match=r"storage URL.*expected http://"):
         client.request(url, "GET", "c", "o")
 
 
 @pytest.mark.parametrize("url", ["http://user:hidden@h/v1", "http://user:hid/den@h/v1"])
-def test_a_password_in_a_storage_url_is_refused_without_showing_it(client: SwiftClient, url: str) -> None:
+def test_a_password_in_a_storage_url_is_refused_without_showing_it(client: HttpClient, url: str) -> None:
     with pytest.raises(UsageError, match=r"storage URL 'http://\*\*\*@h/v1'") as caught:
         client.request(url, "GET", "c", "o")
     assert "hid" not in str(caught.value)
 
 
-def test_urls_of_one_server_share_connections(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_urls_of_one_server_share_connections(client: HttpClient, fault_server: FaultServer) -> None:
     for account in ("AUTH_a", "AUTH_b/"):
         client.request(fault_server.url.replace("AUTH_test", account), "GET", "c", "o")
     assert fault_server.connections == 1
     assert [request.target for request in fault_server.requests] == ["/v1/AUTH_a/c/o", "/v1/AUTH_b/c/o"]
 
 
-def test_ipv6(client: SwiftClient) -> None:
+def test_ipv6(client: HttpClient) -> None:
     with FaultServer(host="::1") as server:
         assert get(client, server).cause is None
         assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
@@ -182,7 +182,7 @@ def test_ipv6(client: SwiftClient) -> None:
 
 
 def test_latency_runs_from_the_request_to_first_and_last_byte(
-    client: SwiftClient, fault_server: FaultServer
+    client: HttpClient, fault_server: FaultServer
 ) -> None:
     fault_server.default = Reply(body=bytes(3000), delay=0.1, pieces=1500, pause=0.1)
     before = time.monotonic()
@@ -196,7 +196,7 @@ def test_latency_runs_from_the_request_to_first_and_last_byte(
     assert before <= outcome.completed <= after
 
 
-def test_latency_counts_from_the_first_attempt(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_latency_counts_from_the_first_attempt(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503, delay=0.15), Reply(200, body=b"x"))
     began = time.monotonic() - 5.0
     outcome = get(client, fault_server, prior=(1, began, None, False))
@@ -207,7 +207,7 @@ def test_latency_counts_from_the_first_attempt(client: SwiftClient, fault_server
 
 
 def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
-    client: SwiftClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
+    client: HttpClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = ConnectionPool.connect
     spans = []
@@ -238,7 +238,7 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     assert kept.rare == RareFields()
 
 
-def test_connecting_that_fails_is_told(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_connecting_that_fails_is_told(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.stop()
     outcome = get(client, fault_server)
     assert outcome.spent is not None
@@ -278,7 +278,7 @@ def test_transaction_id_of_a_body_that_fails(
 @pytest.mark.parametrize("status", [408, 429, 498, 503])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
 def test_statuses_that_are_tried_again(
-    client: SwiftClient, fault_server: FaultServer, method: str, status: int
+    client: HttpClient, fault_server: FaultServer, method: str, status: int
 ) -> None:
     fault_server.script(Reply(status, body=b"busy"), Reply(status, chunked=True, body=b"busy"))
     outcome = client.request(fault_server.url, method, "c", "o", size=10 if method == "PUT" else 0)
@@ -310,21 +310,21 @@ def test_404_and_other_retries_have_limits_of_their_own(
     assert (outcome.cause, outcome.retried) == ("HTTP 404", {"HTTP 404": 1, "HTTP 503": 1})
 
 
-def test_missing_is_success_where_that_is_said(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_missing_is_success_where_that_is_said(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.default = Reply(404)
     outcome = client.request(fault_server.url, "DELETE", "c", "o", missing_ok=True)
     assert (outcome.cause, outcome.retries) == (None, 0)
 
 
 @pytest.mark.parametrize("status", [302, 304, 400, 403, 412, 413, 500, 502, 507, 999])
-def test_statuses_that_are_final(client: SwiftClient, fault_server: FaultServer, status: int) -> None:
+def test_statuses_that_are_final(client: HttpClient, fault_server: FaultServer, status: int) -> None:
     fault_server.default = Reply(status, headers=(("Location", "http://127.0.0.1:1/"),))
     outcome = get(client, fault_server)
     assert (outcome.cause, outcome.retries, len(fault_server.requests)) == (f"HTTP {status}", 0, 1)
 
 
 @pytest.mark.parametrize(("prior", "tries"), [(0, 4), (2, 2), (3, 1), (9, 1)])
-def test_retries_end(client: SwiftClient, fault_server: FaultServer, prior: int, tries: int) -> None:
+def test_retries_end(client: HttpClient, fault_server: FaultServer, prior: int, tries: int) -> None:
     fault_server.default = Reply(503)
     outcome = get(client, fault_server, prior=(prior, None, None, False))
     assert (outcome.cause, len(fault_server.requests)) == ("HTTP 503", tries)
@@ -332,7 +332,7 @@ def test_retries_end(client: SwiftClient, fault_server: FaultServer, prior: int,
     assert (outcome.status, outcome.resent) == (503, 0)
 
 
-def test_401_goes_back_for_a_new_token(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_401_goes_back_for_a_new_token(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503), Reply(401), Reply(401))
     began = time.monotonic() - 1.0
     outcome = get(client, fault_server, prior=(0, began, None, False))
@@ -346,7 +346,7 @@ def test_401_goes_back_for_a_new_token(client: SwiftClient, fault_server: FaultS
     assert (outcome.cause, outcome.retries) == ("HTTP 401", 3)
 
 
-def test_retry_after_is_honoured(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_retry_after_is_honoured(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(429, retry_after="1"))
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
@@ -400,7 +400,7 @@ def test_head_has_no_body(make_client: MakeClient, fault_server: FaultServer, re
 
 
 @pytest.mark.usefixtures("either_way")
-def test_large_body_is_counted(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_large_body_is_counted(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=bytes(20_000_000))
     for _ in range(2):
         outcome = get(client, fault_server)
@@ -442,7 +442,7 @@ WRONG: dict[str, tuple[Reply, str]] = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_answers_are_errors_and_not_tried_again(
-    client: SwiftClient, fault_server: FaultServer, kind: str
+    client: HttpClient, fault_server: FaultServer, kind: str
 ) -> None:
     reply, cause = WRONG[kind]
     fault_server.script(reply)
@@ -456,7 +456,7 @@ def test_wrong_answers_are_errors_and_not_tried_again(
 @pytest.mark.parametrize("size", [0, 1, 4095, 4097, 100_000])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
-    client: SwiftClient, fault_server: FaultServer, size: int, chunked: bool
+    client: HttpClient, fault_server: FaultServer, size: int, chunked: bool
 ) -> None:
     fault_server.script(Reply(body=bytes(size), chunked=chunked, headers=(("X-Trans-Id", "tx1"),)))
     outcome = get(client, fault_server, expected=4096)
@@ -473,9 +473,13 @@ def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("framing", ["chunked", "unframed", "a length beyond any disk"])
 def test_a_body_without_an_end_is_not_read_to_its_end(
-    client: SwiftClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, method: str, framing: str
+    client: HttpClient,
+    fault_server: FaultServer,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    framing: str,
 ) -> None:
-    monkeypatch.setattr(objects, "_MOST_SAID", 4096)
+    monkeypatch.setattr(client_module, "_MOST_SAID", 4096)
     fields, piece = {
         "chunked": (b"Transfer-Encoding: chunked\r\n", b"10000\r\n%b\r\n" % bytes(65536)),
         "unframed": (b"", bytes(65536)),
@@ -635,7 +639,7 @@ def test_an_upload_that_flows_outlasts_the_request_time_out(
 # Connections
 
 
-def test_connection_is_kept(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_connection_is_kept(client: HttpClient, fault_server: FaultServer) -> None:
     for size in (0, 10, 100_000):
         put(client, fault_server, size)
         get(client, fault_server)
@@ -650,7 +654,7 @@ def test_no_more_connections_than_allowed(make_client: MakeClient, fault_server:
     assert fault_server.connections == 3
 
 
-def test_connection_closed_at_rest_is_replaced(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_connection_closed_at_rest_is_replaced(client: HttpClient, fault_server: FaultServer) -> None:
     get(client, fault_server)
     fault_server.drop_connections()
     outcome = get(client, fault_server)
@@ -658,7 +662,7 @@ def test_connection_closed_at_rest_is_replaced(client: SwiftClient, fault_server
     assert fault_server.connections == 2
 
 
-def test_connections_at_rest_are_noticed_to_close(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_connections_at_rest_are_noticed_to_close(client: HttpClient, fault_server: FaultServer) -> None:
     get(client, fault_server)
     (connection,) = client._shared.connections
     fault_server.drop_connections()
@@ -672,7 +676,7 @@ def test_connections_at_rest_are_noticed_to_close(client: SwiftClient, fault_ser
 @pytest.mark.parametrize("fault", [Reply(cut=0), Reply(reset=True)])
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_connection_found_closed_on_reuse_is_no_retry(
-    client: SwiftClient, fault_server: FaultServer, fault: Reply, size: int
+    client: HttpClient, fault_server: FaultServer, fault: Reply, size: int
 ) -> None:
     fault_server.script(Reply(), fault, Reply())
     put(client, fault_server, size)
@@ -708,7 +712,7 @@ def test_a_delete_that_finds_nothing_after_another_answer_has_failed(
 
 
 def test_latency_counts_from_what_was_sent_on_the_closed_connection(
-    client: SwiftClient, fault_server: FaultServer
+    client: HttpClient, fault_server: FaultServer
 ) -> None:
     fault_server.script(Reply(), Reply(cut=0, delay=0.2), Reply())
     get(client, fault_server)
@@ -718,7 +722,7 @@ def test_latency_counts_from_what_was_sent_on_the_closed_connection(
     assert outcome.first_byte > 0.2
 
 
-def test_a_fresh_connection_that_breaks_is_a_retry(client: SwiftClient, fault_server: FaultServer) -> None:
+def test_a_fresh_connection_that_breaks_is_a_retry(client: HttpClient, fault_server: FaultServer) -> None:
     fault_server.script(Reply(), Reply(cut=0), Reply(cut=0), Reply())
     get(client, fault_server)
     outcome = get(client, fault_server)
@@ -741,7 +745,7 @@ def test_server_that_comes_back(make_client: MakeClient, fault_server: FaultServ
 @pytest.mark.parametrize("size", [10, 30_000_000])
 @pytest.mark.usefixtures("either_way")
 def test_answer_before_the_body_is_sent(
-    client: SwiftClient, fault_server: FaultServer, status: int, size: int
+    client: HttpClient, fault_server: FaultServer, status: int, size: int
 ) -> None:
     fault_server.script(Reply(status, early=True), Reply(201))
     outcome = put(client, fault_server, size)
@@ -992,7 +996,7 @@ def test_the_etag_of_an_upload_is_the_md5_of_what_was_sent(
 
 
 def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
-    client: SwiftClient, fault_server: FaultServer
+    client: HttpClient, fault_server: FaultServer
 ) -> None:
     wrong = md5(b"other bytes than these")
     fault_server.default = Reply(201, headers=(("ETag", wrong),))
@@ -1011,7 +1015,7 @@ def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
 
 @pytest.mark.parametrize("closes", [False, True])
 def test_a_part_of_an_object_is_no_success_of_a_read(
-    client: SwiftClient, fault_server: FaultServer, closes: bool
+    client: HttpClient, fault_server: FaultServer, closes: bool
 ) -> None:
     headers = (("Content-Range", "bytes 0-9/100"),)
     fault_server.default = Reply(206, body=b"x" * 10, headers=headers, closes=closes)
@@ -1025,7 +1029,7 @@ def test_a_part_of_an_object_is_no_success_of_a_read(
 
 @pytest.mark.parametrize("closes", [False, True])  # the usual way, and by h11
 def test_a_head_tells_the_size_of_an_object(
-    client: SwiftClient, fault_server: FaultServer, closes: bool
+    client: HttpClient, fault_server: FaultServer, closes: bool
 ) -> None:
     fault_server.default = Reply(200, body=b"x" * 4321, closes=closes)
     found = client.request(fault_server.url, "HEAD", "c", "o", "t")
@@ -1039,7 +1043,7 @@ def test_a_head_tells_the_size_of_an_object(
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 3_000_000])
 def test_life_of_an_object_in_swift(
-    client: SwiftClient, account: swiftclient.Connection, container_base: str, size: int
+    client: HttpClient, account: swiftclient.Connection, container_base: str, size: int
 ) -> None:
     account.put_container(container_base)
     url, token = account.get_auth()
@@ -1064,7 +1068,7 @@ def test_life_of_an_object_in_swift(
     assert client.request(url, "GET", container_base, "o", "wrong").unauthorized
 
 
-def test_many_at_once_in_swift(swift: LocalSwift, client: SwiftClient, container_base: str) -> None:
+def test_many_at_once_in_swift(swift: LocalSwift, client: HttpClient, container_base: str) -> None:
     account = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=1)
     account.put_container(container_base)
     url, token = account.get_auth()

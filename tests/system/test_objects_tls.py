@@ -18,16 +18,16 @@ from fresh_client import FreshClient
 
 from ssbench.base.errors import UsageError
 from ssbench.store.contract import RequestOutcome
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.http.client import ClientSettings, HttpClient
 
-MakeClient = Callable[..., SwiftClient]
+MakeClient = Callable[..., HttpClient]
 
 
 @pytest.fixture
 def make_client(certificates: Certificates) -> Iterator[MakeClient]:
     clients = []
 
-    def make(**settings: Any) -> SwiftClient:
+    def make(**settings: Any) -> HttpClient:
         defaults: dict[str, Any] = {
             "connect_timeout": 2.0,
             "network_timeout": 5.0,
@@ -49,7 +49,7 @@ def server(certificates: Certificates) -> Iterator[FaultServer]:
         yield running
 
 
-def ask(client: SwiftClient, server: FaultServer, method: str = "GET", size: int = 0) -> RequestOutcome:
+def ask(client: HttpClient, server: FaultServer, method: str = "GET", size: int = 0) -> RequestOutcome:
     return client.request(server.url, method, "c", "o", "token", size)
 
 

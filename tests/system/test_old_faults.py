@@ -30,7 +30,8 @@ from ssbench.fleet import wire
 from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.statistics.summary import summarize
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.http.client import ClientSettings
+from ssbench.store.stores import make_store_client
 
 # -- Lost data ------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ def test_a_small_upload_leaves_in_one_go() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve)
         server.start()
-        client = SwiftClient(ClientSettings(max_connections=1))
+        client = make_store_client(ClientSettings(max_connections=1))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         for _ in range(5):
             assert client.request(url, "PUT", "c", "o", size=4000).cause is None
@@ -153,7 +154,7 @@ def test_a_small_upload_leaves_in_one_go() -> None:
 
 def test_the_first_byte_is_the_first_one_of_the_head(fault_server: FaultServer) -> None:
     fault_server.default = Reply(body=b"x", headers=(("X-Long", "y" * 100),), pieces=20, pause=0.05)
-    client = SwiftClient(ClientSettings())
+    client = make_store_client(ClientSettings())
     found = client.request(fault_server.url, "GET", "c", "o")
     client.close()
     assert found.first_byte is not None
@@ -164,8 +165,9 @@ def test_the_first_byte_is_the_first_one_of_the_head(fault_server: FaultServer) 
 #: Prints by how many bytes the peak of memory grew with one large object, up and down.
 LARGE = """
 import resource, sys
-from ssbench.store.swift.objects import SwiftClient, ClientSettings
-client = SwiftClient(ClientSettings())
+from ssbench.store.http.client import ClientSettings
+from ssbench.store.stores import make_store_client
+client = make_store_client(ClientSettings())
 url = sys.argv[1]
 assert client.request(url, "GET", "c", "small").cause is None
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

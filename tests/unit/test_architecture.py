@@ -47,8 +47,6 @@ KNOW_SWIFT = {
     "cli.cleanup_containers",
     "run.ownership",
     "run.tokens",
-    "worker.operation_requests",
-    "worker.worker_run",
 }
 
 #: Tests of the whole house, and those of the helpers of tests.

@@ -1,7 +1,8 @@
 """Metadata of objects: values that follow from a seed, the name of the object and a version.
 
-They are ``X-Object-Meta-Ssbench-0`` and so on, in hexadecimal digits. The first value begins with the
-version, which is random: so whoever knows the seed can check all of them (``--verify``).
+They are ``Ssbench-0`` and so on, in hexadecimal digits; a store has its own beginning for names of such
+fields. The first value begins with the version, which is random: so whoever knows the seed can check all of
+them (``--verify``).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _NUMBER_SETTING, _SIZE_SETTING = "metadata", "metadata_bytes"
 _VERSION_BYTES = 4
 
 #: Without a flag, so that the constant it begins with is looked for as such.
-_LOWER_ITEM_PATTERN = re.compile(rb"\nx-object-meta-ssbench-\d+[ \t]*:")
-_ITEM_PATTERN = re.compile(rb"(?i)\nx-object-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
+_LOWER_ITEM_PATTERN = re.compile(rb"\nx-(?:object|amz)-meta-ssbench-\d+[ \t]*:")
+_ITEM_PATTERN = re.compile(rb"(?i)\nx-(?:object|amz)-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
 
 
 def find_written_shape(metadata: Metadata | None) -> MetadataShape:
@@ -52,10 +53,10 @@ def posted_shape(settings: OperationSettings, written: MetadataShape) -> Metadat
     return values.get(_NUMBER_SETTING, number), values.get(_SIZE_SETTING, size)
 
 
-def make_metadata_fields(seed: int, path: str, shape: MetadataShape) -> tuple[Header, ...]:
-    """Return the header fields of a new version of an object at a path (``container/object``)."""
+def make_metadata(seed: int, path: str, shape: MetadataShape) -> tuple[Header, ...]:
+    """Return the items of a new version of an object at a path (``container/object``)."""
     values = _metadata_values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
-    return tuple((f"{_METADATA_PREFIX}{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
+    return tuple((f"{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
 
 
 def has_item(head: bytes) -> bool:
@@ -75,7 +76,7 @@ def describe_wrong_metadata(
         return f"{shape[0]} items of metadata, the first of {shape[1]} bytes, where {known} were written"
     for number, value in enumerate(_metadata_values(seed, path, first[: 2 * _VERSION_BYTES], shape)):
         if found[number] != value.encode():
-            return f"{_METADATA_PREFIX}{_ITEM_PREFIX}{number} is another than was written"
+            return f"{_ITEM_PREFIX}{number} is another than was written"
     return None
 
 

@@ -16,14 +16,13 @@ import socket
 import ssl
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import gevent
 import gevent.socket
 from gevent.lock import Semaphore
 
 from ssbench.base.errors import UsageError
-from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.store.failures import (
     CONNECT_TIMEOUT,
     NAME_RESOLUTION,
@@ -41,6 +40,7 @@ from ssbench.store.http.connection import (
     ask_for_arrivals,
     make_cancelled_error,
 )
+from ssbench.store.http.dialect import ServerEndpoint
 from ssbench.store.http.http_response import HEAD_LIMIT, HttpResponse
 
 _RECORD_BYTES = 16384
@@ -222,24 +222,6 @@ NAME_LIFETIME_SECONDS = 1.0
 
 #: An address to which connecting failed is tried after all others for so long (seconds).
 _AVOIDED_SECONDS = 10.0
-
-
-class ServerEndpoint(NamedTuple):
-    """A server as a storage URL names it."""
-
-    scheme: str
-    host: str  # without the brackets of IPv6
-    port: int
-
-
-def parse_storage_url(url: str) -> tuple[ServerEndpoint, str, str]:
-    """Return server, ``Host`` field and path of a storage URL; raises UsageError."""
-    refuse_user_info(url, "storage URL")
-    parts = parse_http_url(url)
-    if parts is None or not parts.hostname or not url.isascii() or parts.query or parts.fragment:
-        raise UsageError(f"storage URL {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return ServerEndpoint(parts.scheme, parts.hostname, port), parts.netloc, parts.path.rstrip("/")
 
 
 class ConnectionPool:

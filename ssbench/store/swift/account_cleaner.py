@@ -30,6 +30,7 @@ from ssbench.base.errors import ExitCode, SsbenchError
 from ssbench.base.measures import Count, Seconds
 from ssbench.base.record import JsonHead, JsonRecord
 from ssbench.store.contract import StoreRequest
+from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.containers import (
     LISTING_TIMEOUTS,
@@ -39,7 +40,7 @@ from ssbench.store.swift.containers import (
     open_swift_connection,
 )
 from ssbench.store.swift.credentials import Session, SessionInUse
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.swift.dialect import SwiftDialect
 
 _log = logging.getLogger(__name__)
 
@@ -161,14 +162,15 @@ class AccountCleaner:
         self._settings = settings
         self._advance = advance
         self._expect = expect
-        self._client = SwiftClient(
+        self._client = HttpClient(
             ClientSettings(
                 connect_timeout=settings.connect_timeout,
                 network_timeout=settings.network_timeout,
                 max_connections=settings.concurrency,
                 insecure=session.insecure,
                 ca_certificates=session.ca_certificates,
-            )
+            ),
+            SwiftDialect,
         )
         self._threads = gevent.get_hub().threadpool
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)

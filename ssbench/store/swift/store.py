@@ -1,6 +1,6 @@
 """Swift as a :class:`~ssbench.store.contract.Store`.
 
-This is the master's side; that of workers is :mod:`ssbench.store.swift.objects`. python-swiftclient and
+This is the master's side; workers use :mod:`ssbench.store.swift.dialect`. python-swiftclient and
 keystoneauth are imported where they are first needed: they bring 0.3 s that a no-op run does without.
 """
 

@@ -26,8 +26,8 @@ from ssbench.run.group_run import make_run_parameters
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.options import recorded_options as recorded_of_run
 from ssbench.scenario.reading import read_scenario
+from ssbench.store.http.client import ClientSettings
 from ssbench.store.request_options import RequestOptions
-from ssbench.store.swift.objects import ClientSettings
 
 Time = Annotated[float, Meta(gt=0, le=100)]
 

@@ -23,7 +23,8 @@ from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
 from ssbench.scenario.structured_values import Body
 from ssbench.store.contract import StoreRequest
 from ssbench.store.http.bodies import BodyVerifier, FileBodySource
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.http.client import ClientSettings
+from ssbench.store.stores import make_store_client
 from ssbench.worker.engine.greenlets import make_engine
 
 PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]
@@ -118,7 +119,7 @@ def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
 
 
 def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
-    client = SwiftClient(ClientSettings(scenario=SentScenario(body=Body(0.0, find_body_files(folder)))))
+    client = make_store_client(ClientSettings(scenario=SentScenario(body=Body(0.0, find_body_files(folder)))))
     try:
         for size in (100, 200_000):
             put = StoreRequest(method="PUT", container="c", name="o", size=size, etag=True)

@@ -83,8 +83,8 @@ def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Re
     assert (found.cause, get_rare(found).entries) == (None, 5)
     assert [each.target.partition("?")[2] for each in asked] == [
         "prefix=%C3%A4+b&format=json&limit=2",
-        "prefix=%C3%A4+b&format=json&limit=2&marker=b",
-        "prefix=%C3%A4+b&format=json&limit=2&marker=%C3%A9",
+        "prefix=%C3%A4+b&marker=b&format=json&limit=2",
+        "prefix=%C3%A4+b&marker=%C3%A9&format=json&limit=2",
     ]
     assert found.last_byte is not None
     assert found.first_byte is not None

@@ -17,7 +17,7 @@ from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.http.bodies import PIECE_BYTES
-from ssbench.store.http.metadata import make_metadata_fields
+from ssbench.store.http.metadata import make_metadata
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
 
@@ -255,7 +255,8 @@ VERIFIED = {
 
 
 def verified_reply(name: str, body: bytes) -> Reply:
-    posted = make_metadata_fields(3, "50%_000002/ti ny%_000007", (1, 16))
+    items = make_metadata(3, "50%_000002/ti ny%_000007", (1, 16))
+    posted = tuple((f"X-Object-Meta-{item}", value) for item, value in items)
     etag = ("ETag", hashlib.md5(body).hexdigest())
     replies = {
         "etag": Reply(body=body, headers=(etag,)),

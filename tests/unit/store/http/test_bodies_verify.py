@@ -23,8 +23,9 @@ from ssbench.store.http.bodies import (
     BodyVerifier,
     PartComparison,
 )
-from ssbench.store.http.metadata import make_metadata_fields
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.http.client import ClientSettings, HttpClient
+from ssbench.store.http.metadata import make_metadata
+from ssbench.store.stores import make_store_client
 from ssbench.worker.worker_run import WorkerRun
 
 SEED = 2**62 + 5
@@ -81,28 +82,31 @@ def test_two_bodies_of_an_object_differ_and_a_large_one_repeats_the_block() -> N
 
 
 @pytest.fixture
-def clients() -> Iterator[tuple[SwiftClient, SwiftClient]]:
+def clients() -> Iterator[tuple[HttpClient, HttpClient]]:
     """Of two workers."""
-    made = SwiftClient(ClientSettings(verify_seed=SEED)), SwiftClient(ClientSettings(verify_seed=SEED))
+    made = (
+        make_store_client(ClientSettings(verify_seed=SEED)),
+        make_store_client(ClientSettings(verify_seed=SEED)),
+    )
     yield made
     for client in made:
         client.close()
 
 
-def put(client: SwiftClient, server: FaultServer, size: int) -> bytes:
+def put(client: HttpClient, server: FaultServer, size: int) -> bytes:
     server.script(Reply(201))
     assert client.request(server.url, "PUT", "c", "o", size=size).cause is None
     return server.requests[-1].body
 
 
-def get(client: SwiftClient, server: FaultServer, reply: Reply, name: str = "o") -> RequestOutcome:
+def get(client: HttpClient, server: FaultServer, reply: Reply, name: str = "o") -> RequestOutcome:
     server.script(reply)
     return client.request(server.url, "GET", "c", name)
 
 
 @pytest.mark.parametrize("size", [0, 5, 16, 17, 4096, 70_000, 5_000_000])
 def test_what_one_worker_wrote_another_one_can_check(
-    clients: tuple[SwiftClient, SwiftClient], fault_server: FaultServer, size: int
+    clients: tuple[HttpClient, HttpClient], fault_server: FaultServer, size: int
 ) -> None:
     writer, reader = clients
     written = put(writer, fault_server, size)
@@ -132,7 +136,7 @@ def test_what_one_worker_wrote_another_one_can_check(
 
 
 def test_a_failure_is_checked_for_nothing_and_a_retry_anew(
-    clients: tuple[SwiftClient, SwiftClient], fault_server: FaultServer
+    clients: tuple[HttpClient, HttpClient], fault_server: FaultServer
 ) -> None:
     written = put(clients[0], fault_server, 300_000)
     fault_server.script(Reply(503, body=b"busy"), Reply(body=written, cut=200_000))
@@ -184,11 +188,12 @@ def _fed(check: BodyComparison | PartComparison, *pieces: bytes) -> int | None:
 
 def test_other_metadata_than_were_written_are_a_failure(fault_server: FaultServer) -> None:
     seed = 41
-    right = make_metadata_fields(seed, "c/o", (2, 20))
-    client = SwiftClient(ClientSettings(verify_seed=seed, shapes=frozenset({(2, 20)})))
+    right = make_metadata(seed, "c/o", (2, 20))
+    client = make_store_client(ClientSettings(verify_seed=seed, shapes=frozenset({(2, 20)})))
 
     def read(method: str, headers: tuple[Header, ...], **more: Any) -> str | None:
-        fault_server.script(Reply(headers=headers))
+        fields = tuple((f"X-Object-Meta-{item}", value) for item, value in headers)
+        fault_server.script(Reply(headers=fields))
         return client.perform(
             fault_server.url, StoreRequest(method=method, container="c", name="o", **more)
         ).cause
@@ -197,11 +202,11 @@ def test_other_metadata_than_were_written_are_a_failure(fault_server: FaultServe
         for method in ("GET", "HEAD"):
             assert read(method, right) is None
             assert read(method, right[:1]) == "wrong metadata"
-            assert read(method, make_metadata_fields(seed, "c/p", (2, 20))) == "wrong metadata"
+            assert read(method, make_metadata(seed, "c/p", (2, 20))) == "wrong metadata"
         # These have none, or those of another object.
         assert read("GET", (), query="temp_url_sig=1", content="o") is None
         assert read("GET", (), content="") is None
         assert read("DELETE", ()) is None
-        assert read("GET", make_metadata_fields(seed, "c/p", (2, 20)), content="p") is None
+        assert read("GET", make_metadata(seed, "c/p", (2, 20)), content="p") is None
     finally:
         client.close()

@@ -14,8 +14,8 @@ from socket_pair import Pair, pair
 
 from ssbench.store import failures
 from ssbench.store.failures import AttemptError
+from ssbench.store.http.client import AttemptTotals
 from ssbench.store.http.connection import CANCELLED, TIMED_OUT
-from ssbench.store.swift.objects import AttemptTotals
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Trans-Id: tx1\r\n\r\n"

@@ -12,8 +12,9 @@ import gevent
 import pytest
 
 from ssbench.store.http import connection as http_connection
+from ssbench.store.http.client import ClientSettings
 from ssbench.store.http.connection import arrival_time
-from ssbench.store.swift.objects import ClientSettings, SwiftClient
+from ssbench.store.stores import make_store_client
 
 SENT, NOW, OFFSET = 100.0, 101.0, 1_700_000_000.0
 
@@ -89,7 +90,7 @@ def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.Monk
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve)
         server.start()
-        client = SwiftClient(ClientSettings())
+        client = make_store_client(ClientSettings())
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         client.request(url, "GET", "c", "o")
         begun = time.monotonic()
@@ -128,7 +129,7 @@ def test_the_end_of_a_body_in_parts_is_when_it_arrived(monkeypatch: pytest.Monke
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve)
         server.start()
-        client = SwiftClient(ClientSettings())
+        client = make_store_client(ClientSettings())
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         begun = time.monotonic()
         asking = gevent.spawn(client.request, url, "GET", "c", "unchecked", expected=20_000)

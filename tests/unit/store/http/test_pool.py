@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.store.http.connection import SharedState
-from ssbench.store.http.pool import Address, ConnectionPool, ServerEndpoint, parse_storage_url
+from ssbench.store.http.dialect import ServerEndpoint, parse_storage_url
+from ssbench.store.http.pool import Address, ConnectionPool
 
 
 def made(*given_: str, host: str = "h") -> ConnectionPool:

@@ -2,15 +2,14 @@
 
 ::
 
-    client = SwiftClient(ClientSettings(max_connections=64))
+    client = make_store_client(ClientSettings(max_connections=64))
     outcome = client.request("http://swift:8080/v1/AUTH_test", "PUT", "ssbench_000001", "tiny_000001",
                              token, size=4096)
 
 A request makes attempts until one succeeds or fails for good, and always ends as a
 :class:`~ssbench.store.contract.RequestOutcome`. :class:`AttemptTotals` adds up its attempts; functions decide
-which answers are successes, and what is wrong with others. A :class:`StorageTarget` puts the bytes of
-requests together. Those up to the object's name are kept for each container, those after it for each token:
-making them anew took 4 of 20 µs.
+which answers are successes, and what is wrong with others. The bytes of requests are those of the dialect of
+an address (:mod:`ssbench.store.http.dialect`), which :func:`ssbench.store.stores.open_dialect` chooses.
 
 All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
 """
@@ -18,22 +17,17 @@ All times are of ``time.monotonic``, which on Linux is one clock for all process
 from __future__ import annotations
 
 import math
-import re
 import ssl
 from collections.abc import Callable, Collection
 from copy import copy
 from time import monotonic
-from urllib.parse import quote
+from typing import NamedTuple
 
 import gevent
 from msgspec import Struct, field, structs
 
-from ssbench.base.errors import UsageError
-from ssbench.base.version import __version__
 from ssbench.scenario.body_files import load_body_files
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
-from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
-from ssbench.scenario.operations import Header
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
     PriorAttempts,
@@ -54,14 +48,15 @@ from ssbench.store.failures import (
     WRONG_ETAG,
     WRONG_METADATA,
     WRONG_SIZE,
+    WRONG_VERDICT,
     AttemptError,
     cause_of_status,
     pause_before,
 )
 from ssbench.store.http.bodies import BodySource, BodyVerifier, FileBodySource, ReceivedDigest, RegularSample
 from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
+from ssbench.store.http.dialect import HttpDialect, RequestPattern, ServerEndpoint, quote_name
 from ssbench.store.http.http_response import (
-    OWNER_FIELD,
     BodyCheck,
     HttpResponse,
     KeptBody,
@@ -71,10 +66,8 @@ from ssbench.store.http.http_response import (
 from ssbench.store.http.metadata import MetadataShape, describe_wrong_metadata, has_item
 from ssbench.store.http.pool import (
     ConnectionPool,
-    ServerEndpoint,
     TimeoutSweeper,
     make_tls_context,
-    parse_storage_url,
 )
 from ssbench.store.request_options import RequestOptions, parse_addresses
 
@@ -263,139 +256,6 @@ def _make_error(cause: str, detail: str, answer: HttpResponse) -> AttemptError:
     return fault
 
 
-# -- The bytes of requests -------------------------------------------------------------------------
-
-
-#: Kept prefixes of requests, some 150 bytes each.
-_MAX_PREFIXES = 65536
-
-#: Methods of which a server expects the length of a body, though it be 0.
-_WITH_LENGTH = frozenset({"PUT", "POST", "COPY"})
-
-_MATCH_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
-
-#: Names and values of header fields (RFC 9110, 5.5 and 5.6.2).
-_MATCH_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
-_MATCH_FIELD_VALUE = re.compile(r"[^\x00-\x1f\x7f]*").fullmatch
-
-
-def format_header_fields(headers: tuple[Header, ...]) -> bytes:
-    """Return header fields as they are sent; raises UsageError for one that cannot be sent."""
-    for name, value in headers:
-        if not _MATCH_FIELD_NAME(name) or not _MATCH_FIELD_VALUE(value):
-            raise UsageError(f"{name!r}: {value!r} is no header field that can be sent")
-    return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode()
-
-
-def quote_name(name: str) -> str:
-    """Return the name of an object, or of a container, as it is in a path."""
-    return name if _MATCH_UNQUOTED(name) else quote(name, "/~")
-
-
-class StorageTarget:
-    """A storage URL: its pool, and what requests to it begin with."""
-
-    __slots__ = ("_after", "_before", "_fields", "_owners", "_path", "pool")
-
-    def __init__(self, pool: ConnectionPool, host: str, path: str, fields: str = "") -> None:
-        self.pool = pool
-        self._path = path
-        self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{fields}"
-        self._before: dict[tuple[str, str], bytes] = {}
-        self._after: dict[str | None, bytes] = {}
-        self._owners: dict[str, bytes] = {}
-
-    def head(self, request: StoreRequest, token: str | None) -> bytes:
-        """Return a request up to the body that the client makes up; raises UsageError for a wrong field."""
-        method = request.method
-        if request.name and not request.path:
-            container = request.container
-            before = self._before.get((method, container)) or self._keep_before(method, container)
-            path = quote_name(request.name).encode()
-            if request.query:
-                path += b"?" + request.query.encode()
-        else:
-            before, path = self._other_line(request), b""
-        after = self._after.get(token) or self._keep_after(token)
-        if request.headers:
-            after += format_header_fields(request.headers)
-        if request.part is not None:
-            after += b"Range: bytes=%d-%d\r\n" % request.part
-        if method not in _WITH_LENGTH:
-            return before + path + after + b"\r\n"
-        if request.owner is not None:
-            after += self._owners.get(request.owner) or self._keep_owner(request.owner)
-        size = request.size if request.body is None else len(request.body)
-        if request.delete_after is not None:
-            ending = b"X-Delete-After: %d\r\n\r\n" % request.delete_after
-        else:
-            ending = b"\r\n"
-        head = b"%b%b%bContent-Length: %d\r\n%b" % (before, path, after, size, ending)
-        return head + request.body if request.body else head
-
-    def _other_line(self, request: StoreRequest) -> bytes:
-        """Return the beginning of the request line of what is no object of a container."""
-        path = request.path or self._path + (f"/{quote(request.container, '')}" if request.container else "")
-        query = f"?{request.query}" if request.query else ""
-        return f"{request.method} {path}{query}".encode()
-
-    def template(
-        self,
-        method: str,
-        container: str,
-        stem: str,
-        token: str | None,
-        delete_after: int | None,
-        owner: str | None,
-        headers: tuple[Header, ...] = (),
-    ) -> bytes:
-        """Return what makes a request of an object's number, of a PUT also of its size and its body.
-
-        That is with the ``%`` operator. ``stem`` is what the name begins with; without one it takes the whole
-        name, quoted, in place of a number. A request that it makes is the one that :meth:`head` begins.
-        """
-        request = StoreRequest(
-            method=method,
-            container=container,
-            name=stem or "_",
-            delete_after=delete_after,
-            owner=owner,
-            headers=headers,
-        )
-        head = self.head(request, token)
-        name = quote(stem or "_", "/~").encode() + b" HTTP/1.1\r\n"
-        before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
-        if stem:
-            template = before + found.replace(b" ", OBJECT_NUMBER_FORMAT.encode() + b" ", 1) + after
-        else:
-            template = before + found.replace(b"_", b"%b", 1) + after
-        if method != "PUT":
-            return template
-        return template.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n", 1) + b"%b"
-
-    def _keep_before(self, method: str, container: str) -> bytes:
-        if len(self._before) >= _MAX_PREFIXES:
-            self._before.clear()
-        before = f"{method} {self._path}/{quote(container, '')}/".encode()
-        self._before[method, container] = before
-        return before
-
-    def _keep_after(self, token: str | None) -> bytes:
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise UsageError("the token holds characters that no header field may hold")
-        if len(self._after) > 1:
-            self._after.clear()  # an old token is of no more use; there may be requests without any, too
-        after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
-        self._after[token] = after.encode()
-        return self._after[token]
-
-    def _keep_owner(self, owner: str) -> bytes:
-        if not (owner.isascii() and owner.isprintable()):
-            raise UsageError("the owner holds characters that no header field may hold")
-        field = self._owners[owner] = f"{OWNER_FIELD}: {owner}\r\n".encode()
-        return field
-
-
 # -- The client ------------------------------------------------------------------------------------
 
 
@@ -432,14 +292,25 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     shapes: frozenset[MetadataShape] = frozenset()
 
 
-class SwiftClient:
+class ClientTarget(NamedTuple):
+    """A storage URL: how it is spoken to, and the connections to it."""
+
+    dialect: HttpDialect
+    pool: ConnectionPool
+
+
+class HttpClient:
     """Requests to any number of storage URLs, from any number of greenlets of one thread.
 
-    Raises UsageError where the files of bodies are not those of the settings.
+    ``open_dialect`` returns how a storage URL is spoken to. Raises UsageError where the files of bodies are
+    not those of the settings.
     """
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(
+        self, settings: ClientSettings, open_dialect: Callable[[str, str | None], HttpDialect]
+    ) -> None:
         self.settings = settings
+        self._open_dialect = open_dialect
         request_timeout = settings.request_timeout or NETWORK_TIMEOUTS * settings.network_timeout
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
@@ -467,9 +338,9 @@ class SwiftClient:
         self._pools: dict[tuple[ServerEndpoint, bool], ConnectionPool] = {}
         #: Whether connections are kept for later requests.
         self._keeps = True
-        self._targets: dict[str, StorageTarget] = {}
+        self._targets: dict[str, ClientTarget] = {}
 
-    def without_keeping(self) -> SwiftClient:
+    def without_keeping(self) -> HttpClient:
         """Return a client that makes a connection for each request, and closes it after the answer.
 
         It has all else in common with this one, and is closed with it.
@@ -527,8 +398,9 @@ class SwiftClient:
         and is to be resumed. A storage URL, a token or a field that cannot be used raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
+        dialect, pool = target.dialect, target.pool
         method, size = request.method, request.size
-        head = target.head(request, None if request.anonymous else token)
+        head = dialect.head(request, None if request.anonymous else token)
         effort = AttemptTotals.after(prior)
         effort.longest = request.keep or request.expected or (0 if method == "GET" else _MOST_SAID)
         self._choose_check(request, effort, begun)
@@ -536,10 +408,10 @@ class SwiftClient:
             asked = None
             try:
                 if begun is None:
-                    answer = self._attempt(target.pool, head, method, size, effort)
+                    answer = self._attempt(pool, head, method, size, effort)
                 else:
                     connection, begun = begun, None
-                    answer = self._resume(connection, target.pool, head, method, size, effort)
+                    answer = self._resume(connection, pool, head, method, size, effort)
             except AttemptError as error:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
@@ -554,12 +426,23 @@ class SwiftClient:
                     fault = wrong
                 else:
                     outcome = effort.success(answer, size if method in _WRITING_METHODS else None)
-                    return outcome if not request.keep else add_reply(outcome, answer, effort.check)
+                    if not request.keep:
+                        return outcome
+                    outcome = add_reply(outcome, answer, effort.check)
+                    if (said := self._find_fault(dialect, request, outcome)) is None:
+                        return outcome
+                    fault = _make_error(WRONG_VERDICT, said, answer)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
                 return effort.failure(fault)
             effort.retries += 1
             effort.retried = effort.retried or {}
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
+            # A signature does not last.
+            head = dialect.head(request, None if request.anonymous else token)
+
+    @staticmethod
+    def _find_fault(dialect: HttpDialect, request: StoreRequest, outcome: RequestOutcome) -> str | None:
+        return None if outcome.reply is None else dialect.find_fault(request, outcome.reply.body)
 
     def _choose_check(
         self, request: StoreRequest, effort: AttemptTotals, begun: HttpConnection | None
@@ -594,27 +477,23 @@ class SwiftClient:
         seed = self.settings.verify_seed or 0
         return not shapes or describe_wrong_metadata(seed, path.decode(), head, shapes) is None
 
-    def template(
-        self,
-        storage_url: str,
-        method: str,
-        container: str,
-        stem: str,
-        token: str | None,
-        delete_after: int | None = None,
-        owner: str | None = None,
-        headers: tuple[Header, ...] = (),
-    ) -> tuple[bytes, ConnectionPool]:
+    def pattern(
+        self, storage_url: str, request: StoreRequest, stem: str, token: str | None
+    ) -> tuple[RequestPattern, ConnectionPool]:
         """Return what makes requests for objects whose names differ in their numbers, and where they go.
 
-        See :meth:`StorageTarget.template`. Raises UsageError, as :meth:`request` does.
+        See :meth:`HttpDialect.pattern`. Raises UsageError, as :meth:`request` does.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
-        return target.template(method, container, stem, token, delete_after, owner, headers), target.pool
+        return target.dialect.pattern(request, stem, token), target.pool
+
+    def dialect(self, storage_url: str) -> HttpDialect:
+        """Return how a storage URL is spoken to; raises UsageError for one that cannot be used."""
+        return (self._targets.get(storage_url) or self._open_target(storage_url)).dialect
 
     def path(self, storage_url: str) -> str:
         """Return the path of a storage URL, as requests have it."""
-        return parse_storage_url(storage_url)[2]
+        return self.dialect(storage_url).path
 
     quoted = staticmethod(quote_name)
 
@@ -732,8 +611,9 @@ class SwiftClient:
                 )
         connection.check = effort.check
 
-    def _open_target(self, storage_url: str) -> StorageTarget:
-        endpoint, host, path = parse_storage_url(storage_url)
+    def _open_target(self, storage_url: str) -> ClientTarget:
+        dialect = self._open_dialect(storage_url, self.settings.trans_id_extra)
+        endpoint = dialect.endpoint
         pool = self._pools.get((endpoint, self._keeps))
         if pool is None:
             settings = self.settings
@@ -749,9 +629,7 @@ class SwiftClient:
                 parse_addresses(settings.resolve).get(endpoint.host, ()) if settings.resolve else (),
                 resumes=connections is not None and connections.tls_resume,
             )
-        extra = self.settings.trans_id_extra
-        fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""
-        target = self._targets[storage_url] = StorageTarget(pool, host, path, fields)
+        target = self._targets[storage_url] = ClientTarget(dialect, pool)
         return target
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import cast
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
-from ssbench.store.contract import StoreRequest
-from ssbench.store.http.pool import ConnectionPool
-from ssbench.store.swift import objects as target_module
-from ssbench.store.swift.objects import StorageTarget, format_header_fields, quote_name
+from ssbench.store.contract import Listing, StoreRequest
+from ssbench.store.http.dialect import format_header_fields, quote_name
+from ssbench.store.swift import dialect as target_module
+from ssbench.store.swift.dialect import SwiftDialect
 
 BEGINNING = f"Host: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
 
@@ -25,8 +25,8 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 )
 
 
-def made() -> StorageTarget:
-    return StorageTarget(cast("ConnectionPool", None), "h:8080", "/v1/AUTH_a")
+def made() -> SwiftDialect:
+    return SwiftDialect("http://h:8080/v1/AUTH_a")
 
 
 def test_a_request_for_an_object() -> None:
@@ -96,6 +96,68 @@ def test_a_container_too_many_is_put_together_as_the_others(monkeypatch: pytest.
         assert line.startswith(f"GET /v1/AUTH_a/c{number}/o HTTP/1.1\r\n".encode())
 
 
+@pytest.mark.parametrize(
+    ("request_", "line", "fields"),
+    [
+        (
+            StoreRequest(method="COPY", container="c ä", name="new", copy_from="old?"),
+            "COPY /v1/AUTH_a/c%20%C3%A4/old%3F",
+            "Destination: c%20%C3%A4/new\r\nContent-Length: 0\r\n",
+        ),
+        (
+            StoreRequest(method="POST", container="c", name="o", metadata=(("Ssbench-0", "ab"),)),
+            "POST /v1/AUTH_a/c/o",
+            "X-Object-Meta-Ssbench-0: ab\r\nContent-Length: 0\r\n",
+        ),
+        (
+            StoreRequest(method="GET", container="c", name="o", part_number=3),
+            "GET /v1/AUTH_a/c/o?part-number=3",
+            "",
+        ),
+        (
+            StoreRequest(method="DELETE", container="c", name="o", version="1.0&2"),
+            "DELETE /v1/AUTH_a/c/o?version-id=1.0%262",
+            "",
+        ),
+        (
+            StoreRequest(method="GET", container="c", listing=Listing(limit=7, prefix="a b", marker="x")),
+            "GET /v1/AUTH_a/c?prefix=a+b&marker=x&format=json&limit=7",
+            "",
+        ),
+        (
+            StoreRequest(method="GET", listing=Listing(limit=7, delimiter="/", marker="x", following="y")),
+            "GET /v1/AUTH_a?delimiter=%2F&marker=y&format=json&limit=7",
+            "",
+        ),
+    ],
+)
+def test_what_is_wanted_has_names_in_swift(request_: StoreRequest, line: str, fields: str) -> None:
+    expected = f"{line} HTTP/1.1\r\n".encode() + BEGINNING + f"{fields}\r\n".encode()
+    assert made().head(request_, None) == expected
+
+
+def test_a_page_that_is_full_may_be_followed_by_another() -> None:
+    body = '[{"name": "a", "bytes": 3}, {"subdir": "ü/"}]'.encode()
+    rows = [("a", 3), ("ü/", 0)]
+
+    def read(limit: int) -> tuple[list[tuple[str, int]], str]:
+        page = made().read_page(body, StoreRequest(method="GET", listing=Listing(limit=limit)))
+        return page.rows, page.following
+
+    assert read(2) == (rows, "ü/")
+    assert read(3) == (rows, "")
+    with pytest.raises(ValueError, match="2 entries, where 1 were asked for"):
+        read(1)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b'[{"bytes": 1}]', b"[1]", b'[{"name": "a", "bytes": "x"}]', b"[" * 9999]
+)
+def test_what_is_no_listing_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match="no listing"):
+        made().read_page(body, StoreRequest(method="GET"))
+
+
 @given(NAMES)
 def test_a_quoted_name_is_one_of_a_path_and_means_the_same(name: str) -> None:
     found = quote_name(name)
@@ -115,7 +177,7 @@ def test_a_quoted_name_is_one_of_a_path_and_means_the_same(name: str) -> None:
     st.integers(0, 10**7),
     st.integers(0, 10**12),
 )
-def test_a_template_makes_the_requests_that_are_made_one_by_one(
+def test_a_pattern_makes_the_requests_that_are_made_one_by_one(
     method: str,
     container: str,
     stem: str,
@@ -127,20 +189,19 @@ def test_a_template_makes_the_requests_that_are_made_one_by_one(
     size: int,
 ) -> None:
     target = made()
-    template = target.template(method, container, stem, token, delete_after, owner, tuple(headers))
-    name = stem + OBJECT_NUMBER_FORMAT % number if stem else f"ä%{number}"
     request = StoreRequest(
         method=method,
         container=container,
-        name=name,
+        name=stem + OBJECT_NUMBER_FORMAT % number if stem else f"ä%{number}",
         size=size if method == "PUT" else 0,
         delete_after=delete_after,
         owner=owner,
         headers=tuple(headers),
     )
-    which = number if stem else quote_name(name).encode()
+    pattern = target.pattern(structs.replace(request, name="", size=0), stem, token)
+    which = number if stem else quote_name(request.name).encode()
     values = (which, size, b"body") if method == "PUT" else (which,)
-    assert template % values == target.head(request, token) + (b"body" if method == "PUT" else b"")
+    assert pattern % values == target.head(request, token) + (b"body" if method == "PUT" else b"")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from ssbench.store.contract import StoreRequest
 from ssbench.store.failures import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE
+from ssbench.store.http import client as client_module
 from ssbench.store.http.http_response import HttpResponse
-from ssbench.store.swift import objects
 
 
 def answer(status: int = 200, size: int = 10, **more: object) -> HttpResponse:
@@ -26,26 +26,28 @@ def answer(status: int = 200, size: int = 10, **more: object) -> HttpResponse:
     ],
 )
 def test_successes(request_: StoreRequest, good: int, bad: int) -> None:
-    assert objects.is_success_status(good, request_)
-    assert not objects.is_success_status(bad, request_)
+    assert client_module.is_success_status(good, request_)
+    assert not client_module.is_success_status(bad, request_)
 
 
 def test_a_404_after_a_delete_that_was_not_answered_says_that_it_was_done() -> None:
     delete = StoreRequest(method="DELETE", container="c", name="o")
-    assert objects.is_already_done(404, delete, unanswered=True, in_doubt=False)
-    assert not objects.is_already_done(404, delete, unanswered=False, in_doubt=False)
-    assert objects.is_already_done(
+    assert client_module.is_already_done(404, delete, unanswered=True, in_doubt=False)
+    assert not client_module.is_already_done(404, delete, unanswered=False, in_doubt=False)
+    assert client_module.is_already_done(
         404, StoreRequest(method="HEAD", missing_ok=True), unanswered=False, in_doubt=False
     )
     copy = StoreRequest(method="PUT", done_before=frozenset({412}))
-    assert objects.is_already_done(412, copy, unanswered=False, in_doubt=True)
-    assert not objects.is_already_done(412, copy, unanswered=False, in_doubt=False)
+    assert client_module.is_already_done(412, copy, unanswered=False, in_doubt=True)
+    assert not client_module.is_already_done(412, copy, unanswered=False, in_doubt=False)
 
 
 def test_a_refusal_has_the_name_that_its_operation_gives_it() -> None:
-    named = objects.make_refusal_error(answer(403), StoreRequest(method="GET", causes={403: "not public"}))
+    named = client_module.make_refusal_error(
+        answer(403), StoreRequest(method="GET", causes={403: "not public"})
+    )
     assert (named.cause, named.status, named.trans_id) == ("not public", 403, "tx1")
-    assert objects.make_refusal_error(answer(503), StoreRequest(method="GET")).cause == "HTTP 503"
+    assert client_module.make_refusal_error(answer(503), StoreRequest(method="GET")).cause == "HTTP 503"
 
 
 @pytest.mark.parametrize(
@@ -58,12 +60,12 @@ def test_a_refusal_has_the_name_that_its_operation_gives_it() -> None:
     ],
 )
 def test_wrong_bodies(found: HttpResponse, part: tuple[int, int] | None, cause: str) -> None:
-    wrong = objects.find_body_error(found, StoreRequest(method="GET", expected=10, part=part), None)
+    wrong = client_module.find_body_error(found, StoreRequest(method="GET", expected=10, part=part), None)
     assert wrong is not None
     assert wrong.cause == cause
 
 
 def test_right_bodies() -> None:
-    assert objects.find_body_error(answer(), StoreRequest(method="GET", expected=10), None) is None
+    assert client_module.find_body_error(answer(), StoreRequest(method="GET", expected=10), None) is None
     part = answer(206, head=b"HTTP/1.1 206\r\nContent-Range: bytes 5-14/50")
-    assert objects.find_body_error(part, StoreRequest(method="GET", part=(5, 14)), None) is None
+    assert client_module.find_body_error(part, StoreRequest(method="GET", part=(5, 14)), None) is None

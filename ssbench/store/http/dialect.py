@@ -1,0 +1,113 @@
+"""What a store that speaks HTTP has of its own: a dialect, and what dialects have in common.
+
+A dialect (:class:`HttpDialect`) says in bytes what a :class:`~ssbench.store.contract.StoreRequest` wants, and
+reads what is in bodies of answers. It makes no requests and knows no connections, so that the master, which
+has no gevent, uses the same one as workers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Protocol
+from urllib.parse import quote
+
+from ssbench.base.errors import UsageError
+from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
+from ssbench.base.version import __version__
+from ssbench.scenario.operations import Header
+from ssbench.store.contract import ListingPage, StoreRequest
+
+#: Methods of which a server expects the length of a body, though it be 0.
+WITH_LENGTH_METHODS = frozenset({"PUT", "POST", "COPY"})
+
+_MATCH_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
+
+#: Names and values of header fields (RFC 9110, 5.5 and 5.6.2).
+_MATCH_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_MATCH_FIELD_VALUE = re.compile(r"[^\x00-\x1f\x7f]*").fullmatch
+
+
+class ServerEndpoint(NamedTuple):
+    """Where requests go."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+class RequestPattern(Protocol):
+    """Makes whole requests of what differs between them, as a pattern of bytes does with ``%``.
+
+    That is the name of the object, quoted, or its number; of an upload also its size and its body.
+    """
+
+    def __mod__(self, values: object, /) -> bytes:
+        """Return a request."""
+
+
+class HttpDialect(Protocol):
+    """How one address of a store is spoken to; ``credentials`` are those of a session, None for none."""
+
+    @property
+    def endpoint(self) -> ServerEndpoint:
+        """The server."""
+
+    @property
+    def path(self) -> str:
+        """The path of the account, without a slash at its end; empty where the server has only one."""
+
+    #: Methods of operations on objects that already exist under their name, see ``StoreRequest``.
+    def head(self, request: StoreRequest, credentials: str | None) -> bytes:
+        """Return a request up to the body that the client makes up.
+
+        Raises UsageError where something in it cannot be sent.
+        """
+
+    def pattern(self, request: StoreRequest, stem: str, credentials: str | None) -> RequestPattern:
+        """Return what makes requests like this one for objects whose names begin with ``stem``.
+
+        The number of an object is the rest of its name; without a ``stem`` the whole name is given, quoted.
+        A request that it makes is the one that :meth:`head` begins. Raises UsageError as that does.
+        """
+
+    def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
+        """Return the entries of a listing that a request asked for; raises ValueError for what is none."""
+
+    def find_fault(self, request: StoreRequest, body: bytes) -> str | None:
+        """Say what the body of an answer says went wrong, although its status is that of a success."""
+
+
+def parse_storage_url(url: str) -> tuple[ServerEndpoint, str, str]:
+    """Return server, ``Host`` field and path of a storage URL; raises UsageError."""
+    refuse_user_info(url, "storage URL")
+    parts = parse_http_url(url)
+    if parts is None or not parts.hostname or not url.isascii() or parts.query or parts.fragment:
+        raise UsageError(f"storage URL {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return ServerEndpoint(parts.scheme, parts.hostname, port), parts.netloc, parts.path.rstrip("/")
+
+
+def format_header_fields(headers: tuple[Header, ...]) -> bytes:
+    """Return header fields as they are sent; raises UsageError for one that cannot be sent."""
+    for name, value in headers:
+        if not _MATCH_FIELD_NAME(name) or not _MATCH_FIELD_VALUE(value):
+            raise UsageError(f"{name!r}: {value!r} is no header field that can be sent")
+    return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode()
+
+
+def format_usual_fields(host: str, trans_id_extra: str | None) -> str:
+    """Return the end of a request line, and the fields that every request has."""
+    extra = f"X-Trans-Id-Extra: {trans_id_extra}\r\n" if trans_id_extra else ""
+    return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{extra}"
+
+
+def quote_name(name: str) -> str:
+    """Return the name of an object, or of a container, as it is in a path."""
+    return name if _MATCH_UNQUOTED(name) else quote(name, "/~")
+
+
+def check_owner(owner: str) -> str:
+    """Return what an object is to say of its owner; raises UsageError where no header field can hold it."""
+    if not (owner.isascii() and owner.isprintable()):
+        raise UsageError("the owner holds characters that no header field may hold")
+    return owner
