@@ -61,7 +61,6 @@ from ssbench.store.http.bodies import (
 )
 from ssbench.store.http.http_response import (
     HEAD_LIMIT,
-    OWNER_NAME,
     BodyCheck,
     CarefulReader,
     HttpResponse,
@@ -73,6 +72,7 @@ from ssbench.store.http.http_response import (
     parse_head,
     parse_status_line,
 )
+from ssbench.store.http.metadata import find_owner
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -712,7 +712,7 @@ class HttpConnection(RequestSender):
         if good:
             owner, moved = None, length
             if method == "HEAD":
-                owner = find_field(raw, OWNER_NAME)
+                owner = find_owner(raw)
                 moved = parse_content_length(find_field(raw, b"content-length"))
             return HttpResponse(
                 status,

@@ -18,13 +18,10 @@ from msgspec import Struct
 
 from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.store.http.bodies import BodyComparison, PartComparison, ReceivedDigest
+from ssbench.store.http.metadata import find_owner
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
-
-#: The metadata in which ssbench writes whose an object is.
-OWNER_FIELD = "X-Object-Meta-Ssbench-Owner"
-OWNER_NAME = OWNER_FIELD.lower().encode()
 
 #: Where a head ends for a reader that also takes lone line feeds, as h11 does.
 _LENIENT_END = re.compile(rb"\n\r?\n")
@@ -77,7 +74,7 @@ class HttpResponse(Struct, frozen=True, gc=False):
     detail: str  # filled for statuses other than 2xx only
     retry_after: str | None  # filled for statuses other than 2xx only
     wrong_etag: str | None = None  # what is wrong with the ETag, where that is known
-    owner: str | None = None  # value of :data:`OWNER_FIELD`, for a HEAD only
+    owner: str | None = None  # whose the object is, for a HEAD only
     head: bytes = b""  # that of a success, without its last empty line
     unsent: int = 0  # bytes of the request's body that were not sent when the answer came
     unchecked: bool = False  # it has no ETag that is an MD5, by which a body would have been checked
@@ -301,6 +298,6 @@ class CarefulReader:
         self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
         self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
-        self.owner = fields.get(OWNER_NAME)
         self.announced = parse_content_length(fields.get(b"content-length"))
         self.head = b"\n" + b"".join(b"%b: %b\n" % field for field in response.headers)
+        self.owner = find_owner(self.head)

@@ -19,7 +19,8 @@ from ssbench.scenario.structured_values import Metadata
 #: Number of items, and bytes of the value of each.
 MetadataShape = tuple[int, int]
 
-_METADATA_PREFIX = "X-Object-Meta-"
+#: The item in which ssbench writes whose an object is.
+OWNER_ITEM = "Ssbench-Owner"
 _ITEM_PREFIX = "Ssbench-"
 
 #: What a POST sets of an object that was written without metadata.
@@ -32,6 +33,7 @@ _VERSION_BYTES = 4
 
 #: Without a flag, so that the constant it begins with is looked for as such.
 _LOWER_ITEM_PATTERN = re.compile(rb"\nx-(?:object|amz)-meta-ssbench-\d+[ \t]*:")
+_OWNER_PATTERN = re.compile(rb"(?i)\nx-(?:object|amz)-meta-ssbench-owner[ \t]*:([^\r\n]*)")
 _ITEM_PATTERN = re.compile(rb"(?i)\nx-(?:object|amz)-meta-ssbench-(\d+)[ \t]*:[ \t]*([^\r\n]*)")
 
 
@@ -57,6 +59,12 @@ def make_metadata(seed: int, path: str, shape: MetadataShape) -> tuple[Header, .
     """Return the items of a new version of an object at a path (``container/object``)."""
     values = _metadata_values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
     return tuple((f"{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
+
+
+def find_owner(head: bytes) -> str | None:
+    """Return what the head of an answer says of the owner of an object, None where it does not."""
+    found = _OWNER_PATTERN.search(head)
+    return None if found is None else found[1].decode("latin-1").strip()
 
 
 def has_item(head: bytes) -> bool:
@@ -93,10 +101,8 @@ def find_exceeded_limits(limits: Mapping[str, object], shape: MetadataShape, own
 
     ``limits`` are those of ``swift`` in ``/info``; one that is not there holds nothing back.
     """
-    from ssbench.store.http.http_response import OWNER_FIELD  # noqa: PLC0415 - it imports h11
-
     number, size = shape
-    of_owner = len(OWNER_FIELD.removeprefix(_METADATA_PREFIX)) + len(owner)
+    of_owner = len(OWNER_ITEM) + len(owner)
     names = sum(len(f"{_ITEM_PREFIX}{each}") for each in range(number))
     needed = {
         "max_meta_count": number + 1,

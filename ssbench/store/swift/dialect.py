@@ -22,7 +22,7 @@ from ssbench.store.http.dialect import (
     parse_storage_url,
     quote_name,
 )
-from ssbench.store.http.http_response import OWNER_FIELD
+from ssbench.store.http.metadata import OWNER_ITEM
 
 #: What the names of an object's metadata begin with.
 METADATA_PREFIX = "X-Object-Meta-"
@@ -138,7 +138,7 @@ class SwiftDialect:
         return self._after[token]
 
     def _keep_owner(self, owner: str) -> bytes:
-        field = self._owners[owner] = f"{OWNER_FIELD}: {check_owner(owner)}\r\n".encode()
+        field = self._owners[owner] = f"{METADATA_PREFIX}{OWNER_ITEM}: {check_owner(owner)}\r\n".encode()
         return field
 
 
