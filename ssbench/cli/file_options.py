@@ -106,16 +106,17 @@ def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
     return " ".join(shlex.quote(f"{products.format_option(name)}={path}") for name, path in files)
 
 
-#: The options; ``--force`` has to be there too.
-REPORT_FILE_OPTIONS = tuple(
-    Argument(
-        products.format_option(name),
-        FILE,
-        f"{what}; - is standard output, without the text report",
-        default_text="none",
-    )
-    for name, what in products.FORMAT_FILES.items()
-)
+def list_report_file_options() -> list[Argument]:
+    """Return the options; ``--force`` has to be there too."""
+    return [
+        Argument(
+            products.format_option(name),
+            FILE,
+            f"{what}; - is standard output, without the text report",
+            default_text="none",
+        )
+        for name, what in products.FORMAT_FILES.items()
+    ]
 
 
 def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:

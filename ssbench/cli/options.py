@@ -221,20 +221,20 @@ def add_report_options(parser: OptionParser) -> None:
         parser.add_mutually_exclusive_group(),
         Argument(
             "--report",
-            ("both", "table", "summary", "full"),
-            "what to print: the table of ssbench 0.3.9, the summary, both, or full: the table, all sections"
+            ("summary", "table", "both", "full"),
+            "what to print: the summary, the table of ssbench 0.3.9, both, or full: the table, all sections"
             " and a longer summary",
-            default_text="both; full with -v",
+            default_text="summary; full with -v",
         ),
         Argument("--csv", None, "print the report as CSV"),
     )
 
 
-def choose_report(arguments: argparse.Namespace) -> tuple[str, bool]:
+def choose_report(arguments: argparse.Namespace, default: str = "summary") -> tuple[str, bool]:
     """Return the name of the report that was asked for, and whether its summary is to be long."""
     if arguments.csv:
         return "csv", False
-    name = arguments.report or ("full" if arguments.verbose else "both")
+    name = arguments.report or ("full" if arguments.verbose else default)
     return name, arguments.verbose or name == "full"
 
 

@@ -6,7 +6,6 @@ disk may hold it up.
 
 from __future__ import annotations
 
-import io
 import logging
 import sys
 from collections.abc import Callable
@@ -63,14 +62,12 @@ class ReportPrinter:
         statistics_of: Callable[[], RunStatistics],
         name: str | None,
         options: ReportOptions,
-        command: str | None,
     ) -> None:
         """Print the report of that name (None: none), and wait a little for its reader.
 
         ``statistics_of`` returns what it is on, and raises StatFileError.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
-        ``command`` is as in :func:`choose_fitting_report`.
         """
         try:
             statistics = statistics_of()
@@ -86,7 +83,6 @@ class ReportPrinter:
             _log.info("Written after the clean-up: %s", ", ".join(str(file) for _, file in self.missing))
         if name is not None:
             options = output_file.fit_view(options, sys.stdout) if sys.stdout else options
-            name, note = choose_fitting_report(name, statistics, options, command)
             terminal.drain_output()  # both may go to one place, and are to be in order there
             clean = printable.make_printable_coloured if options.coloured else printable.make_printable_lines
             write_report(
@@ -95,7 +91,6 @@ class ReportPrinter:
                 options,
                 printable.make_printable_stream(cast("TextIO", self._channel), clean),
             )
-            self._channel.write(note)
             if self._channel.drain(_FIRST_WAIT_SECONDS):
                 terminal.keep_output()
 
@@ -113,30 +108,3 @@ class ReportPrinter:
             f"standard output: {self._channel.why}",
             is_failure=failure is not None and not isinstance(failure, BrokenPipeError),
         )
-
-
-#: The report that has the table because it was not asked for another, and the one that does without.
-_DEFAULT_REPORT, _NARROW_REPORT = "both", "summary"
-
-
-def choose_fitting_report(
-    name: str, statistics: RunStatistics, options: ReportOptions, command: str | None
-) -> tuple[str, str]:
-    """Return the name of the report for standard output, and the text after it.
-
-    The default report is the summary alone on a terminal that is narrower than the table, and the text is
-    then a line that says how to see the table. ``command`` is what prints the report again, None where the
-    user chose the report. Pipes and files get the table: scripts read it there.
-    """
-    columns = output_file.measure_terminal(sys.stdout)
-    if name != _DEFAULT_REPORT or command is None or columns is None:
-        return name, ""
-    from ssbench.document.columns import measure_width
-    from ssbench.reports.writing import write_report
-
-    table = io.StringIO()
-    write_report("table", statistics, options, table)
-    widest = max(map(measure_width, table.getvalue().splitlines()))
-    if widest <= columns:
-        return name, ""
-    return _NARROW_REPORT, f"Old table ({widest} columns): {command} --report table\n"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.profiling import Profiling
-from ssbench.cli import archives, file_options, output_file, own_program
+from ssbench.cli import archives, file_options, output_file
 from ssbench.cli.options import (
     FAIL_IF_OPTION,
     FILE,
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default_text="none",
             old="-r",
         ),
-        *file_options.REPORT_FILE_OPTIONS,
+        *file_options.list_report_file_options(),
         FORCE_OPTION,
         Argument("--profile", None, "write a profile of making the report"),
     )
@@ -80,23 +80,18 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with import_faster():
         from ssbench.cli import run_report
-        from ssbench.cli.report_printer import choose_fitting_report
         from ssbench.cli.stat_file import open_stat_files
         from ssbench.document.gates import choose_worst_code
         from ssbench.reports.run_verdict import judge_for_reports
         from ssbench.reports.writing import ReportOptions, groups_for, write_report
         from ssbench.statistics.summary import summarize
 
-    named = arguments.file or arguments.stats_file
     paths = archives.choose_stat_files(arguments)
-    # In another folder "last" is another run.
-    again = [named] if len(paths) == 1 and not arguments.results_dir else paths
-    command = None if arguments.report else own_program.make_report_command(*map(str, again))
     files = file_options.choose_report_files(arguments)
     report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
     for path in paths:
         files.check([report_file, arguments.rps_histogram], path)
-    name, verbose = choose_report(arguments)
+    _, verbose = choose_report(arguments)
     options = ReportOptions(
         *choose_percentiles(arguments),
         verbose=verbose,
@@ -112,8 +107,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             compare_sides=partial(_compare_sides, arguments, paths),
         )
         found = judge_for_reports(statistics, options)
+        # Those who keep files of ssbench 0.x know the table.
+        name, _ = choose_report(arguments, "summary" if statistics.current else "both")
         printed = report_file is not None and output_file.is_standard_output_name(report_file)
-        name, note = choose_fitting_report(name, statistics, options, command) if printed else (name, "")
         in_report = report_file is not None and name in run_report.REPORTS_WITH_SUMMARY
         # What stands in the summary is not said beside it a second time.
         seen = in_report and printed and terminal.shares_standard_output()
@@ -123,7 +119,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if report_file:
             with output_file.open_output(report_file, force=arguments.force) as out:
                 write_report(name, statistics, output_file.fit_view(options, out), out)
-                out.write(note)
         if arguments.rps_histogram:
             with output_file.open_output(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)

@@ -109,12 +109,10 @@ class PrintedRunReport:
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
                 compare = partial(sides.compare_sides_of_files, arguments, [path]) if arguments.ab else None
-                command = None if arguments.report else _report_command(path, self._last_in)
                 self._printer.print(
                     partial(counted.statistics, path),
                     self._name,
                     replace(options, compare_sides=compare),
-                    command,
                 )
 
             self._print = print_on

@@ -147,7 +147,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_options(group, FORCE_OPTION, Argument("-R --no-default-report", None, "print no report"))
     add_report_options(group)
     add_options(
-        group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *file_options.REPORT_FILE_OPTIONS
+        group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *file_options.list_report_file_options()
     )
     option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
     add_options(

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 import zmq
 from fault_server import FaultServer, Reply, Request
-from processes import Fleet, Program
+from processes import FULL, Fleet, Program
 from runs import (
     ENDED,
     INITIAL,
@@ -190,7 +190,7 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
         run.process.kill()
         run.end()
         wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
-    report = fleet.master("report-scenario", "-s", fleet.stats)
+    report = fleet.master("report-scenario", "-s", fleet.stats, *FULL)
     assert report.end() == ExitCode.OK, report.err
     assert "Distribution of requests per worker-ID" in report.out
     found = outcome(fleet.stats)

@@ -21,7 +21,7 @@ KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 
 def printed(*wanted: tuple[str, Path]) -> ReportPrinter:
     printer = ReportPrinter(ReportFiles(wanted, force=False))
-    printer.print(lambda: summarize(open_results(KNOWN)), None, ReportOptions(), None)
+    printer.print(lambda: summarize(open_results(KNOWN)), None, ReportOptions())
     return printer
 
 

@@ -166,7 +166,7 @@ def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pyte
         ("verify = 3", "verify: 3 is not true or false"),
         (
             '[run-scenario]\nreport = "al"',
-            "[run-scenario]: report: 'al' is not one of both, table, summary, full",
+            "[run-scenario]: report: 'al' is not one of summary, table, both, full",
         ),
         ('fail-if = ["x"]', "fail-if: "),
         ('os-password = "secret"', "os-password cannot be set here; authentication has variables of its own"),

@@ -16,7 +16,6 @@ from old_formats import failure, msgpack_file, success
 from result_rows import block
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli import output_file
 from ssbench.cli.master import main
 from ssbench.reports import csv, run_text
 from ssbench.reports.writing import ReportOptions, write_report
@@ -293,7 +292,7 @@ def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path)
 def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "--pctile", "99,50", "--pctile", "50"]) == 0
     expected = io.StringIO()
-    write_report("both", numbers(known), ReportOptions(99, (50,)), expected)
+    write_report("summary", numbers(known), ReportOptions(99, (50,)), expected)
     assert capsys.readouterr().out == expected.getvalue()
 
 
@@ -438,20 +437,40 @@ def test_control_characters_of_a_transaction_id_reach_no_csv(
 def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
     out, err = capsys.readouterr()
-    assert out == TABLE + "\n" + SUMMARY_TEXT + SECONDS
+    assert out == SUMMARY_TEXT + SECONDS
     assert err == f"WARNING:{known}: worker 1 was busy\n"
+
+
+def test_the_report_of_an_old_file_begins_with_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old.stat"
+    old.write_bytes(msgpack_file([[success(), success()]]))
+    assert main(["report-scenario", "-s", str(old)]) == 0
+    table, _, summary = capsys.readouterr().out.partition("Distribution of requests per worker-ID")
+    assert "Worker count:" in table
+    assert "ALL " in summary
+
+
+def test_a_variable_chooses_the_report(
+    known: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SSBENCH_REPORT", "table")
+    assert main(["report-scenario", "-q", str(known)]) == 0
+    assert capsys.readouterr().out == TABLE
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        (["--report", "both"], TABLE + "\n" + SUMMARY_TEXT),
         (["--report", "table"], TABLE),
         (["--report", "summary"], SUMMARY_TEXT),
         (["--report", "full"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
         (["-v"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
         (["-v", "--report", "summary"], LONG_SUMMARY),
     ],
-    ids=["table", "summary", "full", "v", "v summary"],
+    ids=["both", "table", "summary", "full", "v", "v summary"],
 )
 def test_the_parts_of_a_report(
     known: Path, options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
@@ -566,7 +585,7 @@ def test_a_pipe_takes_a_report_when_somebody_reads_it(
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
         assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 0
-        assert os.read(reader, 65536).decode() == TABLE + "\n" + SUMMARY_TEXT
+        assert os.read(reader, 65536).decode() == SUMMARY_TEXT
     finally:
         os.close(reader)
 
@@ -751,17 +770,3 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
     assert main(["export", "-s", str(known), "-o", output.replace("KNOWN", str(known))]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR:")
     assert numbers(known).total.count == 3
-
-
-def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
-    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(output_file, "measure_terminal", lambda _: 80)
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    file = known.rename(folder / "-x.stat.gz")
-    assert main(["report-scenario", "last", "--results-dir", str(folder)]) == 0
-    assert capsys.readouterr().out.endswith(f"report-scenario {file} --report table\n")
-    monkeypatch.chdir(folder)
-    assert main(["report-scenario", f"--stats-file={file.name}"]) == 0
-    assert capsys.readouterr().out.endswith(f"report-scenario --stats-file={file.name} --report table\n")
