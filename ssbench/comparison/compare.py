@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from ssbench.base.measures import Moment
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
     HEAD_FIGURES,
@@ -68,6 +69,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """Where and when the runs of a side were measured; empty where they have nothing in common."""
+
+    label: str
+    scenario: str
+    storage_url: str
+    first: Moment | None  # when the first run began
+    last: Moment | None  # when the last one did
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The changes of all figures, with verdicts only where what was measured supports them."""
 
@@ -87,6 +99,7 @@ class Comparison:
     #: The size class of each operation that has one, whose changes are those of the operation.
     only_classes: Mapping[str, str] = field(default_factory=dict)
     doubt: str = ""  # what else would explain all changes that are shown; empty: nothing that is known
+    sides: tuple[ComparedSide, ...] = ()  # both; none of two sides in one run
 
     def changes(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return every change with its row and the name of its figure."""
@@ -176,6 +189,22 @@ def compare_runs(
         drifts=_drifts(before, after, order),
         only_classes=find_only_classes([run.only_classes for run in (*before, *after)]),
         doubt=_doubt(before, after, order, _shown(found, changes)),
+        sides=(_describe_side(before), _describe_side(after)),
+    )
+
+
+def _describe_side(runs: Sequence[RunFigures]) -> ComparedSide:
+    def common(values: Iterable[str]) -> str:
+        found = {*values}
+        return found.pop() if len(found) == 1 else ""
+
+    started = [run.started for run in runs if run.started is not None]
+    return ComparedSide(
+        common(run.label for run in runs),
+        common(run.facts.get("scenario", "") for run in runs),
+        common(run.facts.get("storage URL", "") for run in runs),
+        min(started, default=None),
+        max(started, default=None),
     )
 
 

@@ -21,7 +21,7 @@ from ssbench.base.measures import Moment
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
-from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.compare import ComparedSide, Comparison, ComparisonRow, Judged
 from ssbench.comparison.comparison_verdict import ComparisonVerdict, judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.columns import format_plural
@@ -45,6 +45,7 @@ from ssbench.document.elements import (
     View,
     Warnings,
     drop_columns,
+    make_section,
 )
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult
@@ -52,6 +53,7 @@ from ssbench.document.units import DASH, format_change_size
 from ssbench.document.units import format_change as in_percent
 from ssbench.reports import run_charts
 from ssbench.reports.junit import JUnitCase, make_junit_suite
+from ssbench.reports.key_figures import format_utc
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome
 
@@ -253,8 +255,11 @@ _COLUMNS = (
 #: Those of them that are left out where no row has anything in them.
 _OPTIONAL_COLUMNS = (1, 6, 7, 8, 9)
 
-#: The axis of the chart of changes ends here: less than 0 nothing can become.
-_MAX_REACH = 2.0
+#: The axis of the chart of changes ends at this change at the latest, and at its inverse: 4 and 1/4.
+_MAX_REACH = 3.0
+
+#: Ratios that an axis may show, with their texts, from the closest to 1 on; a wider axis has powers of two.
+_CLOSE_RATIOS = ((0.6, "-40 %"), (0.8, "-20 %"), (1.0, "0"), (1.25, "+25 %"), (1.6, "+60 %"))
 
 #: Where there is little room, these words are said of a change; the others by their first word.
 _SHORT_WORDS = {NO_DIFFERENCE: "none"}
@@ -293,15 +298,43 @@ def make_comparison_document(comparison: Comparison, view: View) -> Document:
             ("before", "after"), (comparison.before, comparison.after), comparison.runs, strict=True
         )
     ]
-    title = f"{comparison.before} to {comparison.after}"
-    return Document(title, elements, make_conclusion(comparison), facts, untitled=True)
+    names = comparison.before, comparison.after
+    labels = [side.label or name for side, name in zip(comparison.sides, names, strict=False)] or names
+    return Document(
+        " to ".join(labels),
+        [*make_section("", [_tabulate_sides(comparison)], Detail.PAGE), *elements],
+        make_conclusion(comparison),
+        facts,
+        untitled=True,
+    )
+
+
+def _tabulate_sides(comparison: Comparison) -> Table:
+    """Return what both sides are: when, where and what was measured."""
+    return Table(
+        [Column(head, is_number=False) for head in ("side", "label", "measured", "scenario", "storage URL")],
+        [
+            (name, side.label or DASH, _spell_times(side), side.scenario or DASH, side.storage_url or DASH)
+            for name, side in zip(("before", "after"), comparison.sides, strict=False)
+        ],
+    )
+
+
+def _spell_times(side: ComparedSide) -> str:
+    if side.first is None:
+        return DASH
+    more = f" to {format_utc(side.last)}" if side.last != side.first else ""
+    return f"{format_utc(side.first)}{more}"
 
 
 def make_conclusion(comparison: Comparison) -> Verdict:
     """Return the verdict; its reasons, and what was found of its conditions."""
     found = judge_comparison(comparison)
     return Verdict(
-        found.tone, found.headline, [*found.reasons, *map(describe_condition, comparison.conditions)]
+        found.tone,
+        found.headline,
+        [*found.findings, *map(describe_condition, comparison.conditions)],
+        details=[each for each in found.reasons if each not in found.findings],
     )
 
 
@@ -346,20 +379,38 @@ def draw_change_intervals(comparison: Comparison) -> Intervals:
         if isinstance(span := _span(figure, change, comparison.noise, reach), Cell)
         if span.span is not None and change.change is not None
     ]
-    power = 10 ** math.floor(math.log10(reach))
-    step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
-    most = int(0.95 * reach / step)  # the text of one at the very end would be cut off
-    places = range(-most, most + 1)
     band = (
         f"Shaded: changes up to {format_change_size(comparison.noise)} %, which differences"
         f" between runs explain. "
     )
     return Intervals(
-        "change, 95 % interval",
+        "after / before, 95 % interval",
         rows,
-        [(step * place, f"{100 * step * place:+,.10g} %" if place else "0") for place in places],
-        f"{band if comparison.noise else ''}An interval that goes beyond the axis is cut off.",
+        [*_choose_ticks(reach)],
+        f"{band if comparison.noise else ''}An arrow: the interval goes on beyond the axis.",
     )
+
+
+def _choose_ticks(reach: float) -> Iterator[tuple[float, str]]:
+    """Yield changes that the axis shows, with their texts; none so near an end that its text were cut off."""
+    end = 0.93 * math.log1p(reach)
+    if reach > 1.2:
+        most = int(end / math.log(2))
+        for power in range(-most, most + 1):
+            yield 2.0**power - 1, f"1/{2**-power}" if power < 0 else f"{2**power}"
+    elif reach > 0.25:
+        yield from ((ratio - 1, text) for ratio, text in _CLOSE_RATIOS if abs(math.log(ratio)) <= end)
+    else:
+        power_of_ten = 10 ** math.floor(math.log10(reach))
+        step = next(
+            each * power_of_ten for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power_of_ten) < 4
+        )
+        most = int(0.93 * reach / step)
+        yield from (
+            (step * place, f"{100 * step * place:+,.10g} %" if place else "0")
+            for place in range(-most, most + 1)
+            if abs(math.log1p(step * place)) <= end
+        )
 
 
 def _reach(rows: Sequence[ComparisonRow], noise: float) -> float:

@@ -55,6 +55,7 @@ class ComparisonVerdict:
     """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
 
     ``outcome`` is how good that is, ``exit_code`` that of ``compare``, which its conditions decide.
+    ``findings`` are those of the reasons that say what was found, not how it was judged.
     """
 
     word: Word
@@ -62,6 +63,7 @@ class ComparisonVerdict:
     headline: str
     reasons: tuple[str, ...]
     exit_code: ExitCode = ExitCode.OK
+    findings: tuple[str, ...] = ()
 
     @property
     def tone(self) -> Tone:
@@ -88,12 +90,14 @@ def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
         outcome = Outcome.WARNED
     parts = [_headline_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_headline_of_changes(comparison, found, shown))
+    reasons = [*_make_reasons(comparison, coarse and found is Word.SAME, failing)]
     return ComparisonVerdict(
         word,
         outcome,
         "; ".join(part for part in parts if part),
-        tuple(_make_reasons(comparison, coarse and found is Word.SAME, failing)),
+        tuple(text for text, _ in reasons),
         choose_exit_code(results, comparison.undecided),
+        tuple(text for text, is_finding in reasons if is_finding),
     )
 
 
@@ -238,8 +242,11 @@ def _headline_of_errors(failing: FigureChange) -> str:
     return f"{more} operations failed: {before} % of all before, {after} % after"
 
 
-def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | None) -> Iterator[str]:
-    yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
+def _make_reasons(
+    comparison: Comparison, coarse: bool, failing: FigureChange | None
+) -> Iterator[tuple[str, bool]]:
+    """Yield sentences, each with whether it says what was found, and not how it was judged."""
+    yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}.", not comparison.repeated
     changes = [
         change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
     ]
@@ -254,32 +261,36 @@ def _make_reasons(comparison: Comparison, coarse: bool, failing: FigureChange | 
             + (f", each at {level}" if len(heads) > 1 else f" at {level}")
             + (f"; the other {_count_figures(others)} 5 % (Holm)" if others else "")
             + f". Changes within {100 * comparison.noise:g} % are noise."
-            " 'detects': the change that 9 of 10 such comparisons show."
+            " 'detects': the change that 9 of 10 such comparisons show.",
+            False,
         )
         alone = sum(not change.differs and (change.p or 1.0) <= 0.05 for change in changes)
         if alone:
             yield (
                 f"{alone} of {len(changes)} figures {'differs' if alone == 1 else 'differ'} by"
-                f" {'its' if alone == 1 else 'their'} own interval alone; among so many, chance may do that."
+                f" {'its' if alone == 1 else 'their'} own interval alone; among so many, chance may do that.",
+                True,
             )
         detectable = " or ".join(_detectable_in_words(comparison))
         if coarse and detectable:
             yield (
                 f"Only changes of {detectable} or more of {' or '.join(heads)} would have been shown; more or"
-                " longer runs show smaller ones."
+                " longer runs show smaller ones.",
+                True,
             )
     if comparison.repeated and failing and ((failing.change or 0.0) > 0 or _beyond(failing, comparison)):
         words = _headline_of_errors(failing)
         yield (
             f"{words[:1].upper()}{words[1:]}. Latencies are of successes; whether errors differ from run to"
-            f" run needs {MIN_RUNS_FOR_WORD} runs a side."
+            f" run needs {MIN_RUNS_FOR_WORD} runs a side.",
+            True,
         )
     if comparison.drifts:
         drifts = ", ".join(
             f"{COMPARED_FIGURES[name].title} {format_change(value)} %"
             for name, value in comparison.drifts.items()
         )
-        yield f"Drift from the first run to the last, besides the change: {drifts}."
+        yield f"Drift from the first run to the last, besides the change: {drifts}.", False
 
 
 # -- Conditions ------------------------------------------------------------------------------------

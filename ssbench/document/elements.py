@@ -7,6 +7,7 @@ the same. Curves have one of a few colours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -59,6 +60,14 @@ class Verdict(msgspec.Struct, frozen=True):
     tone: Tone
     title: str
     sentences: Sequence[str] = ()
+    facts: Sequence[str] = ()  # short ones that belong to the title; pages show them as a row
+    #: How it was found, or what tables say too. Pages show them behind everything else.
+    details: Sequence[str] = ()
+
+    @property
+    def line(self) -> str:
+        """Return the title with its facts in one line."""
+        return f"{self.title}: {'; '.join(self.facts)}" if self.facts else self.title
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -94,17 +103,26 @@ class Items(msgspec.Struct, frozen=True):
 
 
 class DrawnInterval(msgspec.Struct, frozen=True):
-    """An interval to be drawn, with a value within it."""
+    """The interval of a change to be drawn, with a value within it. 0.1 is 10 % more, a ratio of 1.1.
+
+    The axis is one of ratios, where a half is as far from 1 as the double.
+    """
 
     low: float
     middle: float
     high: float
     band: float  # what is within so much of 0 says nothing
-    reach: float  # the axis goes from minus this to this
+    reach: float  # the axis ends at this change, and at its inverse ratio
 
     def place(self, value: float) -> float:
-        """Return where a value is on the axis, from 0 to 1."""
-        return (min(max(value, -self.reach), self.reach) / self.reach + 1) / 2
+        """Return where a change is on the axis, from 0 to 1."""
+        end = math.log1p(self.reach)
+        ratio = math.log1p(value) if value > -1 else -end
+        return (min(max(ratio, -end), end) / end + 1) / 2
+
+    def is_beyond(self, value: float) -> bool:
+        """Whether a change lies beyond an end of the axis."""
+        return not -self.reach / (1 + self.reach) <= value <= self.reach
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -251,13 +269,16 @@ class Section(msgspec.Struct, frozen=True):
     title: str
     elements: Sequence[Element]
     detail: Detail = Detail.BRIEF
+    is_folded: bool = False  # pages show only its title until the reader opens it
 
 
-def make_section(title: str, elements: Iterable[Element], detail: Detail = Detail.BRIEF) -> Iterator[Section]:
+def make_section(
+    title: str, elements: Iterable[Element], detail: Detail = Detail.BRIEF, *, is_folded: bool = False
+) -> Iterator[Section]:
     """Yield a section with those of the elements that are not empty, unless there are none."""
     shown = [each for each in elements if not _is_empty(each)]
     if shown:
-        yield Section(title, shown, detail)
+        yield Section(title, shown, detail, is_folded)
 
 
 def _is_empty(each: Element) -> bool:
@@ -286,6 +307,15 @@ class Document(msgspec.Struct, frozen=True):
     verdict: Verdict | None = None
     facts: Sequence[str] = ()
     untitled: bool = False  # text has no line with the title, as a table that begins with its heads
+    stamp: str = (
+        ""  # distinguishes it from others with the same title: a label, a time; in the title of a tab
+    )
+
+    @property
+    def tab(self) -> str:
+        """Return what the tab of a browser shows: the verdict, the title and the stamp."""
+        said = ": ".join((self.verdict.title, *self.verdict.facts[:1])) if self.verdict else ""
+        return " \u00b7 ".join(filter(None, (said, self.title, self.stamp)))
 
 
 # -- Colours of curves -----------------------------------------------------------------------------

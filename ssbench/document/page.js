@@ -273,6 +273,26 @@
   });
   dark.addEventListener("change", () => charts.forEach(({plot}) => plot.redraw()));
 
+  // -- printing
+
+  // On paper everything is open, and charts are as wide as the page: 186 mm, of A4 without its margins.
+  const PAPER_WIDTH = 660;
+  let opened = [];
+
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const each of opened) each.open = true;
+    for (const [node, {plot}] of charts)
+      plot.setSize({width: PAPER_WIDTH, height: node.closest(".timeline") ? 130 : 180});
+  });
+  window.addEventListener("afterprint", () => {
+    for (const each of opened) each.open = false;
+    for (const [node, {plot}] of charts) {
+      const {clientWidth: width, clientHeight: height} = node.querySelector(".plot");
+      if (width && height) plot.setSize({width, height});
+    }
+  });
+
   // -- what else a page does
 
   // Returns the number that a cell has, of lower bounds too; long times in milliseconds, as the others are.
@@ -283,7 +303,9 @@
   }
   function sort(head) {
     const body = head.closest("table").tBodies[0], place = [...head.parentNode.children].indexOf(head);
-    const down = head.dataset.down != "1"; head.dataset.down = down ? "1" : "0";
+    const down = head.ariaSort != "descending";
+    for (const each of head.parentNode.children) each.removeAttribute("aria-sort");
+    head.ariaSort = down ? "descending" : "ascending";
     [...body.rows].sort((a, b) => { const x = worth(a.children[place]), y = worth(b.children[place]);
       const order = typeof x == typeof y ? (x < y ? -1 : x > y ? 1 : 0) : typeof x == "number" ? 1 : -1;
       return down ? -order : order; }).forEach(row => body.append(row));
@@ -294,8 +316,8 @@
     catch { getSelection().selectAllChildren(text); }
   }
   document.addEventListener("click", event => {
-    const head = event.target.closest("table:not(.fixed) th"), button = event.target.closest(".copy");
-    if (head) sort(head);
+    const head = event.target.closest(".sort"), button = event.target.closest(".copy");
+    if (head) sort(head.closest("th"));
     if (button) copy(button);
   });
 

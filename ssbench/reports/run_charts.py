@@ -91,6 +91,10 @@ def make_latency_charts(statistics: RunStatistics) -> Iterator[Chart]:
     yield Chart(
         "Histogram of latencies", what, _histogram(found), axis=latency_axis_unit(statistics), digits=2
     )
+
+
+def make_size_class_charts(statistics: RunStatistics) -> Iterator[Chart]:
+    """Yield latencies by percentile of the size classes of each operation that has several."""
     for section in statistics.sections[1:]:
         if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count:
             colour = curve_colour(section.operation.code)

@@ -18,7 +18,7 @@ from ssbench.document.elements import (
     make_section,
 )
 from ssbench.document.figures import BUSY_CPU_SHARE, FIGURES
-from ssbench.document.units import format_number, format_percent, format_seconds
+from ssbench.document.units import DASH, format_number, format_percent, format_seconds
 from ssbench.reports import run_charts, run_facts, run_tables
 from ssbench.reports.cluster_parts import find_cluster_report
 from ssbench.reports.run_verdict import make_verdict_words
@@ -40,8 +40,10 @@ def make_run_report_document(
     """
     found = make_verdict_words(statistics, options)
     if above is not None:
-        sentences = (*above.sentences, f"The run: {found.title}.", *found.sentences)
-        found = Verdict(max(above.tone, found.tone, key=[*Tone].index), above.title, sentences)
+        sentences = (*above.sentences, f"The run: {found.line}.", *found.sentences)
+        details = (*above.details, *found.details)
+        tone = max(above.tone, found.tone, key=[*Tone].index)
+        found = Verdict(tone, above.title, sentences, above.facts, details)
     page = Detail.PAGE
     elements = [
         *make_section("", [make_run_tiles(statistics)], page),
@@ -49,6 +51,9 @@ def make_run_report_document(
         *make_section("Over time", run_charts.make_time_line_charts(statistics), page),
         *make_section("Operations", _operations(statistics)),
         *make_section("Latency", run_charts.make_latency_charts(statistics), page),
+        *make_section(
+            "Latency by size class", run_charts.make_size_class_charts(statistics), page, is_folded=True
+        ),
         *make_section("Load", _load(statistics), page),
         *run_tables.make_breakdown_sections(statistics),
         *make_section("Accounts", run_tables.make_account_elements(statistics)),
@@ -56,14 +61,20 @@ def make_run_report_document(
         *make_section(waits.WAITS_TITLE, run_facts.make_wait_items(statistics)),
         *make_section("Errors", run_facts.make_error_elements(statistics)),
         Warnings(statistics.warnings),
-        *make_section("Slowest operations", [run_facts.make_slowest_table(statistics)], page),
+        *make_section("Slowest operations", [run_facts.make_slowest_table(statistics)], page, is_folded=True),
         *make_section("Workers", run_tables.make_worker_tables(statistics), Detail.VERBOSE),
         *make_section("Sites", run_tables.make_site_tables(statistics), Detail.VERBOSE),
         *make_section("Storage URLs", run_tables.make_storage_url_tables(statistics), Detail.VERBOSE),
         *make_section("Cluster", find_cluster_report().elements(statistics), page),
-        *make_section("Parameters", run_facts.make_parameter_elements(statistics), page),
+        *make_section("Parameters", run_facts.make_parameter_elements(statistics), page, is_folded=True),
     ]
-    return Document(statistics.run.scenario.name, elements, found, run_facts.make_run_facts(statistics))
+    return Document(
+        statistics.run.scenario.name,
+        elements,
+        found,
+        run_facts.make_run_facts(statistics),
+        stamp=run_facts.make_run_stamp(statistics),
+    )
 
 
 def _operations(statistics: RunStatistics) -> Iterator[Element]:
@@ -111,7 +122,7 @@ def _result_tiles(statistics: RunStatistics) -> Iterator[Tile]:
         yield Tile(
             figure.title,
             figure.text(total, statistics),
-            "ms" if figure.unit.shown == "ms" else "",
+            "ms" if figure.unit.shown == "ms" and figure.text(total, statistics) != DASH else "",
             notes.get(key, ""),
             Tone.BAD if key == "errors" and total.failed else None,
             courses.get(key, ()),

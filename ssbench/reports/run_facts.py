@@ -185,7 +185,8 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
     """Return what stands at the head of a report: where, with which load, when, for how long."""
     run, scenario = statistics.run, statistics.run.scenario
     sides = run.sides_as_given
-    found = []
+    label = run.options.get("label")
+    found = [f"label {label}"] if label else []
     if sides:
         found.append(f"two sides, {' and '.join(sides)}: figures are of both together")
     if run.options.get("noop"):
@@ -208,6 +209,12 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
     found.append(f"{workers} on {format_plural(len(hosts), 'host')}" if hosts else workers)
     found.append(f"{format_run_seconds(statistics)} from {format_utc(statistics.start)}")
     return [*found, f"ssbench {run.version}"]
+
+
+def make_run_stamp(statistics: RunStatistics) -> str:
+    """Return the label of a run, where it has one, and when it began."""
+    begun = [format_utc(statistics.start)] if statistics.start is not None else []
+    return ", ".join(filter(None, [str(statistics.run.options.get("label") or ""), *begun]))
 
 
 def format_run_seconds(statistics: RunStatistics) -> str:

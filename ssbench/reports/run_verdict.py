@@ -59,26 +59,33 @@ def make_verdict_words(statistics: RunStatistics, options: ReportOptions) -> Ver
         if total.failed or not total.count
         else (f"All {format_count(total.count)} operations{begun} succeeded.",)
     )
-    sentences = (*reasons, *good, *_sides(statistics), *met, *_latencies(statistics))
-    return Verdict(_OUTCOME_WORDS[found.outcome][1], make_verdict_title(found, statistics), sentences)
+    word, tone = _OUTCOME_WORDS[found.outcome]
+    return Verdict(
+        tone,
+        word,
+        (*reasons, *good, *_sides(statistics), *met),
+        [*_list_facts(found, statistics)],
+        [*_latencies(statistics)],
+    )
 
 
 def make_verdict_so_far(statistics: RunStatistics, options: ReportOptions) -> Verdict:
     """Return what there is to say of a run that is running: nothing is judged before its end."""
     found = judge_for_reports(statistics, options)
     conditions = [f"So far, fail-if {each.text}." for each in found.judgments]
-    return Verdict(Tone.OPEN, _title("RUNNING", found, statistics), conditions)
+    return Verdict(Tone.OPEN, "RUNNING", conditions, [*_list_facts(found, statistics)])
 
 
 def make_verdict_title(found: verdicts.RunVerdict, statistics: RunStatistics) -> str:
     """Return the first line: the outcome, and what was delivered of what was asked for."""
-    return _title(_OUTCOME_WORDS[found.outcome][0], found, statistics)
+    return f"{_OUTCOME_WORDS[found.outcome][0]}: {'; '.join(_list_facts(found, statistics))}"
 
 
-def _title(word: str, found: verdicts.RunVerdict, statistics: RunStatistics) -> str:
-    known = statistics.start is not None
-    facts = format_delivered_load(found.asked, found.delivered, statistics) if known else ["no result"]
-    return f"{word}: {'; '.join(facts)}"
+def _list_facts(found: verdicts.RunVerdict, statistics: RunStatistics) -> Iterator[str]:
+    if statistics.start is None:
+        yield "no result"
+    else:
+        yield from format_delivered_load(found.asked, found.delivered, statistics)
 
 
 def format_delivered_load(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[str]:

@@ -32,10 +32,13 @@ from ssbench.document.elements import (
     DrawnInterval,
     Element,
     Heat,
+    Item,
+    Items,
     Note,
     Section,
     Tile,
     View,
+    Warnings,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -235,7 +238,7 @@ class PagePart:
 def render(document: Document, _view: View) -> str:
     """Return the page."""
     charts = any(True for _ in find_charts(document.elements))
-    return make_page(document.title, make_page_parts(document), charts=charts)
+    return make_page(document.tab, make_page_parts(document), charts=charts)
 
 
 def make_page(
@@ -243,6 +246,7 @@ def make_page(
 ) -> str:
     """Return a page of these parts; what changes them comes from ``address``, where there is one.
 
+    ``title`` is that of the tab.
     ``nonce`` is that of the scripts of the page, where it is served.
     """
     library = f"/*\n{_read_page_file('uplot/LICENSE')}*/\n{_read_page_file('uplot/uPlot.iife.min.js')}"
@@ -261,11 +265,18 @@ def make_page_parts(document: Document) -> list[PagePart]:
     """Return the parts of the page of a document, in order."""
     macros: Any = _load_template().module
     times = find_shown_times(document)
-    sections = [*_give_ids(_group_into_sections(document.elements))]
+    warnings = [text for each in document.elements if isinstance(each, Warnings) for text in each.texts]
+    rest = [each for each in document.elements if not isinstance(each, Warnings)]
+    if document.verdict is not None and document.verdict.details:
+        details = Items([Item(text) for text in document.verdict.details])
+        rest.append(Section("Details", [details], is_folded=True))
+    sections = [*_give_ids(_group_into_sections(rest))]
     named = [(name, each.title) for name, each in sections if each.title]
     found = [PagePart("contents", macros.contents(named)), PagePart("head", macros.head(document))]
     if document.verdict is not None:
         found.append(PagePart("verdict", macros.verdict(document.verdict, "verdict")))
+    if warnings:
+        found.append(PagePart("warnings", macros.warnings(warnings, 2, "warnings")))
 
     def drawn_of(chart: Any) -> Any:
         return draw_chart(chart, times)
@@ -285,7 +296,7 @@ def _group_into_sections(elements: Iterable[Element]) -> Iterator[Section]:
 
 def _give_ids(sections: Iterable[Section]) -> Iterator[tuple[str, Section]]:
     """Yield sections, each with an id that says what its title does; a number where that is not enough."""
-    known = {"", "contents", "head", "verdict"}
+    known = {"", "contents", "head", "verdict", "warnings"}
     for place, each in enumerate(sections):
         words = re.sub("[^a-z0-9]+", "-", each.title.lower()).strip("-")[:40]
         name = f"part-{place}" if words in known else words

@@ -48,14 +48,14 @@ def render(document: Document, view: View) -> str:
     verdict = document.verdict
     title = escape_markdown(document.title)
     if verdict is not None:
-        title = f"{_TONE_MARKS[verdict.tone]} {title}: {escape_markdown(verdict.title)}"
+        title = f"{_TONE_MARKS[verdict.tone]} {title}: {escape_markdown(verdict.line)}"
     blocks = [
         f"### {title}",
         escape_markdown("; ".join(document.facts)),
         *_render_elements(document.elements, view, 4),
     ]
     if verdict is not None:
-        blocks.append(_render_list(verdict.sentences))
+        blocks.append(_render_list((*verdict.sentences, *verdict.details)))
     text = "\n\n".join(filter(None, blocks)) + "\n"
     return text.encode(view.encoding, "replace").decode(view.encoding)
 
@@ -64,8 +64,8 @@ def _render_elements(found: Iterable[Element], view: View, level: int) -> Iterat
     for each in found:
         match each:
             case Verdict():
-                yield f"{_TONE_MARKS[each.tone]} {escape_markdown(each.title)}"
-                yield _render_list(each.sentences)
+                yield f"{_TONE_MARKS[each.tone]} {escape_markdown(each.line)}"
+                yield _render_list((*each.sentences, *each.details))
             case Note(text):
                 yield escape_markdown(text)
             case Warnings(texts) if texts:

@@ -68,9 +68,9 @@ def _render_document(document: Document, view: View) -> Iterator[Sequence[str]]:
     if document.verdict is not None:
         yield _render_title(document.verdict, view)
     yield from render_elements(document.elements, view)
-    if document.verdict is not None and document.verdict.sentences:
+    if document.verdict is not None and (said := (*document.verdict.sentences, *document.verdict.details)):
         yield ()
-        yield [line for each in document.verdict.sentences for line in _render_paragraph(each, view)]
+        yield [line for each in said for line in _render_paragraph(each, view)]
 
 
 def _separate_blocks(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -92,7 +92,8 @@ def render_elements(found: Iterable[Element], view: View) -> Iterator[Sequence[s
         match each:
             case Verdict():
                 yield _render_title(each, view)
-                yield [line for sentence in each.sentences for line in _render_paragraph(sentence, view)]
+                said = (*each.sentences, *each.details)
+                yield [line for sentence in said for line in _render_paragraph(sentence, view)]
             case Note(text):
                 yield [*_render_paragraph(text, view)]
             case Warnings(texts) if texts:
@@ -129,7 +130,7 @@ def _render_section(found: Section, view: View) -> Iterator[Sequence[str]]:
 
 
 def _render_title(verdict: Verdict, view: View) -> list[str]:
-    return [_paint_if_coloured(line, verdict.tone, view) for line in _render_paragraph(verdict.title, view)]
+    return [_paint_if_coloured(line, verdict.tone, view) for line in _render_paragraph(verdict.line, view)]
 
 
 def _paint_if_coloured(text: str, tone: Tone | None, view: View) -> str:
