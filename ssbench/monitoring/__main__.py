@@ -67,7 +67,7 @@ def _read_messages(messages: queue.SimpleQueue[PageMessage | None]) -> None:
 
 def _publish_page(site: PageApplication, live: LiveDocument, *, last: bool = False) -> Document:
     document = live.look()
-    site.publish(document.title, make_page_parts(document), last=last)
+    site.publish(document.tab, make_page_parts(document), last=last)
     return document
 
 
@@ -81,7 +81,7 @@ def _show_end(site: PageApplication, live: LiveDocument, document: Document) -> 
         document = live.look()
     if live.begun and not live.ended:  # the master was killed
         document = live.without_end() or document
-    site.publish(document.title, make_page_parts(document), last=True)
+    site.publish(document.tab, make_page_parts(document), last=True)
     site.wait_for_readers(_LAST_SEND_SECONDS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ return [...document.querySelectorAll("figure output")].map(each => each.textCont
 """
 
 
+#: What axe says of serious faults, and where.
+SERIOUS = """
+return window.found.violations.filter(each => ["serious", "critical"].includes(each.impact))
+  .map(each => [each.id, each.nodes.map(node => node.html.slice(0, 200))]);
+"""
+
+CANVAS_WIDTHS = "return [...document.querySelectorAll('canvas')].map(each => each.width)"
+
+
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
     """Lower bounds were sorted as texts, and 100 s before 99,000 ms."""
@@ -54,7 +64,7 @@ def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
     file.write_text(html.render(Document("t", [Table(make_columns("operation", "p99 ms"), rows)]), View()))
     with chromium(tmp_path) as browser:
         browser.show(file.as_uri(), 1000, "light")
-        browser.run("document.querySelectorAll('th')[1].click()")
+        browser.run("document.querySelectorAll('th .sort')[1].click()")
         cells = browser.run(
             "return [...document.querySelectorAll('td:nth-child(2)')].map(each => each.textContent.trim())"
         )
@@ -83,3 +93,33 @@ def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
                 assert browser.console() == []
         asked = set(browser.requests())
         assert asked == {file.as_uri()}
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_it_can_be_printed_and_used_without_a_mouse(tmp_path: Path) -> None:
+    """Charts and tables were cut at the edge of the paper, and no program could say what a chart is."""
+    axe = (resources.files("axe_core_python") / "axe.min.js").read_text()
+    file = tmp_path / "report.html"
+    load = tuple(LoadSample(1e9 + at, 1.0, 0.5, 0.002, None, 0.25) for at in (1, 2))
+    run = write_full_run(tmp_path / "run.stat.gz", generator_load=load)
+    assert main(["-q", "report-scenario", "-s", str(run), "-f", "/dev/null", "--html", str(file)]) == 0
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1600, "light")
+        browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+        for scheme in ("light", "dark"):
+            browser.show(file.as_uri(), 1600, scheme)
+            browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+            browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+            browser.run(axe + ";axe.run().then(found => window.found = found)")
+            browser.wait_for("return window.found")
+            assert browser.run(SERIOUS) == [], scheme
+            assert browser.run("return window.found.passes.length") > 10
+        assert browser.run("return document.title").startswith("FAILED: ")
+        browser.run("for (const each of document.querySelectorAll('details')) each.open = false")
+        before = browser.run(CANVAS_WIDTHS)
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert set(browser.run(CANVAS_WIDTHS)) == {660}
+        assert browser.run("return document.querySelectorAll('details:not([open])').length") == 0
+        browser.run("window.dispatchEvent(new Event('afterprint'))")
+        assert browser.run("return document.querySelectorAll('details[open]').length") == 0
+        assert browser.run(CANVAS_WIDTHS)[:3] == before[:3]

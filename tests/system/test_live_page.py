@@ -35,7 +35,7 @@ def test_a_run_is_shown_while_it_goes_on_and_ends_as_its_report(fleet: Fleet, tm
             "document.querySelector('.series').click(); window.kept = document.querySelector('canvas')"
         )
         before = browser.run(TEXT)
-        assert "RUNNING: " in before
+        assert "RUNNING" in before
         browser.wait_for(f"{TEXT} != {before!r}")
         browser.wait_for(f"{TEXT}.includes('Load generator: CPU')")
         # A chart gets new data, and what the reader chose stays.

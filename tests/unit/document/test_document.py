@@ -87,7 +87,8 @@ def test_the_verdict_on_a_page() -> None:
     from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
 
     made = html.render(Document("T", (), Verdict(Tone.BAD, "slow", ["Because."]), ["one", "two"]), View())
-    assert "<div class='verdict bad' id=verdict><strong>slow</strong><ul><li>Because.</li></ul></div>" in made
+    assert "<div class='verdict bad' id=verdict><p><strong>slow</strong></p>" in made
+    assert "<ul class=sentences><li>Because.</li></ul></div>" in made
     assert "one \u00b7 two" in made
     assert "<script src" not in made
 
@@ -100,7 +101,8 @@ def test_a_table() -> None:
     )
     made = page(table)
     assert "<h3>Devices</h3>" in made
-    assert "<th>name<th class=number>p99 ms" in made
+    assert "<th scope=col><button type=button class=sort>name</button>" in made
+    assert "<th scope=col class=number><button type=button class=sort>p99 ms</button>" in made
     assert "<td>longer<td class=number>10.25" in made
 
 
@@ -201,9 +203,7 @@ def test_the_verdict_of_a_section() -> None:
     found = Section("Logs", [Verdict(Tone.BAD, "slow: sdb", ["Because."])])
     assert shown(found) == "Logs\n  slow: sdb\n  Because.\n"
     assert in_markdown(found).endswith("#### Logs\n\n\u274c slow: sdb\n\n- Because.\n")
-    assert "<div class='verdict bad'><strong>slow: sdb</strong><ul><li>Because.</li></ul></div>" in page(
-        found
-    )
+    assert "<div class='verdict bad'><p><strong>slow: sdb</strong></p>" in page(found)
 
 
 def test_lines_stay_as_they_are_on_pages() -> None:
@@ -331,12 +331,15 @@ def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
 
 
 def test_the_picture_of_an_interval() -> None:
-    span = DrawnInterval(-0.1, 0.1, 0.9, 0.05, 0.4)
-    assert [span.place(value) for value in (-0.4, -0.1, 0.0, 0.1, 0.9)] == pytest.approx(
-        [0, 0.375, 0.5, 0.625, 1]
+    span = DrawnInterval(-0.2, 0.25, 8.0, 0.05, 3.0)
+    # The axis goes from a quarter to four times; a half is as far from 1 as the double.
+    assert [span.place(value) for value in (-1.0, -0.75, -0.5, 0.0, 1.0, 3.0, 8.0)] == pytest.approx(
+        [0, 0, 0.25, 0.5, 0.75, 1, 1]
     )
+    assert [span.is_beyond(value) for value in (-0.8, -0.75, 3.0, 3.1)] == [True, False, False, True]
     made = page(Table([Column("a"), Column("b")], [("x", Cell(tone=Tone.BAD, span=span))]))
     assert '<svg class="span bad"' in made
-    assert 'd="M75.0 9H200.0"' in made
-    assert 'cx="125.0"' in made
+    assert made.count("class=end") == 1
+    assert 'd="M83.9 9H200.0"' in made
+    assert 'cx="116.1"' in made
     assert "svg" not in page(Table([Column("a")], [("x",)])).partition("<main>")[2].partition("</main>")[0]

@@ -88,7 +88,7 @@ def test_the_page_goes_with_the_run_and_ends_as_the_report_of_its_file(tmp_path:
     killed = live.without_end()
     assert killed is not None
     assert killed.verdict is not None
-    assert killed.verdict.title.startswith("FAILED: ")
+    assert killed.verdict.line.startswith("FAILED: ")
     writer.add(rows(3000, 3000))
     writer.end(RunSummary(1e9 + 6))
     found = live.look()

@@ -307,7 +307,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "two sides, old and <new>: figures are of both together;" in capsys.readouterr().out
     made = Page(whole.read_text())
     assert made.headings[:2] == ["s", "Changes"]
-    (words,) = (each for each in made.texts if each.startswith("old to <new>:"))
+    words = next(each for each in made.texts if each.startswith("old to <new>:"))
     assert "slower: ALL p50 (+100" in words
     assert "class='verdict bad'" in whole.read_text()
     assert "These figures are of both sides together, old and <new>." in made.texts
@@ -344,7 +344,7 @@ def test_a_page_of_two_sides_has_the_verdict_of_compare_by_the_same_history(
         assert word in capsys.readouterr().out
         html = ["--html", str(page_file), "--force", "--report", "summary"]
         assert main(["report-scenario", "-s", str(path), *html, *more]) == 0
-        (words,) = (each for each in Page(page_file.read_text()).texts if each.startswith("old to new:"))
+        words = next(each for each in Page(page_file.read_text()).texts if each.startswith("old to new:"))
         assert word in words
         capsys.readouterr()
 

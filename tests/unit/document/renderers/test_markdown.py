@@ -57,19 +57,17 @@ def test_verdicts(tmp_path: Path) -> None:
         old(tmp_path, *(success(completed=1e9 + number) for number in range(100))), options
     )
     assert good.tone is Tone.GOOD
-    assert good.title == (
+    assert good.line == (
         "GOOD: 1.01 ops/s; 100 of 100 operations; up to 8 users; 99 s; CREATE 0.00 of 22.5 %; READ 100.0 of"
         " 56.2 %; UPDATE 0.00 of 12.5 %; DELETE 0.00 of 8.75 %; 0 errors"
     )
-    assert good.sentences == (
-        "All 100 operations succeeded.",
-        "READ: half took at most 20.0 ms, 90 % at most 20.0 ms.",
-    )
-    assert make_verdict_words(old(tmp_path), options).title == "FAILED: no result"
+    assert good.sentences == ("All 100 operations succeeded.",)
+    assert good.details == ["READ: half took at most 20.0 ms, 90 % at most 20.0 ms."]
+    assert make_verdict_words(old(tmp_path), options).line == "FAILED: no result"
     interrupted = write_full_run(tmp_path / "run.stat.gz", interrupted=True)
     found = make_verdict_words(summarize(open_results(interrupted)), options)
     assert found.tone is Tone.BAD
-    assert found.title.startswith("INTERRUPTED: ")
+    assert found.line.startswith("INTERRUPTED: ")
     assert found.sentences[0] == "The run was interrupted after 2.2 s."
 
 
