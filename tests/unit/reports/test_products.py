@@ -119,8 +119,10 @@ def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.Monk
     """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
     monkeypatch.setitem(products.FORMAT_FILES, "yaml", "file for YAML")
     monkeypatch.setitem(products._OWN_FORMATS[Product.RUN], "yaml", "ssbench.reports.json:make_run_json")
+    arguments = asked()
+    arguments.yaml = Path("x")  # as the option of the format would, which is made when modules are loaded
     with pytest.raises(UsageError, match="--yaml is for a single run"):
-        capacity.check_capacity_options(asked("--yaml", "x"))
+        capacity.check_capacity_options(arguments)
 
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
