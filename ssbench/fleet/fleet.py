@@ -120,7 +120,7 @@ class ResultBounds:
         A ``status`` of 404 is a success of some deletions: its body may be a page of any proxy between.
         """
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
-        if operation.sends_body and operation.has_object:
+        if operation.sends_body and operation.has_object and not operation.steps:
             return largest if operation.returns_object else 0
         any_number = (
             operation.returns_object

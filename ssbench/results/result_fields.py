@@ -194,7 +194,7 @@ _FIELD_TABLE = (
           "answers without an MD5 as ETag, by which a body would have been checked", "I"),
     *(
         ResultField(name, number, _SECONDS, "seconds", 2, name,
-              f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)
+              f"step {number - 59} of a success, where an operation has steps", "d", default=NOT_MEASURED)
         for number, name in enumerate(STEP_FIELDS, 60)
     ),
 )

@@ -252,8 +252,8 @@ def _max_requests(scenario: Scenario) -> int:
     """Return how many requests an operation of a scenario is at most; an initial upload may be two."""
     settings = {each.name: each for each in scenario.operations}
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
-    rows = [OPERATIONS.named(name) for name in names]
-    return max([2, *(row.most_requests(settings.get(row.name, OperationSettings(row.name))) for row in rows)])
+    own = [settings.get(name, OperationSettings(name)) for name in names]
+    return max([2, *(OPERATIONS.of(each).most_requests(each, scenario.operations) for each in own)])
 
 
 # -- The part of each group, and its load ----------------------------------------------------------

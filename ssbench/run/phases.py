@@ -361,7 +361,7 @@ class Benchmark:
         cause = abandoned or LOST_CAUSE
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            self.unfinished += bool(OPERATIONS[operation].steps)
+            self.unfinished += OPERATIONS[operation].makes_objects
         if self._listings is not None:
             self._listings.without_result(tasks)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())

@@ -28,12 +28,16 @@ from ssbench.results.result_fields import (
 )
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import split_container_number
-from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, LIST, LIST_ACCOUNT, OPERATIONS, Effect
+from ssbench.scenario.operations import (
+    DEFAULT_LISTING_LIMIT,
+    LIST,
+    LIST_ACCOUNT,
+    OPERATIONS,
+    Effect,
+    resolve_steps,
+)
 from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.failures import CONNECT_FAILED, CONNECT_REFUSED, CONNECT_TIMEOUT, NAME_RESOLUTION
-
-_ADDING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.ADDS)
-_REMOVING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.REMOVES)
 
 #: A DELETE that failed so has deleted nothing, if it was the only attempt: it was refused, or never sent.
 #: 404 is not among them, since what is not there is not listed either.
@@ -56,6 +60,10 @@ class ListingMinimums:
         """Take the most names of each listing that is judged, by the code of its operation."""
         self._most = most
         self._containers = containers
+        self._adding = {row.code for row in OPERATIONS if row.effect is Effect.ADDS}
+        self._removing = {row.code for row in OPERATIONS if row.effect is Effect.REMOVES}
+        #: Those of one request, whose failure says whether it has deleted anything.
+        self._removing_alone = {code for code in self._removing if not OPERATIONS[code].steps}
         #: Objects that came to exist so far, and those that may have been deleted since a deletion was handed
         #: out, by container.
         self._made = Counter(objects)
@@ -71,15 +79,16 @@ class ListingMinimums:
             values = next((each.values for each in scenario.operations if each.name == row.name), {})
             if row.name in scenario.operation_names and _PARTIAL_LISTING_FIELDS.isdisjoint(values):
                 most[row.code] = values.get("limit", DEFAULT_LISTING_LIMIT) * values.get("pages", 1)
-        # When the store deletes an object that expires is not known.
-        if not most or scenario.delete_after is not None:
+        # When the store deletes an object that expires is not known, nor when it comes back that a sequence
+        # deletes and creates anew.
+        if not most or scenario.delete_after is not None or _has_replacing_sequence(scenario):
             return None
         return cls(objects, scenario.container_count, most)
 
     def handed_out(self, tasks: Sequence[Task]) -> None:
         """Note which operations are sent."""
         for code, _, container, number, _ in tasks:
-            if code in _REMOVING_CODES:
+            if code in self._removing:
                 self._deleted[container] += 1
             elif code == LIST.code and code in self._most:
                 self._before[number] = self._made[container]
@@ -88,11 +97,11 @@ class ListingMinimums:
         """Note which operations have ended."""
         for (code, _, container, number, _), result in ended:
             if result.cause is None:
-                if code in _ADDING_CODES:
+                if code in self._adding:
                     self._made[container] += 1
             elif code == LIST.code:
                 self._before.pop(number, None)
-            elif code in _REMOVING_CODES and _has_deleted_nothing(result):
+            elif code in self._removing_alone and _has_deleted_nothing(result):
                 self._deleted[container] -= 1
 
     def without_result(self, tasks: Iterable[Task], *, begun: bool = True) -> None:
@@ -103,7 +112,7 @@ class ListingMinimums:
         for code, _, container, number, _ in tasks:
             if code == LIST.code:
                 self._before.pop(number, None)
-            elif code in _REMOVING_CODES and not begun:
+            elif code in self._removing and not begun:
                 self._deleted[container] -= 1
 
     def least(self, task: Task) -> int:
@@ -116,6 +125,17 @@ class ListingMinimums:
         if code == LIST.code:
             there = self._before.pop(number, 0) - self._deleted[container]
         return max(0, min(there, most))
+
+
+def _has_replacing_sequence(scenario: Scenario) -> bool:
+    steps = [
+        step
+        for each in scenario.operations
+        if each.defined and each.name in scenario.operation_names
+        for step in resolve_steps(each.values.get("steps", ()))
+        if OPERATIONS.of(each).effect is Effect.REWRITES
+    ]
+    return any(step.row.effect is Effect.REMOVES for step in steps)
 
 
 def _has_deleted_nothing(result: JobResult) -> bool:

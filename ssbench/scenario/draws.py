@@ -77,7 +77,7 @@ class Workload:
         self._high = np.array([high for _, high in ends], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
         shares = np.array([each.share for each in classes], np.float64)
-        drawn = OPERATIONS.drawn
+        drawn = OPERATIONS.of_scenario(scenario.operations)
         profiles = np.array(
             [[each.weights.get(row.name, 0.0) for row in drawn] for each in classes], np.float64
         )

@@ -23,12 +23,10 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 def may_write(operation: OperationKind) -> bool:
     """Whether an operation may change what is in the store."""
-    return (
-        operation.method not in _SAFE_METHODS
-        or operation.effect not in {Effect.READS, Effect.NONE}
-        or operation.requests > 1
-        or operation.signed  # its key is written to the account
-    )
+    if operation.effect not in {Effect.READS, Effect.NONE} or operation.makes_objects:
+        return True
+    # The key of signatures is written to the account.
+    return operation.method not in _SAFE_METHODS or operation.signed
 
 
 def refuse_writes(scenario: Scenario) -> None:

@@ -127,9 +127,9 @@ def _mean_bytes(scenario: Scenario) -> tuple[float, float]:
     sent = received = 0.0
     settings = {each.name: each for each in scenario.operations}
     for name, share, size in _operation_shares(scenario):
-        operation = OPERATIONS.named(name)
-        sent += share * size if operation.sends_body else 0
-        received += share * operation.mean_received(size, settings.get(name, OperationSettings(name)))
+        operation, own = OPERATIONS.named(name), settings.get(name, OperationSettings(name))
+        sent += share * operation.mean_sent(size, own)
+        received += share * operation.mean_received(size, own, scenario.operations)
     return sent, received
 
 

@@ -8,7 +8,7 @@ more than one plain request. What a scenario says of an operation is in :class:`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -21,6 +21,7 @@ from ssbench.scenario.value_rules import (
     make_list_rule,
     make_size_rule,
     make_whole_rule,
+    shorten_value,
 )
 
 #: A header field of a request.
@@ -42,7 +43,10 @@ DEFAULT_PART_LENGTH = (4096, 4096)
 DEFAULT_LISTING_LIMIT = 1000
 
 #: Results have room for so many steps.
-MAX_STEPS = 6
+MAX_STEPS = 12
+
+#: How often a step of a sequence may be repeated.
+_MAX_TIMES = 1000
 
 #: Longer values of settings are shortened.
 _MAX_VALUE_CHARACTERS = 60
@@ -135,23 +139,39 @@ class OperationSettings:
     @property
     def words(self) -> list[str]:
         """What is set, for people."""
-        words = [f"{self.defined[0]} {self.values['path']}"] if self.defined else []
+        requests = self.defined is not None and "path" in self.values
+        words = [f"{self.defined[0]} {self.values['path']}"] if self.defined and requests else []
         words += [
             f"{key} {_format_value(value)}"
             for key, value in self.values.items()
-            if key != "path" or not self.defined
+            if key != "path" or not requests
         ]
         return words + [f"header {field}: {hide_secret_value(field, value)}" for field, value in self.headers]
 
 
 def _format_value(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ", ".join(value)
+    if isinstance(value, list) and all(isinstance(each, str | dict) for each in value):
+        return ", ".join(map(_format_step, value))
     if isinstance(value, tuple | list):
         return " to ".join(str(each) for each in dict.fromkeys(value))
     return (
         str(value) if len(str(value)) <= _MAX_VALUE_CHARACTERS else f"{str(value)[:_MAX_VALUE_CHARACTERS]}..."
     )
+
+
+def _format_step(step: str | Mapping[str, Any]) -> str:
+    """Return a step of a sequence, or a name, in words: ``3 x range (length 1 to 9)``."""
+    if isinstance(step, str):
+        return step
+    own = [f"{key} {_format_value(value)}" for key, value in step.items() if key not in _STEP_KEYS]
+    return f"{_name_step(step)} ({', '.join(own)})" if own else _name_step(step)
+
+
+def _name_step(step: str | Mapping[str, Any]) -> str:
+    """Return what reports call a step."""
+    if isinstance(step, str):
+        return step
+    return f"{step['times']} x {step['name']}" if "times" in step else str(step["name"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,13 +208,18 @@ class OperationKind:
     #: them.
     steps: tuple[str, ...] = ()
     posts: bool = False  # it may replace the metadata of an object
+    reads_part: bool = False  # it reads a part of an object, which has to have one byte or more
     group_key: str = ""  # groups of users may set this key of its settings, under its name
 
-    def most_requests(self, settings: OperationSettings) -> int:
+    def most_requests(self, settings: OperationSettings, known: Iterable[OperationSettings] = ()) -> int:
         """Return how many requests it is at most, those included that remove what it made.
 
-        ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
+        ``requests`` without settings; twice the value of the key ``repeats`` adds to that. A sequence has
+        those of its steps, with the ``known`` settings of these.
         """
+        steps = resolve_steps(settings.values.get("steps", ()), known)
+        if steps:
+            return 2 + sum(step.times * step.row.most_requests(step.settings) for step in steps)
         return self.requests + 2 * int(settings.values.get(self.repeats, 0))
 
     def steps_of(self, settings: OperationSettings) -> tuple[str, ...]:
@@ -202,19 +227,29 @@ class OperationKind:
         names: list[str] = []
         for each in self.steps:
             key = each.strip("{}")
-            names += [each] if key == each else settings.values.get(key, DEFAULT_READ_MODES)
+            names += [each] if key == each else map(_name_step, settings.values.get(key, DEFAULT_READ_MODES))
         return tuple(
             f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
             for place, name in enumerate(names)
         )
 
-    @property
-    def reads_part(self) -> bool:
-        """Whether it reads a part of an object, which has to have one byte or more."""
-        return self.returns_object and "length" in self.keys
+    def mean_sent(self, size: float, settings: OperationSettings) -> float:
+        """Return how many bytes of an object of ``size`` bytes it sends."""
+        steps = resolve_steps(settings.values.get("steps", ()))
+        if steps:
+            return sum(step.times * step.row.mean_sent(size, step.settings) for step in steps)
+        return size if self.sends_body else 0.0
 
-    def mean_received(self, size: float, settings: OperationSettings) -> float:
-        """Return how many bytes it receives on average of an object of ``size`` bytes."""
+    def mean_received(
+        self, size: float, settings: OperationSettings, known: Iterable[OperationSettings] = ()
+    ) -> float:
+        """Return how many bytes it receives on average of an object of ``size`` bytes.
+
+        The steps of a sequence have ``known`` settings.
+        """
+        steps = resolve_steps(settings.values.get("steps", ()), known)
+        if steps:
+            return sum(step.times * step.row.mean_received(size, step.settings) for step in steps)
         if not self.returns_object:
             return 0.0
         return (
@@ -229,9 +264,140 @@ class OperationKind:
         return self.effect is not Effect.NONE
 
     @property
+    def makes_objects(self) -> bool:
+        """Whether it makes objects that nothing else uses, and removes them itself."""
+        return bool(self.steps) and not (self.defined and self.has_object)
+
+    @property
     def defined(self) -> bool:
         """Whether a scenario defines it."""
         return self.code >= FIRST_DEFINED_CODE
+
+
+# -- Sequences -------------------------------------------------------------------------------------
+
+
+#: Operations that may be steps of a sequence.
+STEP_OPERATIONS = (
+    *("create", "create_only", "update", "post", "delete"),
+    *("read", "range", "head", "conditional", "public", "tempurl"),
+    *("list", "head_container", "missing"),
+)
+
+#: The keys of a step that are not settings of its operation.
+_STEP_KEYS = ("name", "times")
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceStep:
+    """An operation of a sequence, with the settings that it has there; it is made so many ``times``."""
+
+    row: OperationKind
+    settings: OperationSettings
+    times: int
+
+
+def resolve_steps(steps: Iterable[Any], known: Iterable[OperationSettings] = ()) -> list[SequenceStep]:
+    """Return the steps of a sequence, each with the ``known`` settings of its operation and its own.
+
+    Raises ValueError for what is no step.
+    """
+    settings = {each.name: each for each in known}
+    found = []
+    for step in steps:
+        values: dict[str, Any] = {"name": step} if isinstance(step, str) else {}
+        values |= step if isinstance(step, dict) else {}
+        name, times = values.pop("name", None), values.pop("times", 1)
+        if name not in STEP_OPERATIONS:
+            raise ValueError(f"{shorten_value(step)} is no step of a sequence")
+        own = settings.get(name, OperationSettings(name))
+        found.append(
+            SequenceStep(OPERATIONS.named(name), replace(own, values={**own.values, **values}), times)
+        )
+    return found
+
+
+def find_sequence_effect(steps: Sequence[SequenceStep]) -> Effect:
+    """Return what a sequence does to its object, which follows from what its steps do one after the other.
+
+    It is that which an operation would have that is of one request: a sequence in which an object is deleted
+    and created anew replaces it. Raises ValueError where a step has no object, or one too many.
+    """
+    began: bool | None = None
+    exists: bool | None = None
+    effects = [step.row.effect for step in steps if step.row.on is RequestTarget.OBJECT]
+    for step in steps:
+        name, effect = step.row.name, step.row.effect
+        if step.row.on is not RequestTarget.OBJECT:
+            continue
+        needs = effect not in {Effect.ADDS, Effect.NONE}
+        began, exists = (needs, needs) if exists is None else (began, exists)
+        if needs and not exists:
+            raise ValueError(f"{name} needs an object, and there is none at that point")
+        if exists and not needs:
+            raise ValueError(f"{name} is for an object that does not exist, and there is one at that point")
+        if step.times > 1 and effect in {Effect.ADDS, Effect.REMOVES}:
+            raise ValueError(f"{name} is possible once, not {step.times} times")
+        exists = {Effect.ADDS: True, Effect.REMOVES: False}.get(effect, exists)
+    if began is False:
+        return Effect.ADDS if exists else Effect.NONE
+    if exists is False:
+        return Effect.REMOVES
+    written = {Effect.ADDS, Effect.REWRITES} & {*effects}
+    return Effect.REWRITES if written else Effect.CHANGES if Effect.CHANGES in effects else Effect.READS
+
+
+def _read_steps(value: object) -> list[str | dict[str, Any]]:
+    """Return steps of a sequence with numbers in place of texts with units; raises ValueError."""
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_STEPS:
+        words = f"a list of 1 to {MAX_STEPS} operations, such as [head, read]"
+        raise ValueError(f"expected {words}, not {shorten_value(value)}")
+    steps = [_read_step(each) for each in value]
+    find_sequence_effect(resolve_steps(steps))
+    return steps
+
+
+def _read_step(step: object) -> str | dict[str, Any]:
+    values = {"name": step} if isinstance(step, str) else step
+    name = values.get("name") if isinstance(values, dict) else None
+    if not isinstance(values, dict) or name not in STEP_OPERATIONS:
+        words = f"{', '.join(STEP_OPERATIONS)}, or a mapping such as {{name: read, times: 3}}"
+        raise ValueError(f"expected steps of {words}, not {shorten_value(step)}")
+    row = OPERATIONS.named(str(name))
+    # Metadata are verified by the settings of the operation that sets them.
+    rules = {"name": LABEL_RULE, "times": make_whole_rule(1, _MAX_TIMES), **({} if row.posts else row.keys)}
+    found = {}
+    for key, each in values.items():
+        if key not in rules:
+            raise ValueError(f"{name} as a step has the keys {', '.join(rules)}, not {shorten_value(key)}")
+        read = rules[key].read(each)
+        if not rules[key].accepts(read):
+            raise ValueError(f"{key} of {name}: expected {rules[key].expected}, not {shorten_value(each)}")
+        found[str(key)] = read
+    if found.get("times") == 1:
+        del found["times"]
+    return found if len(found) > 1 else str(name)
+
+
+def _read_own_steps(value: object) -> list[str | dict[str, Any]]:
+    """Return the steps of a sequence on an object that it makes and removes itself; raises ValueError."""
+    steps = _read_steps(value)
+    effects = [step.row.effect for step in resolve_steps(steps)]
+    if Effect.ADDS not in effects or effects.index(Effect.ADDS) != min(
+        place for place, effect in enumerate(effects) if effect is not Effect.NONE
+    ):
+        raise ValueError(
+            "expected a create before all that needs an object: this sequence has one of its own"
+            " (a sequence with another name is for objects of the scenario)"
+        )
+    return steps
+
+
+_STEPS_WORDS = f"a list of 1 to {MAX_STEPS} operations"
+
+#: The steps of a sequence over objects of the scenario; and those over one of its own.
+STEPS_RULE = Rule(lambda value: isinstance(value, list), _STEPS_WORDS, convert=_read_steps)
+_OWN_STEPS_RULE = Rule(lambda value: isinstance(value, list), _STEPS_WORDS, convert=_read_own_steps)
 
 
 # -- The table -------------------------------------------------------------------------------------
@@ -240,22 +406,8 @@ class OperationKind:
 #: The cause of a failure to create an object that exists: it is not this run's.
 EXISTS_CAUSE = "exists already"
 
-#: Operations that a sequence begins with, and those that may follow.
-_FIRST_STEPS = ("create", "create_only")
-_LATER_STEPS = ("read", "head", "conditional", "range", "post", "update", "delete")
-
-SEQUENCE_STEPS_RULE = Rule(
-    lambda value: (
-        isinstance(value, list)
-        and 1 < len(value) <= MAX_STEPS
-        and value[0] in _FIRST_STEPS
-        and all(each in _LATER_STEPS for each in value[1:])
-        and "delete" not in value[:-1]
-    ),
-    f"a list of 2 to {MAX_STEPS} operations: {' or '.join(_FIRST_STEPS)}, then any of"
-    f" {', '.join(_LATER_STEPS)};"
-    " a delete is the last",
-)
+#: That of a look for an object that should not be there.
+FOUND_CAUSE = "not missing"
 
 
 class OperationTable:
@@ -294,6 +446,8 @@ class OperationTable:
         new = self.of(settings)
         for row in self:
             if row.defined and replace(new, code=row.code) == row:
+                # The last one of a name is the one that is found by it.
+                self._by_code[row.code] = self._by_code.pop(row.code)
                 return row
         code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED_CODE)
         if code > MAX_OPERATION_CODE:
@@ -309,6 +463,8 @@ class OperationTable:
         if settings.defined is None:
             return self.named(settings.name)
         method, effect, code = settings.defined
+        if "steps" in settings.values:
+            return _make_sequence(code, settings)
         return OperationKind(
             code=code,
             name=settings.name,
@@ -333,12 +489,42 @@ class OperationTable:
         """How long a list must be that is indexed by the codes of operations that are drawn."""
         return 1 + max(operation.code for operation in self.drawn)
 
+    def of_scenario(self, settings: Iterable[OperationSettings]) -> list[OperationKind]:
+        """Return the rows that a scenario with these settings may draw.
+
+        Of those of one name that several scenarios define, that is its own.
+        """
+        own = {each.name: each.defined[2] for each in settings if each.defined is not None}
+        return [row for row in self.drawn if own.get(row.name, row.code) == row.code]
+
     def named(self, name: str) -> OperationKind:
         """Return the operation with this name; raises KeyError."""
         for row in reversed(self._by_code.values()):
             if row.name == name:
                 return row
         raise KeyError(name)
+
+
+def _make_sequence(code: int, settings: OperationSettings) -> OperationKind:
+    """Return the row of a sequence over objects of the scenario; raises ValueError for wrong steps."""
+    steps = resolve_steps(settings.values["steps"])
+    rows = [step.row for step in steps]
+    if not rows:
+        raise ValueError(f"{settings.name} has no steps")
+    return OperationKind(
+        code=code,
+        name=settings.name,
+        method=rows[-1].method,
+        effect=find_sequence_effect(steps),
+        sends_body=any(row.sends_body for row in rows),
+        returns_object=any(row.returns_object for row in rows),
+        needs=next((row.needs for row in rows if row.needs), ""),
+        one_side=any(row.one_side for row in rows),
+        signed=any(row.signed for row in rows),
+        steps=("{steps}",),
+        posts=any(row.posts for row in rows),
+        reads_part=any(row.reads_part for row in rows),
+    )
 
 
 CREATE = OperationKind(
@@ -457,6 +643,7 @@ RANGE = OperationKind(
     returns_object=True,
     times_first_byte=True,
     keys={"offset": make_size_rule(0), "length": make_size_rule(1)},
+    reads_part=True,
 )
 PUBLIC = OperationKind(
     code=13,
@@ -552,11 +739,22 @@ SEQUENCE = OperationKind(
     effect=Effect.NONE,
     sends_body=True,
     requests=8,
-    keys={"steps": SEQUENCE_STEPS_RULE},
+    keys={"steps": _OWN_STEPS_RULE},
     required={"steps": "[create, post, read]"},
     steps=("{steps}",),
     posts=True,
     group_key="steps",
+)
+#: A look for an object that is not there: as a step of a sequence for the object of that, else for any.
+MISSING = OperationKind(
+    code=22,
+    name="missing",
+    method="HEAD",
+    effect=Effect.NONE,
+    times_first_byte=True,
+    success=frozenset({404}),
+    causes={200: FOUND_CAUSE},
+    keys={"method": Rule(lambda value: value in ("HEAD", "GET"), "HEAD or GET")},
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = OperationKind(
@@ -602,6 +800,7 @@ OPERATIONS = OperationTable(
         DLO,
         VERSIONS,
         SEQUENCE,
+        MISSING,
         UPLOAD_IF_MISSING,
         REMOVE,
         CHECK,

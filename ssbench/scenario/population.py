@@ -175,7 +175,8 @@ class EffectTable:
 
     ``by_code`` is a list, which is faster than a dict. In it a change is a rewrite, with its code in
     ``same_data``; a copy needs no object, so that the usual operations need not look for it, with its code in
-    ``copies``. ``silent`` are those of the scenario that leave the object as it is and do not return it.
+    ``copies``. ``silent`` are those of the scenario that leave the object as it is and do not return it,
+    ``sized`` those that read an object before they change or delete it.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -191,6 +192,13 @@ class EffectTable:
             for row in OPERATIONS.drawn
             if row.effect is Effect.READS
             and not row.returns_object
+            and any(each.weights.get(row.name) for each in scenario.size_classes)
+        }
+        self.sized = {
+            row.code
+            for row in OPERATIONS.of_scenario(scenario.operations)
+            if row.effect in {Effect.CHANGES, Effect.REMOVES}
+            and row.returns_object
             and any(each.weights.get(row.name) for each in scenario.size_classes)
         }
 
@@ -281,7 +289,7 @@ class Population:
         self.not_sendable: Counter[tuple[int, int]] = Counter()
         effects = EffectTable(scenario)
         self._effects, self._same_data, self._copies = effects.by_code, effects.same_data, effects.copies
-        self._silent = effects.silent
+        self._silent, self._sized = effects.silent, effects.sized
         #: What each copy in flight is made of, by size class and number.
         self._sources: dict[tuple[int, int], int] = {}
         #: How many operations needed no object.
@@ -357,6 +365,9 @@ class Population:
             left -= draws
         if self._silent:
             jobs = [(*job[:4], 0) if job[0] in self._silent else job for job in jobs]
+        if self._sized:
+            sizes = self._sizes
+            jobs = [(*job[:4], sizes[job[1]][job[3]]) if job[0] in self._sized else job for job in jobs]
         return jobs
 
     def _draw(self, jobs: list[Target], count: int, now: float) -> None:
@@ -560,7 +571,7 @@ class Population:
                     one_of_several(size_class, number, readers)
             else:
                 finished(operation, size_class, container, number, result.cause is None)
-                if result.cause == EXISTS_CAUSE:
+                if result.cause == EXISTS_CAUSE and effects[operation] is _ADDS:
                     self._objects.gone(size_class, number)  # it is not this run's to delete
 
     def take_back(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,7 +43,16 @@ from ssbench.scenario.model import (
     UserGroup,
     Weights,
 )
-from ssbench.scenario.operations import OPERATIONS, Effect, Header, OperationSettings, remove_secrets
+from ssbench.scenario.operations import (
+    OPERATIONS,
+    STEPS_RULE,
+    Effect,
+    Header,
+    OperationSettings,
+    find_sequence_effect,
+    remove_secrets,
+    resolve_steps,
+)
 from ssbench.scenario.parsed_text import Fault, KeyPath, ParsedText, spell_path
 from ssbench.scenario.scenario_files import read_scenario_text
 from ssbench.scenario.sizes import Shape
@@ -118,9 +127,19 @@ def read_operation_settings(
             fault(path, f"{where}.name: expected {_NAME_RULE.expected}, not {shorten_value(name)}")
         elif name in found:
             fault((*path, "name"), f"{where}.name: expected once, {name!r} is there already")
-        elif settings := (_read_defined if "method" in entry else _read_known)(entry, path, values, fault):
+        elif settings := _find_reader(entry)(entry, path, values, fault):
             found[name] = settings
     return tuple(found.values())
+
+
+def _find_reader(
+    entry: dict[str, Any],
+) -> Callable[[dict[str, Any], KeyPath, ReadValues, ReportFault], OperationSettings | None]:
+    """Return what reads an entry: settings of an operation, or a request or a sequence of its own."""
+    known = next((row for row in OPERATIONS if row.name == entry["name"] and not row.defined), None)
+    if "method" in entry and not (known and "method" in known.keys):
+        return _read_defined
+    return _read_sequence if "steps" in entry and known is None else _read_known
 
 
 def _read_known(
@@ -132,8 +151,8 @@ def _read_known(
         meant = did_you_mean(entry["name"], rows) or f" (there are {', '.join(sorted(rows))})"
         fault(
             (*path, "name"),
-            f"operations[{path[1]}].name: expected the name of an operation, or a method, which defines one,"
-            f" not {entry['name']!r}{meant}",
+            f"operations[{path[1]}].name: expected the name of an operation, or a method or steps, which"
+            f" define one, not {entry['name']!r}{meant}",
         )
         return None
     given = values(entry, path, {"name": LABEL_RULE, "headers": HEADERS_RULE, **row.keys})
@@ -158,13 +177,31 @@ def _read_defined(
             f"operations[{path[1]}].path: {{object}} needs an effect on an object: reads or changes",
         )
         return None
-    settings = _make_settings(given, (method, effect, 0))
+    return _define(given, (method, effect), path, fault)
+
+
+def _read_sequence(
+    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
+) -> OperationSettings | None:
+    given = values(entry, path, {"name": _NAME_RULE, "steps": STEPS_RULE})
+    if "name" not in given:
+        return None
+    # One with wrong steps is defined too, so that the weight that it has is no fault of its own.
+    given.setdefault("steps", ["head"])
+    steps = resolve_steps(given["steps"])
+    return _define(given, (steps[-1].row.method, find_sequence_effect(steps).value), path, fault)
+
+
+def _define(
+    given: dict[str, Any], kind: tuple[str, str], path: KeyPath, fault: ReportFault
+) -> OperationSettings | None:
+    """Return the settings of an operation that a scenario defines, of a method and an effect."""
     try:
-        row = OPERATIONS.define(settings)
+        row = OPERATIONS.define(_make_settings(given, (*kind, 0)))
     except ValueError as error:
         fault(path, f"operations[{path[1]}]: {error}")
         return None
-    return _make_settings(given, (method, effect, row.code))
+    return _make_settings(given, (*kind, row.code))
 
 
 def _make_settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> OperationSettings:
@@ -185,18 +222,23 @@ def add_operation_headers(
 
 
 def find_weight_contradictions(
-    weights: Mapping[str, float], settings: tuple[OperationSettings, ...]
+    weights: Mapping[str, float],
+    settings: tuple[OperationSettings, ...],
+    entries: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[str]:
     """Say what is wrong with weights beside settings.
 
     That is an operation that another scenario defined, but not this one, or one without a key that it needs.
+    ``entries`` are those of the file that have these settings, also the wrong ones: of a key that is wrong,
+    or of an operation that is wrong, no more is said.
     """
-    own = {each.name for each in settings if each.defined}
+    own = {each.name for each in settings if each.defined} | {each.get("name") for each in entries}
     for name in weights:
         if OPERATIONS.named(name).defined and name not in own:
             yield f"{name!r} is not among the operations of this scenario"
     for row in OPERATIONS.drawn:
         given = [key for each in settings if each.name == row.name for key in each.values]
+        given += [key for each in entries if each.get("name") == row.name for key in each]
         missing = [key for key in row.required if key not in given]
         if weights.get(row.name) and missing:
             example = f"operations: [{{name: {row.name}, {missing[0]}: {row.required[missing[0]]}}}]"
@@ -593,16 +635,24 @@ class _ScenarioChecker:
         """Check what the operations of the size classes that are used, and of groups, need."""
         profiles = [(default_profile, settings), *((entry.get("crud_profile"), settings) for entry in used)]
         profiles += [(group.profile, (*settings, *group.operations)) for group in groups]
+        given = self._document.data.get("operations") if isinstance(self._document.data, dict) else None
+        entries = [each for each in (given if isinstance(given, list) else ()) if isinstance(each, dict)]
         for profile, known in profiles:
             weights = profile if isinstance(profile, dict) else {}
-            for wrong in find_weight_contradictions(weights, known):
+            for wrong in find_weight_contradictions(weights, known, entries):
                 self._fault((), f"profile: {wrong}")
         for entry in [each for each in used if each.get("size_min") == 0]:
             own = [entry.get("crud_profile", default_profile)]
             own += [group.profile for group in groups if group.may_use(entry["name"])]
-            given = [each for each in own if isinstance(each, dict)]
-            parts = [row.name for row in OPERATIONS.drawn if row.reads_part]
-            for name in [name for name in parts if any(each.get(name) for each in given)]:
+            weights_given = [each for each in own if isinstance(each, dict)]
+            parts = [row.name for row in OPERATIONS.of_scenario(settings) if row.reads_part]
+            parts += [
+                each.name
+                for each in (*settings, *(each for group in groups for each in group.operations))
+                if not each.defined
+                and any(step.row.reads_part for step in resolve_steps(each.values.get("steps", ())))
+            ]
+            for name in [name for name in parts if any(each.get(name) for each in weights_given)]:
                 self._fault((), f"profile: {name} needs objects of 1 byte or more; {entry['name']!r} has 0")
 
     def _check_places(self, values: dict[str, Any], groups: list[GroupEntry], names: list[str]) -> None:

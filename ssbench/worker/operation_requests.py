@@ -18,6 +18,7 @@ from ssbench.scenario.names import format_object_name
 from ssbench.scenario.operations import (
     DEFAULT_PART_LENGTH,
     OPERATIONS,
+    SEQUENCE,
     Header,
     OperationKind,
     OperationSettings,
@@ -274,5 +275,5 @@ _PLAIN_BUILDERS: dict[str, RequestBuilder] = {"PUT": write_object, "HEAD": check
 def find_builder(operation: OperationKind) -> RequestBuilder:
     """Return the request builder of an operation."""
     if operation.defined:
-        return send_defined_request
+        return REQUEST_BUILDERS[SEQUENCE.code] if operation.steps else send_defined_request
     return REQUEST_BUILDERS.get(operation.code) or _PLAIN_BUILDERS.get(operation.method, send_request)

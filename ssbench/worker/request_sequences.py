@@ -12,14 +12,28 @@ import os
 import random
 import tarfile
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import gevent
 from msgspec import MsgspecError, json, structs
 
+from ssbench.fleet.wire import Spent
 from ssbench.scenario.names import versioned_container
-from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, DEFAULT_READ_MODES, OPERATIONS, Effect
+from ssbench.scenario.operations import (
+    DEFAULT_LISTING_LIMIT,
+    DEFAULT_READ_MODES,
+    EXISTS_CAUSE,
+    FOUND_CAUSE,
+    LIST,
+    MISSING,
+    Effect,
+    OperationSettings,
+    SequenceStep,
+    find_sequence_effect,
+    resolve_steps,
+)
 from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
@@ -33,7 +47,6 @@ from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG,
 from ssbench.store.http.bodies import start_md5
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,
-    NO_SETTINGS,
     JobTarget,
     find_builder,
     register_builder,
@@ -112,6 +125,7 @@ class RequestSequence:
     def add(self, outcome: RequestOutcome) -> None:
         """Note how a request ended that something else made."""
         self._done.append(outcome)
+        self.entries += outcome.rare.entries if outcome.rare else 0
 
     @property
     def cause(self) -> str | None:
@@ -331,28 +345,85 @@ def run_bulk(target: JobTarget) -> RequestOutcome:
     return made.end(*names)
 
 
+# -- Sequences of a scenario -----------------------------------------------------------------------
+
+
+#: Words of the prefix of a listing in a sequence: the name of the object, and what is up to its last slash.
+_OBJECT_WORD, _FOLDER_WORD = "{object}", "{folder}"
+
+#: What was spent before on a step that is not the first of an operation that may have been made before.
+_MADE_BEFORE: Spent = (0, None, None, True)
+
+
 @register_builder("sequence")
 def run_sequence(target: JobTarget) -> RequestOutcome:
-    """Carry out operations on an object of its own; what is left of that is deleted afterwards."""
+    """Carry out operations on the object of the job, which exists or is new.
+
+    Where they are for an object of their own, what is left of that is deleted afterwards.
+    """
+    steps = resolve_steps(target.settings.values["steps"], target.parameters.scenario.operations)
+    if not target.operation.makes_objects:
+        sequence = RequestSequence(target)
+        _perform_steps(sequence, target, steps)
+        return sequence.outcome()
     made = TemporaryObjects(target)
-    own = {each.name: each for each in target.parameters.scenario.operations}
-    steps = target.settings.values["steps"]
-    for name in steps:
-        row = OPERATIONS.named(name)
-        step = structs.replace(
-            target,
-            operation=row,
-            name=made.prefix,
-            settings=own.get(name, NO_SETTINGS),
-            spent=target.spent if name is steps[0] else NO_PRIOR_ATTEMPTS,
-        )
-        if made.good:
-            made.sequence.add(find_builder(row)(step))
-            made.sequence.step()
+    _perform_steps(made.sequence, structs.replace(target, name=made.prefix), steps)
     outcome = made.end("")
-    if made.good and OPERATIONS.named(steps[-1]).effect is not Effect.REMOVES:
+    if made.good and find_sequence_effect(steps) is Effect.ADDS:
         made.clean(StoreRequest(method="DELETE", container=target.container, name=made.prefix))
     return change_rare_fields(outcome, left=made.left)
+
+
+def _perform_steps(sequence: RequestSequence, target: JobTarget, steps: list[SequenceStep]) -> None:
+    """Carry out steps, up to one that fails."""
+    # A job that is made again, because its token was refused, may have done some of them.
+    again = target.spent[1] is not None or target.spent[-1]
+    spent = (*target.spent[:3], again)
+    effect = target.operation.effect
+    # The size of a job that replaces an object is that of the new one.
+    size = 0 if effect is Effect.REWRITES else target.size
+    written = False
+    for step in steps:
+        written = written or step.row.sends_body
+        size = target.size if written else size
+        for _ in range(step.times):
+            own = structs.replace(
+                target,
+                operation=step.row,
+                settings=_place_prefix(step.settings, target.name) if step.row is LIST else step.settings,
+                size=size,
+                spent=spent,
+            )
+            done = (look_for_missing if step.row is MISSING else find_builder(step.row))(own)
+            if done.cause == FOUND_CAUSE and effect is Effect.ADDS and not written:
+                done = structs.replace(done, cause=EXISTS_CAUSE)  # it is not this run's
+            sequence.add(done)
+            if done.cause is not None:
+                return
+            spent = _MADE_BEFORE if again else NO_PRIOR_ATTEMPTS
+        sequence.step()
+
+
+def _place_prefix(settings: OperationSettings, name: str) -> OperationSettings:
+    """Return the settings of a listing that follows other requests for an object of a name."""
+    prefix = settings.values.get("prefix", _OBJECT_WORD)
+    prefix = prefix.replace(_FOLDER_WORD, name[: name.rfind("/") + 1]).replace(_OBJECT_WORD, name)
+    return replace(settings, values={**settings.values, "prefix": prefix})
+
+
+def look_for_missing(target: JobTarget) -> RequestOutcome:
+    """HEAD or GET the object, which has to be missing."""
+    method = target.settings.values.get("method", target.operation.method)
+    # Of a job that is made again the object may be there already.
+    already = frozenset({200} if target.spent[-1] else ())
+    outcome = target.ask(method=method, content="", done_before=already)
+    return structs.replace(outcome, size=0) if method == "HEAD" else outcome
+
+
+@register_builder("missing")
+def run_missing(target: JobTarget) -> RequestOutcome:
+    """HEAD or GET an object of a name that no object has."""
+    return look_for_missing(structs.replace(target, name=f"{target.name}-{os.urandom(8).hex()}"))
 
 
 # -- Large objects of segments ---------------------------------------------------------------------

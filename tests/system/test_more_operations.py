@@ -252,7 +252,7 @@ def test_everything_at_once(
         # Fewer of those that are many requests each.
         profile=dict.fromkeys(every, 3)
         | dict.fromkeys(("slo", "dlo", "bulk", "versions", "sequence"), 1)
-        | {"create": 10, "info": 1, "auth": 1},
+        | {"create": 10, "info": 1, "auth": 1, "sequence": 2, "missing": 2},
         operations=[
             {"name": "info", "method": "GET", "path": "/info"},
             {
