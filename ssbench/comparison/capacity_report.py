@@ -49,7 +49,7 @@ from ssbench.document.elements import (
     Verdict,
     View,
 )
-from ssbench.document.figures import MIN_RESULTS_BEYOND
+from ssbench.document.figures import LINE_RANKS, MIN_RESULTS_BEYOND
 from ssbench.document.gates import GateResult
 from ssbench.document.units import (
     AT_LEAST,
@@ -242,7 +242,16 @@ _BYTES_PER_MEGABYTE = 1e6
 
 _TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
 
-STEP_HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU %")
+STEP_HEADS = (
+    "s",
+    "ops/s",
+    "95 %",
+    "MB/s",
+    *(f"p{rank} ms" for rank in LINE_RANKS),
+    "errors",
+    "flight",
+    "CPU %",
+)
 
 
 def format_step_cells(step: SweepStep) -> list[str]:
@@ -255,7 +264,7 @@ def format_step_cells(step: SweepStep) -> list[str]:
         format_megabytes(step.moved),
         *(
             AT_LEAST * (rank in step.at_least) + format_milliseconds(seconds)
-            for rank, seconds in zip((50, 99), _percentiles(step), strict=True)
+            for rank, seconds in zip(LINE_RANKS, _percentiles(step), strict=True)
         ),
         format_count(step.failed),
         format_number(step.in_flight),

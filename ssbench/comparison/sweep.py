@@ -38,6 +38,7 @@ from ssbench.base.measures import (
     Share,
 )
 from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, format_exact
+from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.consistency import override
@@ -48,9 +49,6 @@ from ssbench.statistics.run_statistics import RunStatistics
 
 #: A worker that used more of its core than this was itself the limit.
 BUSY_SHARE = 0.9
-
-#: The ranks of the percentiles of a step.
-_PERCENTILE_RANKS = (50, 99)
 
 
 #: The public names of fields that have others here.
@@ -157,7 +155,7 @@ def make_step(
         mean=latencies.mean,
         p50=_known(met.supported_percentile(50)),
         p99=_known(met.supported_percentile(99)),
-        supported=max((rank for rank in _PERCENTILE_RANKS if met.supports(rank)), default=None),
+        supported=max((rank for rank in LINE_RANKS if met.supports(rank)), default=None),
         at_least=_lower_bound_ranks(met),
         count=total.count,
         failed=total.failed,
@@ -174,7 +172,7 @@ def _lower_bound_ranks(latencies: CensoredLatencies) -> tuple[int, ...]:
     """Return the ranks of percentiles that are lower bounds."""
     return tuple(
         rank
-        for rank in _PERCENTILE_RANKS
+        for rank in LINE_RANKS
         if latencies.supports(rank) and latencies.most(rank) > latencies.percentile(rank)
     )
 

@@ -108,6 +108,25 @@ BUSY_CPU_SHARE = 0.9
 #: A percentile with fewer results beyond it says more of chance than of the store.
 MIN_RESULTS_BEYOND = 10
 
+# The ranks of the percentiles that each kind of view shows; 100 is the maximum.
+
+#: A line of text, a row of a list or of a sweep.
+LINE_RANKS = (50, 99)
+#: A narrow table: of steps, or of what a run does now.
+NARROW_RANKS = (50, 95, 99, 100)
+#: The tables of a report.
+TABLE_RANKS = (50, 95, 99, 99.9, 100)
+#: A table of latencies alone.
+LATENCY_RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
+#: A table of intervals.
+INTERVAL_RANKS = (50, 90, 95, 99, 99.9)
+#: The CSV of today's files, besides the percentile that is asked for.
+CSV_RANKS = (50, 95, 99, 99.9)
+#: JSON, besides those that are asked for.
+JSON_RANKS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
+#: A sentence or a band has the median, and the first of these that there are enough results for.
+UPPER_RANKS = (99, 95, 90)
+
 
 @dataclass(frozen=True, slots=True)
 class Range:

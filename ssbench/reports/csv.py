@@ -11,16 +11,13 @@ import math
 from collections.abc import Iterable, Iterator
 
 from ssbench.base.printable import escape_csv_cell
-from ssbench.document.figures import COUNTED_FIGURES
+from ssbench.document.figures import COUNTED_FIGURES, CSV_RANKS
 from ssbench.reports.key_figures import format_rank, format_utc
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics
 
 CsvValue = str | float
-
-#: The percentiles that come after the columns of 0.3.9, of files of today's format.
-_CSV_RANKS = (50, 95, 99, 99.9)
 
 
 def make_run_csv(statistics: RunStatistics, options: ReportOptions) -> str:
@@ -31,7 +28,7 @@ def make_run_csv(statistics: RunStatistics, options: ReportOptions) -> str:
     if statistics.current:
         columns += _newer_columns(statistics)
         columns += _byte_columns(statistics)
-        columns += _more_percentiles(statistics, [rank for rank in _CSV_RANKS if rank != options.percentile])
+        columns += _more_percentiles(statistics, [rank for rank in CSV_RANKS if rank != options.percentile])
     for group in statistics.by_group:
         columns += _group_columns(group, options.percentile)
     known = {name for name, _ in columns}

@@ -14,6 +14,7 @@ from typing import Literal, overload
 from ssbench.base import record
 from ssbench.base.record import make_record_from
 from ssbench.base.version import __version__
+from ssbench.document.figures import JSON_RANKS
 from ssbench.document.gates import GateResult
 from ssbench.reports import json_records as records
 from ssbench.reports import run_tables
@@ -82,9 +83,6 @@ class SecondRecords(Sequence[records.Second]):
 
 # -- The whole report ------------------------------------------------------------------------------
 
-
-#: The ranks of percentiles that are always there; those of ``--pctile`` are added.
-JSON_RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 #: Where there are more workers, latencies of each have neither intervals nor a slowest operation: these take
 #: nine tenths of the time, a second for each thousand workers.

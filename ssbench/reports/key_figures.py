@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from ssbench.document.elements import Element, Item, Items, Note, Section, Table, make_columns
-from ssbench.document.figures import COUNTED_FIGURES
+from ssbench.document.figures import COUNTED_FIGURES, INTERVAL_RANKS, LATENCY_RANKS
 from ssbench.document.units import (
     AT_LEAST,
     format_change,
@@ -36,9 +36,6 @@ from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, Sec
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Course, Steadiness
 from ssbench.statistics.timeline import EachSecond
-
-#: The percentiles of each latency; 100 is the maximum.
-TABLE_RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_SHARE = 0.95
@@ -237,7 +234,7 @@ def _who_stalled(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
     return "".join(f"; {who} stalled for {format_seconds(lasted)} s of it" for who, lasted in parts.items())
 
 
-def make_latency_table(statistics: RunStatistics, ranks: Sequence[float] = TABLE_RANKS) -> Table:
+def make_latency_table(statistics: RunStatistics, ranks: Sequence[float] = LATENCY_RANKS) -> Table:
     """Return a table of percentiles of each latency; without rows where nothing was measured.
 
     Response times are those of operations that never began too, as lower bounds.
@@ -337,7 +334,6 @@ def _process(
 # -- The section "Confidence" ----------------------------------------------------------------------
 
 
-_CONFIDENCE_RANKS = (50, 90, 95, 99, 99.9)
 _NO_INTERVAL_NOTE = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
 _OPEN_LOOP_NOTE = "first, last: since an operation was sent; resp: since it was due"
 _NOT_BEGUN_NOTE = (
@@ -346,7 +342,7 @@ _NOT_BEGUN_NOTE = (
 )
 _CONFIDENCE_TABLES = (
     make_columns("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
-    make_columns("Latency in ms", *percentile_heads(_CONFIDENCE_RANKS)),
+    make_columns("Latency in ms", *percentile_heads(INTERVAL_RANKS)),
 )
 
 
@@ -409,7 +405,7 @@ def _latency_rows(statistics: RunStatistics) -> Iterator[list[str]]:
     for name, line in _named_lines(statistics):
         for which, latencies in latencies_of_line(line).items():
             if latencies.count:
-                yield [f"{name} {which}", *(_range(latencies, rank) for rank in _CONFIDENCE_RANKS)]
+                yield [f"{name} {which}", *(_range(latencies, rank) for rank in INTERVAL_RANKS)]
 
 
 def _range(latencies: CensoredLatencies, rank: float) -> str:

@@ -23,6 +23,7 @@ from ssbench.document.elements import (
     drop_columns,
     make_columns,
 )
+from ssbench.document.figures import LATENCY_RANKS, LINE_RANKS
 from ssbench.document.units import (
     format_count,
     format_given_number,
@@ -34,7 +35,6 @@ from ssbench.document.units import (
     format_share,
 )
 from ssbench.reports.key_figures import (
-    TABLE_RANKS,
     format_object_path,
     format_percentiles,
     format_utc,
@@ -121,8 +121,8 @@ def make_load_elements(statistics: RunStatistics) -> Iterator[Element]:
             f"Due, but not begun by the end: {format_count(statistics.not_begun)} (in"
             f" response times as at least)"
         )
-    rows = [["ALL", format_count(began), *format_percentiles(due.lateness, TABLE_RANKS)]] if began else []
-    yield Table(make_columns("Lateness in ms", "n", *percentile_heads(TABLE_RANKS)), rows)
+    rows = [["ALL", format_count(began), *format_percentiles(due.lateness, LATENCY_RANKS)]] if began else []
+    yield Table(make_columns("Lateness in ms", "n", *percentile_heads(LATENCY_RANKS)), rows)
 
 
 def describe_load(scenario: Scenario) -> str:
@@ -154,7 +154,7 @@ def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:
     service = statistics.total.last_byte
     parts = [
         f"p{rank:g} {format_milliseconds(seconds)}"
-        for rank in (50, 99)
+        for rank in LINE_RANKS
         if (seconds := service.supported_percentile(rank)) is not None
     ]
     if service.count:

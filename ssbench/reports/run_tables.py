@@ -26,7 +26,7 @@ from ssbench.document.elements import (
     make_columns,
     make_section,
 )
-from ssbench.document.figures import COUNTED_FIGURES, FIGURES, percentile_figure
+from ssbench.document.figures import COUNTED_FIGURES, FIGURES, NARROW_RANKS, TABLE_RANKS, percentile_figure
 from ssbench.document.units import (
     AT_LEAST,
     DASH,
@@ -38,7 +38,7 @@ from ssbench.document.units import (
     format_percent,
     format_seconds,
 )
-from ssbench.reports.key_figures import format_bounded_percentile, section_name
+from ssbench.reports.key_figures import format_bounded_percentile, format_percentiles, section_name
 from ssbench.reports.run_verdict import format_delivered_load
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.statistics.collector import MemberCounts
@@ -49,9 +49,7 @@ from ssbench.statistics.latency_parts import CensoredLatencies, LatencyParts, Pa
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics, SectionLine
 from ssbench.statistics.run_verdict import loads_by_group
 
-#: The percentiles that the tables show; 100 is the maximum.
-_FIGURE_RANKS = (50, 95, 99, 99.9, 100)
-_LATENCY_HEADS = tuple(percentile_figure(rank).head for rank in _FIGURE_RANKS)
+_LATENCY_HEADS = tuple(percentile_figure(rank).head for rank in TABLE_RANKS)
 _FIGURE_HEADS = ("ops", "ops/s", "MB/s", "errors", *_LATENCY_HEADS)
 
 #: More rows than this of a table are only counted in text.
@@ -120,7 +118,7 @@ def make_mark_notes(statistics: RunStatistics) -> Iterator[Note]:
     measured = [each.lines[0].latency for each in statistics.sections if each.lines[0].latency.count]
     if any(each.waited.count for each in measured):
         yield Note(f"{AT_LEAST}: at least; some operations that were due never began")
-    ranks = [rank for rank in _FIGURE_RANKS if not all(each.supports(rank) for each in measured)]
+    ranks = [rank for rank in TABLE_RANKS if not all(each.supports(rank) for each in measured)]
     if ranks:
         yield Note(describe_too_few(ranks))
 
@@ -389,7 +387,7 @@ def make_figure_cells(statistics: RunStatistics, figures: CountedFigures) -> Ite
 
 
 def _percentile_cells(latencies: CensoredLatencies) -> Iterator[str]:
-    for rank in _FIGURE_RANKS:
+    for rank in TABLE_RANKS:
         yield format_bounded_percentile(latencies, rank)
 
 
@@ -411,8 +409,6 @@ BREAKDOWN_KINDS = (BY_STAGE, BY_SIDE, BY_GROUP)
 #: Of more than these a table has the slowest and the fastest.
 _MAX_MEMBER_ROWS = 12
 _MEMBERS_AT_ENDS = 5
-
-_STEP_RANKS = (50.0, 95.0, 99.0)
 
 
 def make_account_elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -513,10 +509,9 @@ def make_step_table(statistics: RunStatistics) -> Table:
     for section in statistics.sections[1:]:
         if section.operation is not None and (found := latencies_by_step(section, statistics)):
             for name, each in {**found, "in all": section.last_byte}.items():
-                ranks = [each.percentile(rank) if each.supports(rank) else None for rank in _STEP_RANKS]
-                ends = (format_milliseconds(value) for value in (*ranks, each.maximum))
+                ends = format_percentiles(each, NARROW_RANKS)
                 rows.append([section_name(section), name, format_count(each.count), _mean_of(each), *ends])
-    heads = make_columns("ops", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", texts=0)
+    heads = make_columns("ops", "mean ms", *(percentile_figure(rank).head for rank in NARROW_RANKS), texts=0)
     texts = [Column("operation", is_number=False), Column("step", is_number=False)]
     return Table([*texts, *heads], rows, title="By step", keys=2)
 

@@ -19,7 +19,7 @@ from ssbench.base.printable import make_printable, make_printable_lines
 from ssbench.document import units
 from ssbench.document.columns import cut_text, format_clock, format_plural, keep_unbroken, measure_width
 from ssbench.document.elements import Bars, Document, Element, Note, Section, Verdict, Warnings, make_section
-from ssbench.document.figures import FIGURES
+from ssbench.document.figures import FIGURES, LINE_RANKS
 from ssbench.document.renderers import text
 from ssbench.document.units import (
     DASH,
@@ -289,7 +289,7 @@ def _listed(name: str, texts: Sequence[str], between: str = ", ") -> Note:
 def _percentiles(line: SectionLine) -> str:
     known = [
         f"p{rank} {found} "
-        for rank in (50, 99)
+        for rank in LINE_RANKS
         if (found := format_bounded_percentile(line.latency, rank)) != DASH
     ]
     return f"{''.join(known)}ms, " if known else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone, Verdict
+from ssbench.document.figures import UPPER_RANKS
 from ssbench.document.units import (
     AT_LEAST,
     format_count,
@@ -173,7 +174,7 @@ def _typical(latencies: CensoredLatencies) -> str:
     if not latencies.supports(50):
         return f"the slowest took {_longest(latencies, 100)}"
     text = f"half took {_bound(latencies, 50)}"
-    for rank in (99, 95, 90):
+    for rank in UPPER_RANKS:
         if latencies.supports(rank):
             share = 100 - rank if _is_least(latencies, rank) else rank
             return f"{text}, {share} % {_bound(latencies, rank)}"

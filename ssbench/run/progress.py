@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ssbench.base.printable import TonedText
 from ssbench.document.columns import draw_bars
-from ssbench.document.figures import BUSY_CPU_SHARE, percentile_of
+from ssbench.document.figures import BUSY_CPU_SHARE, LINE_RANKS, NARROW_RANKS, percentile_of
 from ssbench.document.units import (
     format_latency,
     format_megabytes,
@@ -461,7 +461,7 @@ class ProgressLine:
         """Return what is to be shown at ``now``, a moment of the clock of :meth:`tick`."""
         seconds = max(now - self._window_begins, 1e-9)
         latencies = np.sort(np.concatenate([each.latencies for each in self._gathered]))
-        p50, p99 = (percentile_of(latencies, rank) for rank in (50, 99))
+        p50, p99 = (percentile_of(latencies, rank) for rank in LINE_RANKS)
         share, left = self._course(now - self._began)
         there, expected = self._workers()
         return ProgressFigures(
@@ -616,7 +616,7 @@ class LiveScreen(ProgressLine):
         parts = [part.operations[code] for part in self._parts if code in part.operations]
         latencies = np.sort(np.concatenate([np.empty(0), *(part.latencies for part in parts)]))
         operation = OPERATIONS.get(code)
-        p50, p95, p99, longest = (percentile_of(latencies, rank) for rank in (50, 95, 99, 100))
+        p50, p95, p99, longest = (percentile_of(latencies, rank) for rank in NARROW_RANKS)
         return OperationView(
             operation.name if operation else str(code),
             sum(part.done for part in parts) / seconds,

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.document.figures import count_needed_results
+from ssbench.document.figures import UPPER_RANKS, count_needed_results
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import measured_latencies
 
@@ -29,7 +29,7 @@ _LONG_RUN_SECONDS = 20.0
 
 #: What a latency band may reach up to, and 50 for none: the first of these percentiles that so many bins can
 #: have. A bin needs more than the least, because operations do not come evenly.
-_UPPER_RANKS = (99, 95, 90, 50)
+_BAND_RANKS = (*UPPER_RANKS, 50)
 _MIN_BINS = 16
 _ROOM_FACTOR = 1.5
 _FEW_BINS = 8
@@ -243,8 +243,8 @@ class OverTimeCollector:
 
 def _choose_upper_rank(count: int) -> tuple[int, float]:
     """Return the upper rank of the band for so many operations, and how many bins may have it."""
-    bins = {rank: count / (_ROOM_FACTOR * count_needed_results(rank)) for rank in _UPPER_RANKS}
-    rank = next((rank for rank, most in bins.items() if most >= _MIN_BINS), _UPPER_RANKS[-1])
+    bins = {rank: count / (_ROOM_FACTOR * count_needed_results(rank)) for rank in _BAND_RANKS}
+    rank = next((rank for rank, most in bins.items() if most >= _MIN_BINS), _BAND_RANKS[-1])
     return rank, max(_FEW_BINS, bins[rank])
 
 
