@@ -26,6 +26,7 @@ COMMANDS = {
     "merge": "make one stat file of those of several masters",
     "compare": "compare runs: what changed, and how certain that is",
     "list": "list the runs in a folder of stat files",
+    "conformance": "tell which operations a store carries out, refuses or ignores",
     "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "schema": "print the JSON Schema of what --json of a sub-command writes",
@@ -76,6 +77,7 @@ _FURTHER_CODES = {
     "compare": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
     "kill-workers": {ExitCode.FAILED},
+    "conformance": {ExitCode.FAILED, ExitCode.CLUSTER},
     "local-swift": {ExitCode.CLUSTER},
 }
 _TOPICS_HELP = "'ssbench-master help auth' lists the options of authentication. "

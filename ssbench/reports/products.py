@@ -39,6 +39,7 @@ class Product(Enum):
     OUTLOOK = "a check of a scenario"
     CHANGES = "what changed by Swift's logs"
     ATTRIBUTION = "an attribution"
+    CONFORMANCE = "what a store does"
 
 
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
@@ -56,6 +57,7 @@ _DOCUMENT_MAKERS = {
     Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
     Product.CHANGES: "ssbench.cluster.changes:make_changes_document",
     Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
+    Product.CONFORMANCE: "ssbench.reports.conformance:make_conformance_document",
 }
 
 #: Where the modules are that write any document, each the format of its name.
@@ -87,6 +89,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.OUTLOOK: {"json": "ssbench.reports.json_records:make_outlook_json"},
     Product.CHANGES: {"json": "ssbench.cluster.changes:make_changes_json"},
     Product.ATTRIBUTION: {"json": "ssbench.cluster.attribution_report:make_attribution_json"},
+    Product.CONFORMANCE: {"json": "ssbench.reports.conformance:make_conformance_json"},
     Product.CAPACITY: {
         "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
         "json": "ssbench.comparison.capacity_report:make_capacity_report",
@@ -203,6 +206,7 @@ JSON_KINDS = {
     "attribution": ("attribute --json", "ssbench.cluster.attribution_report:AttributionReport"),
     "changes": ("attribute --compare --json", "ssbench.cluster.changes:ChangesReport"),
     "cleanup": ("cleanup-containers --json", "ssbench.store.swift.account_cleaner:CleanUpReport"),
+    "conformance": ("conformance --json", "ssbench.reports.conformance:ConformanceReport"),
     "settings": ("config --json", "ssbench.cli.config:ConfigReport"),
     "workers": ("kill-workers --json", "ssbench.fleet.shutdown:ShutdownReport"),
 }

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -40,7 +41,10 @@ _DIGESTS = ("sha256", "sha512", "sha1")
 _PROPAGATION_SECONDS = 70.0
 _PAUSE_SECONDS = 0.5
 
-_REFUSED_STATUS = 401
+_UNAUTHORIZED_STATUS = 401
+
+#: What a signature is refused with: Swift answers with the first, Ceph with the second.
+_REFUSED_STATUSES = frozenset({401, 403})
 
 
 class TemporaryKey:
@@ -74,23 +78,24 @@ class TemporaryKey:
         """Return what makes the path of an object in each container a temporary URL, when it works.
 
         ``features`` is what the cluster says of its temporary URLs, ``stop`` says whether to wait no longer.
-        Raises UsageError where the cluster takes no digest that is known, or has no one path for its storage
-        URLs; ClusterError where it does not take the signatures.
+        Where it does not say which digests it takes, the best is found by trying. Raises UsageError where the
+        cluster takes no digest that is known, or has no one path for its storage URLs; ClusterError where it
+        does not take the signatures.
         """
         session = self._in_use.session
         paths = {urlsplit(url).path.rstrip("/") for url in session.storage_urls}
         if len(paths) > 1:
             raise UsageError(f"tempurl: the storage URLs have different paths: {', '.join(sorted(paths))}")
         allowed = features.get("allowed_digests", _DIGESTS)
-        digest = next((each for each in _DIGESTS if each in str(allowed)), None)
-        if digest is None:
+        digests = [each for each in _DIGESTS if each in str(allowed)]
+        if not digests:
             raise UsageError(f"tempurl: the cluster takes the digests {allowed}, not {' or '.join(_DIGESTS)}")
         path = paths.pop()
-        # Ceph has a path before the one that is signed.
-        signed = path[max(path.find("/v1/"), 0) :]
-        found = {each: self._query(f"{signed}/{each}", digest) for each in containers}
-        self._wait(session, *next(iter(found.items())), stop)
-        return list(found.values())
+        # What is signed begins with the account. With a prefix, Ceph has all of the path in it.
+        signed = dict.fromkeys([path[max(path.find("/v1/"), 0) :], path])
+        places = list(containers)
+        chosen = self._choose(session, places[0], [*product(digests, signed)], stop)
+        return [self._query(each, *chosen) for each in places]
 
     def end(self) -> None:
         """Remove the key, unless the account has another one in its place; log a warning if that fails."""
@@ -105,24 +110,51 @@ class TemporaryKey:
                 error,
             )
 
-    def _query(self, container: str, digest: str) -> str:
-        text = f"GET\n{self._until}\nprefix:{container}/"
+    def _query(self, container: str, digest: str, path: str) -> str:
+        text = f"GET\n{self._until}\nprefix:{path}/{container}/"
         signature = hmac.digest(self._key.encode(), text.encode(), digest).hex()
         return f"temp_url_sig={signature}&temp_url_expires={self._until}&temp_url_prefix="
 
-    def _wait(self, session: Session, container: str, query: str, stop: Callable[[], bool]) -> None:
-        """Wait until each storage URL takes a signature; what it is for does not matter."""
+    def _choose(
+        self, session: Session, container: str, ways: list[tuple[str, str]], stop: Callable[[], bool]
+    ) -> tuple[str, str]:
+        """Return the first of the ways to sign, each a digest and a path, that all storage URLs take.
+
+        Waits until they do.
+        """
         ends_at = time.monotonic() + _PROPAGATION_SECONDS
+        left = ways
         said = False
         for url in session.storage_urls:
-            address = f"{url.rstrip('/')}/{quote(container, '')}/-?{query}"
-            while not stop() and _read_status(address, session, self._timeouts) == _REFUSED_STATUS:
+            address = f"{url.rstrip('/')}/{quote(container, '')}/-?"
+            while (refused := self._count_refused(address, session, container, left)) == len(left):
+                if stop():
+                    return left[0]
                 if time.monotonic() > ends_at:
-                    raise ClusterError(f"{url}: the cluster has not taken a temporary URL for a minute")
+                    digests = " or ".join(dict.fromkeys(digest for digest, _ in left))
+                    raise ClusterError(
+                        f"{url}: the cluster has not taken a temporary URL (signed with {digests})"
+                        " for a minute"
+                    )
                 if not said:
                     _log.info("Waiting until the cluster knows the key of its temporary URLs")
                 said = True
                 time.sleep(_PAUSE_SECONDS)
+            left = left[refused:]
+        if left[0][0] != ways[0][0]:
+            _log.info("Temporary URLs are signed with %s: the cluster takes no better digest", left[0][0])
+        return left[0]
+
+    def _count_refused(
+        self, address: str, session: Session, container: str, ways: list[tuple[str, str]]
+    ) -> int:
+        """Return how many ways are refused before one is not; what the URL is for does not matter."""
+        for number, way in enumerate(ways):
+            status = _read_status(address + self._query(container, *way), session, self._timeouts)
+            if status not in _REFUSED_STATUSES:
+                # Perhaps the cluster has learnt of the key only now, and takes a better way too.
+                return self._count_refused(address, session, container, ways[:number])
+        return len(ways)
 
     def _ask(self, function: Any, *arguments: object) -> Any:
         refusals = 0
@@ -135,7 +167,7 @@ class TemporaryKey:
                     return call_persistently(call)
             except CLIENT_ERRORS as error:
                 refusals += 1
-                if status_of_error(error) == _REFUSED_STATUS and self._in_use.renew(session, refusals):
+                if status_of_error(error) == _UNAUTHORIZED_STATUS and self._in_use.renew(session, refusals):
                     continue
                 text = (
                     f"{session.storage_url}: the account's key for temporary URLs:"

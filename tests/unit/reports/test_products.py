@@ -23,11 +23,13 @@ from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
 from ssbench.document.gates import GateResult
 from ssbench.reports import products
+from ssbench.reports.conformance import make_conformance_report
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
+from ssbench.store.conformance import CHECKS, Finding, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.OUTLOOK: read_scenario("very_small"),
         Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
         Product.ATTRIBUTION: AttributedRun(make_attribution(joined)),
+        Product.CONFORMANCE: make_conformance_report("http://store", [(CHECKS[0], Finding(Verdict.REFUSED))]),
     }
 
 
@@ -74,6 +77,7 @@ def test_each_product_is_made_in_each_format(
             Product.OUTLOOK: "8 operations at once",
             Product.CHANGES: "d1 on n1",
             Product.ATTRIBUTION: "d1 on n1 is slow",
+            Product.CONFORMANCE: "refused",
         }
         assert words[product] in made
         assert "\x1b" not in made

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -25,7 +26,8 @@ class Account:
     def __init__(self, server: FaultServer) -> None:
         self.keys: dict[str, str] = {}
         self.refusals = 0
-        self.signed: list[str] = []
+        self.refused_status = 401
+        self.signer: Callable[[str], str] | None = None
         self.session = Session((server.url,), "t")
         server.rule = self.answer
 
@@ -36,9 +38,9 @@ class Account:
             return Reply(204)
         if request.method == "HEAD":
             return Reply(204, headers=tuple(self.keys.items()))
-        self.signed.append(request.target)
         self.refusals -= 1
-        return Reply(401 if self.refusals >= 0 else 404)
+        wrong = self.signer is not None and self.signer(self.keys[FIRST]) not in request.target
+        return Reply(self.refused_status if self.refusals >= 0 or wrong else 404)
 
     def key(self) -> TemporaryKey:
         return TemporaryKey(self.session, None, UNTIL, (5.0, 5.0))
@@ -103,7 +105,29 @@ def test_signatures_are_those_of_swiftclient(
     )
     expected, found = (parse_qs(text, keep_blank_values=True) for text in (urlsplit(url).query, query))
     assert found == expected
-    assert len(account.signed) == 4
+    assert account.refusals < 0
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_cluster_that_does_not_say_its_digests_is_tried(
+    account: Account, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Ceph: SHA-1 alone, and what is signed has all of the path."""
+    caplog.set_level("INFO")
+    account.session = Session((account.session.storage_url.replace("/v1", "/swift/v1"),), "t")
+    account.refused_status = status
+    account.signer = lambda key: hmac.digest(
+        key.encode(), f"GET\n{UNTIL}\nprefix:/swift/v1/AUTH_test/c/".encode(), "sha1"
+    ).hex()
+    (query,) = account.key().queries(["c"], {}, lambda: False)
+    assert parse_qs(query)["temp_url_sig"] == [account.signer(account.keys[FIRST])]
+    assert "signed with sha1" in caplog.text
+
+
+def test_a_better_digest_is_chosen_though_the_cluster_learnt_of_the_key_in_between(account: Account) -> None:
+    account.refusals = 2  # sha256 and sha512
+    (query,) = account.key().queries(["c"], {}, lambda: False)
+    assert len(parse_qs(query)["temp_url_sig"][0]) == 64
 
 
 def test_a_cluster_with_other_digests_or_that_never_takes_it_is_refused(

@@ -1,0 +1,81 @@
+"""``ssbench-master conformance``: which requests a store carries out, refuses or ignores."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import secrets
+from contextlib import closing
+
+from ssbench.base import interruption, printable
+from ssbench.base.errors import ExitCode
+from ssbench.cli import auth_options, file_options, output_file
+from ssbench.cli.options import SECONDS, Argument, add_options, make_format_option
+from ssbench.reports import products
+from ssbench.reports.products import Product
+
+EXAMPLE = "ssbench-master conformance -S http://swift:8080/v1/AUTH_test --json store.json"
+
+DESCRIPTION = (
+    "Ask a store once for each operation and condition that scenarios can have, and look at the effect:"
+    " done, refused (by its status), or ignored (a success without the effect). The command makes containers"
+    " of its own with a few small objects, and removes them all. The exit code is 1 if something is ignored,"
+    " or if objects cannot be created, read, updated and deleted."
+)
+
+_log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    add_options(
+        parser,
+        Argument("--connect-timeout", SECONDS, "seconds to wait for a connection", 10.0),
+        Argument("--network-timeout", SECONDS, "seconds to wait for progress of a request", 20.0),
+        make_format_option(Product.CONFORMANCE),
+        *file_options.JSON_OPTIONS,
+    )
+    auth_options.add_auth_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Print the table; raises SsbenchError where the store cannot be reached or takes no container."""
+    from ssbench.reports.conformance import make_conformance_report
+    from ssbench.run.tokens import TokenSource
+    from ssbench.store.conformance import CHECKS, StoreGround, Trial
+    from ssbench.store.http.client import ClientSettings
+    from ssbench.store.stores import STORE, make_store_client
+
+    file_options.check_json_output(arguments)
+    tokens = TokenSource([auth_options.make_credentials(arguments, os.environ)])
+    session = tokens.sessions[0]
+    settings = ClientSettings(
+        connect_timeout=arguments.connect_timeout,
+        network_timeout=arguments.network_timeout,
+        retries=3,
+        insecure=session.insecure,
+        ca_certificates=session.ca_certificates,
+    )
+    timeouts = settings.connect_timeout, settings.network_timeout
+    ground = StoreGround(STORE, session, tokens.renewing(0), timeouts)
+    name = f"ssbench-conformance-{secrets.token_hex(4)}"
+    found = []
+    with interruption.hold_signals(), closing(make_store_client(settings)) as client:
+        try:
+            ground.make_container(name, {})
+            for check in CHECKS:
+                interruption.raise_if_interrupted()
+                _log.debug("%s: %s", check.name, check.what)
+                trial = Trial(client, session.storage_urls[0], session.token, name, ground)
+                found.append((check, check.run(trial)))
+        finally:
+            ground.end(client)
+    interruption.raise_if_interrupted()
+    report = make_conformance_report(session.storage_urls[0], found)
+    if not file_options.is_json_alone(arguments):
+        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
+            view = output_file.make_view(out, verbose=arguments.verbose)
+            out.writelines(products.make_product_parts(Product.CONFORMANCE, arguments.format, report, view))
+    file_options.write_json_output(arguments, report)
+    return report.exit_code

@@ -1,0 +1,652 @@
+"""What a store does of what it is asked: done, refused, or ignored.
+
+A status is no proof: some stores answer 201 to ``PUT`` with ``If-None-Match: *`` and overwrite what is there.
+So each :class:`Check` makes objects of its own, asks for one thing, and looks at the effect. Runs make those
+first that their scenarios need (:func:`find_needed_checks`); ``ssbench-master conformance`` makes all.
+
+All requests go through :class:`~ssbench.store.contract.StoreClient`. A check that needs more than one
+container, or signatures, asks the master's side by way of :class:`TrialGround`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import md5
+from typing import Any, Generic, Protocol
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from ssbench.base.errors import SsbenchError
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.names import versioned_container
+from ssbench.scenario.operations import TEMPURL
+from ssbench.store.contract import (
+    Listing,
+    ReadSignatures,
+    RequestOutcome,
+    SessionT,
+    Store,
+    StoreClient,
+    StoreRequest,
+)
+from ssbench.store.http.dialect import HttpDialect
+
+
+class Verdict(Enum):
+    """What became of a request."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    IGNORED = "ignored"  # the answer was a success, and the effect is missing
+
+
+class Finding(Struct, frozen=True):
+    """What a check found."""
+
+    verdict: Verdict
+    detail: str = ""  # a few words: why it is not done, or how it is
+
+
+DONE = Finding(Verdict.DONE)
+
+
+class StoreAnswer(Struct, frozen=True):
+    """An answer, whatever its status is."""
+
+    status: int
+    fields: Mapping[str, str]
+    body: bytes
+    detail: str  # of a request without an answer: what went wrong
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether its status is one of success."""
+        return 200 <= self.status < 300
+
+    def refusal(self) -> Finding:
+        """Return the finding that it was refused, with the status."""
+        return Finding(Verdict.REFUSED, f"{self.status or self.detail}")
+
+
+class TrialGround(Protocol):
+    """What checks need of the master's side of a store."""
+
+    def make_container(self, name: str, headers: Mapping[str, str]) -> None:
+        """Make a container, which is removed with the others. Raises ClusterError."""
+
+    def sign(self, container: str) -> str:
+        """Return the query of reads without a token in a container. Raises SsbenchError."""
+
+
+class StoreGround(Generic[SessionT]):
+    """Containers and signatures of one account, from the master's side of a store.
+
+    ``renew`` is as in :meth:`~ssbench.store.contract.Store.prepare`. :meth:`end` has to be called.
+    """
+
+    def __init__(
+        self,
+        store: Store[Any, SessionT],
+        session: SessionT,
+        renew: Callable[[], SessionT] | None,
+        timeouts: tuple[float, float],
+    ) -> None:
+        self._store = store
+        self._session = session
+        self._renew = renew
+        self._timeouts = timeouts
+        self._signed: list[ReadSignatures] = []
+        self.containers: list[str] = []
+
+    def make_container(self, name: str, headers: Mapping[str, str]) -> None:
+        """Make a container; raises ClusterError."""
+        self._store.prepare(
+            self._session,
+            [name],
+            None,
+            1,
+            lambda: None,
+            timeouts=self._timeouts,
+            check=lambda: None,
+            renew=self._renew,
+            trans_id_extra=None,
+            headers=headers,
+        )
+        self.containers.append(name)
+
+    def sign(self, container: str) -> str:
+        """Return the query of signed reads in a container; raises SsbenchError."""
+        until = int(time.time()) + _SIGNATURE_SECONDS
+        signed = self._store.sign(self._session, self._renew, until, self._timeouts)
+        self._signed.append(signed)
+        features = self._store.capabilities(self._session, self._timeouts).features
+        return signed.queries([container], features.get(TEMPURL.needs, {}), lambda: False)[0]
+
+    def end(self, client: StoreClient) -> None:
+        """Take signatures back, and remove the containers, which are empty."""
+        for each in self._signed:
+            each.end()
+        for name in self.containers:
+            request = StoreRequest(method="DELETE", container=name, missing_ok=True)
+            client.perform(self._session.storage_urls[0], request, self._session.token)
+
+
+class TrialClient(StoreClient, Protocol):
+    """A client that says how an address is spoken to."""
+
+    def dialect(self, storage_url: str) -> HttpDialect:
+        """Return how a storage URL is spoken to."""
+
+
+#: Statuses that are answers here: all that are not tried again.
+_ANSWERS = frozenset({*range(200, 500)} - {401, 408, 429, 498})
+
+#: How long a signature is good.
+_SIGNATURE_SECONDS = 3600
+
+#: Answers of checks are short.
+_MOST_BYTES = 1 << 20
+
+_BODY = b"0123456789" * 10
+_OTHER_BODY = b"abcdefghij" * 9
+
+
+class Trial:
+    """The requests of checks, in one container, for objects whose names no other has.
+
+    ``ground`` is None where there is only this container.
+    """
+
+    def __init__(
+        self,
+        client: TrialClient,
+        address: str,
+        token: str | None,
+        container: str,
+        ground: TrialGround | None = None,
+    ) -> None:
+        self.container = container
+        self.ground = ground
+        self.last: RequestOutcome | None = None
+        self._client = client
+        self._address = address
+        self._token = token
+        self._prefix = f"ssbench-trial-{os.urandom(8).hex()}/"
+        self._made: set[tuple[str, str]] = set()
+
+    def name(self, what: str) -> str:
+        """Return the name of an object of this trial."""
+        return self._prefix + what
+
+    def ask(self, method: str, what: str = "", *, container: str | None = None, **fields: Any) -> StoreAnswer:
+        """Make a request for an object of this trial, a container, or (where that is empty) the account."""
+        container = self.container if container is None else container
+        name = self.name(what) if what else ""
+        if method in {"PUT", "COPY"} and name:
+            self._made.add((container, name))
+        request = StoreRequest(
+            **{
+                "method": method,
+                "container": container,
+                "name": name,
+                "success": _ANSWERS,
+                "content": "",  # it is compared here
+                "keep": _MOST_BYTES,
+                **fields,
+            }
+        )
+        self.last = outcome = self._client.perform(
+            self._address, request, None if request.anonymous else self._token
+        )
+        if outcome.reply is None:
+            return StoreAnswer(outcome.status, {}, b"", f"{outcome.cause}: {outcome.detail}")
+        return StoreAnswer(outcome.status, outcome.reply.fields, outcome.reply.body, "")
+
+    def read_names(self, answer: StoreAnswer, listing: Listing) -> list[str]:
+        """Return the names of a listing; none where the answer is no listing."""
+        request = StoreRequest(method="GET", container=self.container, listing=listing)
+        try:
+            page = self._client.dialect(self._address).read_page(answer.body, request)
+        except ValueError:
+            return []
+        return [name for name, _ in page.rows]
+
+    def write(self, what: str, body: bytes = _BODY, **fields: Any) -> StoreAnswer:
+        """PUT an object."""
+        return self.ask("PUT", what, body=body, **fields)
+
+    def wrote(self, what: str, container: str | None = None) -> None:
+        """Note an object that another request has made."""
+        self._made.add((self.container if container is None else container, self.name(what)))
+
+    def removed(self, what: str, container: str) -> None:
+        """Note that a check has removed an object itself."""
+        self._made.discard((container, self.name(what)))
+
+    def remove(self) -> None:
+        """Delete all objects of this trial."""
+        for container, name in sorted(self._made):
+            self._client.perform(
+                self._address,
+                StoreRequest(method="DELETE", container=container, name=name, missing_ok=True),
+                self._token,
+            )
+        self._made.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that is asked of a store, and how its effect is found."""
+
+    name: str  # the operation, or the setting of operations
+    what: str  # the request in words
+    make: Callable[[Trial], Finding]
+    silent: bool = False  # a run does not see by itself that it was ignored
+    basic: bool = False  # no run is possible without it
+
+    def run(self, trial: Trial) -> Finding:
+        """Find out; objects that it made are deleted."""
+        try:
+            return self.make(trial)
+        except SsbenchError as error:
+            return Finding(Verdict.REFUSED, str(error))
+        finally:
+            with suppress(SsbenchError):
+                trial.remove()
+
+
+def _compare(found: bool, why: str) -> Finding:
+    return DONE if found else Finding(Verdict.IGNORED, why)
+
+
+# -- The checks ------------------------------------------------------------------------------------
+
+
+def _create(trial: Trial) -> Finding:
+    answer = trial.write("a")
+    if not answer.succeeded:
+        return answer.refusal()
+    right = answer.fields.get("etag", "").strip('"') == _md5(_BODY)
+    return DONE if right else Finding(Verdict.DONE, "the ETag is not the MD5 of the body")
+
+
+def _read(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("GET", "a")
+    return _compare(answer.body == _BODY, "other bytes") if answer.succeeded else answer.refusal()
+
+
+def _update(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.write("a", _OTHER_BODY)
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("GET", "a").body == _OTHER_BODY, "the object has its first content")
+
+
+def _head(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("HEAD", "a")
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.last is not None and trial.last.size == len(_BODY), "another length")
+
+
+def _delete(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("DELETE", "a")
+    return (
+        _compare(trial.ask("HEAD", "a").status == 404, "it is still there")
+        if answer.succeeded
+        else answer.refusal()
+    )
+
+
+def _range(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("GET", "a", part=(10, 14))
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(
+        answer.status == 206 and answer.body == _BODY[10:15], f"{answer.status}, {len(answer.body)} bytes"
+    )
+
+
+def _two_ranges(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("GET", "a", headers=(("Range", "bytes=0-4,20-24"),))
+    if not answer.succeeded:
+        return answer.refusal()
+    both = "multipart" in answer.fields.get("content-type", "")
+    return _compare(both, f"{answer.status}, {len(answer.body)} bytes")
+
+
+def _conditional(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("GET", "a", headers=(("If-None-Match", "*"),))
+    return _unless(answer, 304)
+
+
+def _conditional_etag(trial: Trial) -> Finding:
+    etag = trial.write("a").fields.get("etag", "").strip('"')
+    return _unless(trial.ask("GET", "a", headers=(("If-None-Match", f'"{etag}"'),)), 304)
+
+
+def _if_match(trial: Trial) -> Finding:
+    trial.write("a")
+    return _unless(trial.ask("GET", "a", headers=(("If-Match", f'"{_md5(b"")}"'),)), 412)
+
+
+def _if_modified(trial: Trial) -> Finding:
+    trial.write("a")
+    written = trial.ask("HEAD", "a").fields.get("last-modified", "")
+    return _unless(trial.ask("GET", "a", headers=(("If-Modified-Since", written),)), 304)
+
+
+def _create_only(trial: Trial) -> Finding:
+    new = trial.write("a", headers=(("If-None-Match", "*"),))
+    if not new.succeeded:
+        return new.refusal()
+    again = trial.write("a", _OTHER_BODY, headers=(("If-None-Match", "*"),))
+    return _unless(again, 412, "an object that exists is overwritten")
+
+
+def _etag(trial: Trial) -> Finding:
+    answer = trial.write("a", headers=(("ETag", _md5(b"")),))
+    return _unless(answer, 422, "a wrong ETag is taken")
+
+
+def _unless(answer: StoreAnswer, wanted: int, why: str = "") -> Finding:
+    """Return the finding of a request whose condition does not hold, so that it has to have a status."""
+    if answer.status == wanted:
+        return DONE
+    return (
+        Finding(Verdict.IGNORED, f"{answer.status}{why and ': ' + why}")
+        if answer.succeeded
+        else answer.refusal()
+    )
+
+
+def _list(trial: Trial) -> Finding:
+    return _list_with(trial, ["a", "b/c", "d"])
+
+
+def _list_prefix(trial: Trial) -> Finding:
+    return _list_with(trial, ["b/c"], prefix=trial.name("b/"))
+
+
+def _list_delimiter(trial: Trial) -> Finding:
+    return _list_with(trial, ["a", "b/", "d"], delimiter="/")
+
+
+def _list_marker(trial: Trial) -> Finding:
+    return _list_with(trial, ["b/c", "d"], marker=trial.name("a"))
+
+
+def _list_limit(trial: Trial) -> Finding:
+    return _list_with(trial, ["a", "b/c"], limit=2)
+
+
+def _list_with(trial: Trial, expected: list[str], **fields: Any) -> Finding:
+    for each in ("a", "b/c", "d"):
+        trial.write(each)
+    listing = Listing(**{"limit": 1000, "prefix": trial.name(""), **fields})
+    answer = trial.ask("GET", listing=listing)
+    if not answer.succeeded:
+        return answer.refusal()
+    names = trial.read_names(answer, listing)
+    return _compare(names == [trial.name(each) for each in expected], f"{len(names)} names")
+
+
+def _head_container(trial: Trial) -> Finding:
+    answer = trial.ask("HEAD")
+    return DONE if answer.succeeded else answer.refusal()
+
+
+def _head_account(trial: Trial) -> Finding:
+    answer = trial.ask("HEAD", container="")
+    return DONE if answer.succeeded else answer.refusal()
+
+
+def _list_account(trial: Trial) -> Finding:
+    listing = Listing(limit=1000, prefix=trial.container)
+    answer = trial.ask("GET", container="", listing=listing)
+    if not answer.succeeded:
+        return answer.refusal()
+    there = trial.container in trial.read_names(answer, listing)
+    return _compare(there, "the container is not listed")
+
+
+def _metadata(trial: Trial) -> Finding:
+    answer = trial.write("a", metadata=(("Trial", "one"),))
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("HEAD", "a").fields.get("x-object-meta-trial") == "one", "they are not there")
+
+
+def _post(trial: Trial) -> Finding:
+    trial.write("a", metadata=(("Trial", "one"),))
+    answer = trial.ask("POST", "a", metadata=(("Other", "two"),))
+    if not answer.succeeded:
+        return answer.refusal()
+    found = trial.ask("HEAD", "a").fields
+    if found.get("x-object-meta-other") != "two":
+        return Finding(Verdict.IGNORED, "the new metadata are not there")
+    kept = "x-object-meta-trial" in found
+    return Finding(Verdict.DONE, "earlier metadata stay") if kept else DONE
+
+
+def _delete_after(trial: Trial) -> Finding:
+    answer = trial.write("a", delete_after=86400)
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare("x-delete-at" in trial.ask("HEAD", "a").fields, "it will not be deleted")
+
+
+def _copy(trial: Trial) -> Finding:
+    trial.write("a")
+    answer = trial.ask("COPY", "b", copy_from=trial.name("a"))
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("GET", "b").body == _BODY, "there is no copy")
+
+
+def _symlink(trial: Trial) -> Finding:
+    trial.write("a")
+    place = f"{quote(trial.container, '')}/{quote(trial.name('a'), '/')}"
+    answer = trial.write("b", b"", headers=(("X-Symlink-Target", place),))
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("GET", "b").body == _BODY, "the link is an empty object")
+
+
+def _write_slo(trial: Trial) -> StoreAnswer:
+    """Write a large object of two segments."""
+    manifest = []
+    for each, body in (("s/1", _BODY), ("s/2", _OTHER_BODY)):
+        trial.write(each, body)
+        path = f"/{trial.container}/{trial.name(each)}"
+        manifest.append({"path": path, "etag": _md5(body), "size_bytes": len(body)})
+    return trial.write("a", json.dumps(manifest).encode(), query="multipart-manifest=put")
+
+
+def _slo(trial: Trial) -> Finding:
+    answer = _write_slo(trial)
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(
+        trial.ask("GET", "a").body == _BODY + _OTHER_BODY, "the whole is not that of its segments"
+    )
+
+
+def _slo_part(trial: Trial) -> Finding:
+    answer = _write_slo(trial)
+    if not answer.succeeded:
+        return answer.refusal()
+    part = trial.ask("GET", "a", part_number=2)
+    if not part.succeeded:
+        return part.refusal()
+    return _compare(part.status == 206 and part.body == _OTHER_BODY, f"{part.status}, {len(part.body)} bytes")
+
+
+def _slo_delete(trial: Trial) -> Finding:
+    answer = _write_slo(trial)
+    if not answer.succeeded:
+        return answer.refusal()
+    deleted = trial.ask("DELETE", "a", query="multipart-manifest=delete")
+    if not deleted.succeeded:
+        return deleted.refusal()
+    return _compare(trial.ask("HEAD", "s/1").status == 404, "its segments stay")
+
+
+def _dlo(trial: Trial) -> Finding:
+    for each, body in (("s/1", _BODY), ("s/2", _OTHER_BODY)):
+        trial.write(each, body)
+    place = f"{quote(trial.container, '')}/{quote(trial.name('s/'), '/')}"
+    answer = trial.write("a", b"", headers=(("X-Object-Manifest", place),))
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(
+        trial.ask("GET", "a").body == _BODY + _OTHER_BODY, "the whole is not that of its segments"
+    )
+
+
+def _bulk_upload(trial: Trial) -> Finding:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        entry = tarfile.TarInfo("bulk")
+        entry.size = len(_BODY)
+        tar.addfile(entry, io.BytesIO(_BODY))
+    answer = trial.write(
+        "x", archive.getvalue(), query="extract-archive=tar", headers=(("Accept", "application/json"),)
+    )
+    trial.wrote("x/bulk")
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("GET", "x/bulk").body == _BODY, "no object was made")
+
+
+def _bulk_delete(trial: Trial) -> Finding:
+    trial.write("a")
+    body = f"/{quote(trial.container, '')}/{quote(trial.name('a'), '/')}\n".encode()
+    fields = (("Content-Type", "text/plain"), ("Accept", "application/json"))
+    answer = trial.ask("POST", container="", query="bulk-delete", body=body, headers=fields)
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(trial.ask("HEAD", "a").status == 404, "it is still there")
+
+
+def _public(trial: Trial) -> Finding:
+    container = f"{trial.container}_public"
+    _ground(trial).make_container(container, {"X-Container-Read": ".r:*"})
+    trial.write("a", container=container)
+    answer = trial.ask("GET", "a", container=container, anonymous=True)
+    return _compare(answer.body == _BODY, "other bytes") if answer.succeeded else answer.refusal()
+
+
+def _tempurl(trial: Trial) -> Finding:
+    trial.write("a")
+    query = _ground(trial).sign(trial.container)
+    answer = trial.ask("GET", "a", query=query, anonymous=True)
+    if not answer.succeeded:
+        return answer.refusal()
+    return _compare(answer.body == _BODY, "other bytes")
+
+
+def _versions(trial: Trial) -> Finding:
+    container = versioned_container(trial.container)
+    _ground(trial).make_container(container, {"X-Versions-Enabled": "true"})
+    first = trial.write("a", container=container)
+    second = trial.write("a", _OTHER_BODY, container=container)
+    if not second.succeeded:
+        return second.refusal()
+    version = first.fields.get("x-object-version-id")
+    if version is None:
+        return Finding(Verdict.IGNORED, "there is no X-Object-Version-Id")
+    found = trial.ask("GET", "a", container=container, version=version).body == _BODY
+    trial.ask("DELETE", "a", container=container)
+    for each in (version, second.fields.get("x-object-version-id")):
+        trial.ask("DELETE", "a", container=container, version=each or "")
+    listed = _parse_json(trial.ask("GET", container=container, query="versions=&format=json").body)
+    for each in listed if isinstance(listed, list) else []:
+        trial.ask("DELETE", "a", container=container, version=str(each.get("version_id")))
+    trial.removed("a", container)  # another DELETE would leave a version that says so
+    return _compare(found, "the first version cannot be read")
+
+
+def _ground(trial: Trial) -> TrialGround:
+    if trial.ground is None:
+        raise ValueError("this check needs more than a container")
+    return trial.ground
+
+
+def _md5(data: bytes) -> str:
+    return md5(data, usedforsecurity=False).hexdigest()
+
+
+def _parse_json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+#: All checks, in the order of the table.
+CHECKS = (
+    Check("create", "PUT of a new object", _create, basic=True),
+    Check("read", "GET of it", _read, basic=True),
+    Check("update", "PUT of one that exists", _update, basic=True),
+    Check("head", "HEAD of it", _head, basic=True),
+    Check("delete", "DELETE of it", _delete, basic=True),
+    Check("range", "GET of a part", _range),
+    Check("two ranges", "GET of two parts", _two_ranges),
+    Check("head_container", "HEAD of a container", _head_container),
+    Check("head_account", "HEAD of the account", _head_account),
+    Check("list", "GET of a listing", _list),
+    Check("list prefix", "names that begin so", _list_prefix),
+    Check("list delimiter", "folders in place of their names", _list_delimiter),
+    Check("list marker", "names after one", _list_marker),
+    Check("list limit", "so many names", _list_limit),
+    Check("list_account", "GET of the listing of the account", _list_account),
+    Check("conditional", "GET with If-None-Match: *", _conditional, silent=True),
+    Check("conditional ETag", "GET with If-None-Match: ETag", _conditional_etag),
+    Check("if match", "GET with If-Match: another ETag", _if_match),
+    Check("if modified", "GET with If-Modified-Since: its time", _if_modified),
+    Check("create_only", "PUT with If-None-Match: * of one that exists", _create_only, silent=True),
+    Check("etag", "PUT with the ETag of another body", _etag, silent=True),
+    Check("metadata", "PUT with X-Object-Meta-...", _metadata, silent=True),
+    Check("post", "POST of other metadata", _post, silent=True),
+    Check("delete_after", "PUT with X-Delete-After", _delete_after, silent=True),
+    Check("copy", "COPY to a new object", _copy),
+    Check("public", "GET without a token, X-Container-Read: .r:*", _public),
+    Check("tempurl", "GET by temporary URL", _tempurl),
+    Check("symlink", "GET through a symbolic link", _symlink),
+    Check("slo", "GET of a static large object", _slo),
+    Check("slo part", "GET of one of its segments, part-number", _slo_part),
+    Check("slo delete", "DELETE of it with its segments", _slo_delete),
+    Check("dlo", "GET of a dynamic large object", _dlo),
+    Check("bulk upload", "PUT of an archive that is extracted", _bulk_upload),
+    Check("bulk delete", "POST of names that are deleted", _bulk_delete),
+    Check("versions", "GET of an earlier version", _versions),
+)
+
+
+def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
+    """Return the checks of what scenarios ask for and would not notice if the store ignored it."""
+    wanted: set[str] = set()
+    for each in scenarios:
+        wanted |= each.operation_names
+        wanted |= {"delete_after"} if each.delete_after is not None else set()
+        wanted |= {"metadata"} if each.metadata is not None else set()
+        used = [own for own in each.operations if own.name in each.operation_names]
+        wanted |= {"etag"} if any(own.values.get("etag") for own in used) else set()
+    return [check for check in CHECKS if check.silent and check.name in wanted]

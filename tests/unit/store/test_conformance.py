@@ -1,0 +1,140 @@
+"""What checks find of stores that do what they are asked, refuse it, or answer and do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ssbench.base.errors import ClusterError
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import read_scenario
+from ssbench.store.conformance import CHECKS, Check, Finding, Trial, Verdict, find_needed_checks
+from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
+from ssbench.store.swift.dialect import SwiftDialect
+
+ADDRESS = "http://store/v1/AUTH_test"
+
+
+class PlainStore:
+    """Keeps bodies under names, and takes no notice of anything else that a request says.
+
+    ``refuses`` says of which requests it does not carry out, with a status.
+    """
+
+    def __init__(self, refuses: Callable[[StoreRequest], int] = lambda request: 0) -> None:
+        self.objects: dict[tuple[str, str], bytes] = {}
+        self._refuses = refuses
+
+    def perform(
+        self, address: str, request: StoreRequest, credentials: str | None = None, prior: object = None
+    ) -> RequestOutcome:
+        assert address == ADDRESS
+        place = request.container, request.name
+        status, body = self._refuses(request), b""
+        if status:
+            pass
+        elif not request.name:
+            status, body = (200, b"[]") if request.method == "GET" else (204, b"")
+        elif request.method == "PUT":
+            self.objects[place] = request.body or b""
+            status = 201
+        elif request.method == "DELETE":
+            status = 204 if self.objects.pop(place, None) is not None else 404
+        elif request.method in {"POST", "COPY"}:
+            status = 202
+        else:
+            found = self.objects.get(place)
+            status, body = (404, b"") if found is None else (200, found)
+        size = len(body)
+        reply = StoreReply({}, b"" if request.method == "HEAD" else body)
+        return RequestOutcome(0, 0.1, 0.1, 1.0, size, reply=reply, status=status)
+
+    def dialect(self, storage_url: str) -> SwiftDialect:
+        return SwiftDialect(storage_url)
+
+    def close(self) -> None:
+        pass
+
+
+class Ground:
+    """The master's side, which makes any container."""
+
+    def make_container(self, name: str, headers: object) -> None:
+        pass
+
+    def sign(self, container: str) -> str:
+        return "signed"
+
+
+def find(store: PlainStore, check: Check) -> Finding:
+    return check.run(Trial(store, ADDRESS, "token", "c", Ground()))
+
+
+def named(name: str) -> Check:
+    return next(each for each in CHECKS if each.name == name)
+
+
+def test_a_store_that_takes_no_notice_ignores_all_but_what_is_basic() -> None:
+    store = PlainStore()
+    found = {check.name: find(store, check).verdict for check in CHECKS}
+    done = {name for name, verdict in found.items() if verdict is Verdict.DONE}
+    assert done == {
+        *("create", "read", "update", "head", "delete"),
+        *("head_container", "head_account", "public", "tempurl"),
+    }
+    assert {*found.values()} == {Verdict.DONE, Verdict.IGNORED}
+    assert store.objects == {}  # nothing is left
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.name)
+def test_a_store_that_refuses_everything_is_not_found_to_ignore_anything(check: Check) -> None:
+    assert find(PlainStore(lambda request: 403), check) == Finding(Verdict.REFUSED, "403")
+
+
+def test_what_is_refused_is_told_from_what_is_ignored() -> None:
+    def refuse(request: StoreRequest) -> int:
+        return 501 if dict(request.headers).get("If-None-Match") else 0
+
+    assert find(PlainStore(refuse), named("conditional")) == Finding(Verdict.REFUSED, "501")
+    assert find(PlainStore(refuse), named("create_only")) == Finding(Verdict.REFUSED, "501")
+    assert find(PlainStore(), named("create_only")) == Finding(
+        Verdict.IGNORED, "201: an object that exists is overwritten"
+    )
+
+    def obey(request: StoreRequest) -> int:
+        exists = bool(store.objects) and request.method == "PUT"
+        return 412 if exists and dict(request.headers).get("If-None-Match") else 0
+
+    store = PlainStore(obey)
+    assert find(store, named("create_only")) == Finding(Verdict.DONE)
+
+
+def test_a_request_without_an_answer_and_a_container_that_cannot_be_made_are_refusals() -> None:
+    class Silent(PlainStore):
+        def perform(self, *arguments: object, **more: object) -> RequestOutcome:
+            cause, detail = "connection refused", "nobody listens"
+            return RequestOutcome(0, None, None, 1.0, cause=cause, detail=detail)
+
+    assert find(Silent(), named("read")) == Finding(Verdict.REFUSED, "connection refused: nobody listens")
+
+    class Strict(Ground):
+        def make_container(self, name: str, headers: object) -> None:
+            raise ClusterError("no room")
+
+    found = named("versions").run(Trial(PlainStore(), ADDRESS, None, "c", Strict()))
+    assert found == Finding(Verdict.REFUSED, "no room")
+
+
+def test_runs_need_checks_of_what_they_would_not_notice() -> None:
+    plain = read_scenario("very_small")
+    assert find_needed_checks([plain]) == []
+
+    def needed(**changes: object) -> set[str]:
+        scenario: Scenario = replace(plain, **changes)  # type: ignore[arg-type]
+        return {each.name for each in find_needed_checks([scenario])}
+
+    assert needed(delete_after=60) == {"delete_after"}
+    assert {each.name for each in find_needed_checks([read_scenario("metadata")])} >= {"post"}
+    assert {each.name for each in find_needed_checks([read_scenario("web")])} == {"conditional"}
