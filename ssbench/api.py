@@ -6,20 +6,24 @@ longer to import than a worker or a help text may take.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
+from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.run_references import is_reference
 from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import ResultBlock
 from ssbench.results.reading import RunResults
 from ssbench.results.reading import open_results as _open
 from ssbench.results.run_description import RunSummary
 from ssbench.run.bench import Bench
+from ssbench.run.folders import earlier_folders, results_folder
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.conditions import Condition, parse_condition, parse_subject
 from ssbench.scenario.consistency import override
@@ -157,18 +161,38 @@ def run_scenario(
 
 
 def open_results(path: str | PathLike[str]) -> RunResults:
-    """Open a stat file of any version, for its results block by block; raises StatFileError."""
-    return _open(Path(path))
+    """Open a stat file of any version, for its results block by block.
+
+    ``path`` may be ``last``, ``last-1`` and so on, or ``@LABEL``, of the folder in which runs leave
+    their files (``SSBENCH_RESULTS_DIR``). Raises StatFileError, and UsageError where it means no run or
+    several.
+    """
+    return _open(_find_file(path))
 
 
 def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
     """Return the report of a stat file of any version, judged by more conditions than its scenario has.
 
-    Raises StatFileError, and UsageError for a wrong condition.
+    ``path`` is as for :func:`open_results`. Raises StatFileError, and UsageError for a wrong condition.
     """
+    file = _find_file(path)
     conditions = [_condition(each) for each in fail_if]
-    statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
-    return RunReport(Path(path), statistics, verdict_of(statistics, conditions))
+    statistics = summarize(_open(file), ("worker", "storage_url"), over_time=True)
+    return RunReport(file, statistics, verdict_of(statistics, conditions))
+
+
+def _find_file(path: str | PathLike[str]) -> Path:
+    """Return the stat file that is meant."""
+    if not isinstance(path, str) or not is_reference(path):
+        return Path(path)
+    named = os.environ.get("SSBENCH_RESULTS_DIR")
+    folder = Path(named) if named else results_folder()
+    earlier = [] if named else [each for each in earlier_folders() if each != folder]
+    archive = Archive(folder, read_entry, earlier)
+    found = archive.find(path)
+    if len(found) > 1:
+        raise UsageError(f"{path}: {len(found)} runs have this label; one is expected")
+    return found[0]
 
 
 def compare(

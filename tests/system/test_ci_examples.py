@@ -63,26 +63,70 @@ def test_the_first_runs_are_the_baseline_and_the_next_are_compared_with_it(
     short = {"SSBENCH_RUN_SECONDS": "1", "SSBENCH_PAUSE": "0", "SSBENCH_WORKERS": "1", "RUNS": "2"}
     first = bash(project, of_gitlab(), CI_COMMIT_BRANCH="topic", CI_DEFAULT_BRANCH="main", **short)
     assert first.returncode == 0, first.stdout + first.stderr
-    baseline = sorted(each.name for each in (project / "baseline").iterdir())
-    assert len(baseline) == 2
-    assert not (project / "comparison.xml").exists()
+    first_runs = stat_files(project / "candidate")
+    assert len(first_runs) == 2
+    assert stat_files(project / "fixed") == stat_files(project / "last") == first_runs
+    assert not [*project.glob("*.xml")]
 
-    second = bash(project, [of_github("Measure and compare")], **short)
+    on_main = {**short, "UPDATE_BASELINE": "1"}
+    second = bash(project, [of_github("Measure and compare")], **on_main)
     assert second.returncode in {0, 5}, second.stdout + second.stderr  # 6 is a warning, and passes
-    cases = ElementTree.parse(project / "comparison.xml").iter("testcase")
+    for baseline in ("fixed", "last"):
+        cases = ElementTree.parse(project / f"comparison-{baseline}.xml").iter("testcase")
+        assert [each.get("name") for each in cases] == [
+            "the verdict",
+            "not p50 > +10%",
+            "not rate < -10%",
+            "not errors > 0.1%",
+        ]
     text = (project / "comparison.md").read_text()
-    assert [each.get("name") for each in cases] == [
-        "the verdict",
-        "not p50 > +10%",
-        "not rate < -10%",
-        "not errors > 0.1%",
-    ]
-    assert "fail-if errors" in text
+    assert text.count("fail-if errors") == 2
     assert Path(os.environ["GITHUB_STEP_SUMMARY"]).read_text() == text
 
-    candidate = sorted(each.name for each in (project / "candidate").iterdir())
-    assert bash(project, [of_github("Let these runs be the next baseline")]).returncode == 0
-    assert sorted(each.name for each in (project / "baseline").iterdir()) == candidate != baseline
+
+def stat_files(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.glob("*.stat.gz"))
+
+
+#: In place of ssbench-master: a run leaves a file, a comparison ends with what the file of its baseline says.
+FAKE_MASTER = """#!/bin/sh
+case "$1" in
+run-scenario) echo 0 > candidate/new.stat.gz ;;
+compare)
+    code=$(cat "$2")
+    while [ $# -gt 1 ]; do [ "$1" != --output ] || echo compared > "$2"; shift; done
+    exit "$code" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("fixed", "last", "code", "replaced"),
+    [
+        (0, 0, 0, True),
+        (5, 0, 5, False),
+        (6, 0, 6, False),
+        (0, 6, 6, False),
+        (6, 5, 5, False),
+        (5, 6, 5, False),
+    ],
+)
+def test_only_runs_that_are_as_good_replace_the_last_baseline(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, fixed: int, last: int, code: int, replaced: bool
+) -> None:
+    """A baseline that went with every green run let 9 % a merge pass, and an undecided one let it go on."""
+    fake = project / "bin" / "ssbench-master"
+    fake.parent.mkdir()
+    fake.write_text(FAKE_MASTER)
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    for name, found in (("fixed", fixed), ("last", last)):
+        (project / name).mkdir()
+        (project / name / "old.stat.gz").write_text(f"{found}\n")
+    done = bash(project, ["./benchmark.sh"], UPDATE_BASELINE="1")
+    assert done.returncode == code, done.stderr
+    assert stat_files(project / "fixed") == ["old.stat.gz"]
+    assert stat_files(project / "last") == (["new.stat.gz"] if replaced else ["old.stat.gz"])
 
 
 @pytest.mark.parametrize(("code", "passes", "warns"), [(0, True, False), (5, False, False), (6, True, True)])

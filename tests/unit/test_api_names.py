@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from full_run import RUN, write_full_run
 
 import ssbench
 from ssbench import api
@@ -43,3 +45,18 @@ def test_a_run_whose_clean_up_fails_is_not_good(
     report = ssbench.run_scenario("very_small", operations=9, local_swift=True)
     monkeypatch.setattr(api.RunVerdict, "exit_code", ExitCode.OK)
     assert report.exit_code is code
+
+
+def test_runs_are_found_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSBENCH_RESULTS_DIR", str(tmp_path))
+    for number, label in enumerate(("a", "b", "b")):
+        run = replace(RUN, started=1e9 + number, options={**RUN.options, "label": label})
+        write_full_run(tmp_path / f"{number}.stat.gz", run)
+    assert ssbench.report("last").path == tmp_path / "2.stat.gz"
+    assert ssbench.report("last-1").path == tmp_path / "1.stat.gz"
+    assert ssbench.report("@a").path == tmp_path / "0.stat.gz"
+    assert len(ssbench.compare(["@a"], ["last"]).rows) > 1
+    with pytest.raises(ssbench.SsbenchError, match="@b: 2 runs have this label; one is expected"):
+        ssbench.report("@b")
+    with pytest.raises(ssbench.SsbenchError, match="there is no last-3, only 3 runs"):
+        ssbench.open_results("last-3")
