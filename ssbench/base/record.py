@@ -6,9 +6,13 @@ A record is a struct of msgspec or a dataclass. Its fields have their units in t
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
-from inspect import cleandoc
+from inspect import cleandoc, getsource
+from io import StringIO
+from textwrap import dedent
+from tokenize import COMMENT, generate_tokens
 from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
@@ -95,15 +99,20 @@ def _iterate_list(items: Sequence[object]) -> Iterator[str]:
 def make_json_schema(kind: type) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of records, as they are written.
 
-    All fields of a record are written, those with a default too, unless it leaves these out.
+    All fields of a record are written, those with a default too, unless it leaves these out. Descriptions
+    are docstrings, and for fields their comments and their units.
     """
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
-    whole = {name for each in _find_records(msgspec.inspect.type_info(kind)) for name in _schema_names(each)}
+    records = {
+        name: each for each in _find_records(msgspec.inspect.type_info(kind)) for name in _schema_names(each)
+    }
     for name, part in found["$defs"].items():
-        if name in whole:
-            part["required"] = list(part["properties"])
-            for field in part["properties"].values():
-                field.pop("default", None)
+        if name in records:
+            _describe_fields(records[name], part["properties"])
+            if not _leaves_out_defaults(records[name]):
+                part["required"] = list(part["properties"])
+                for field in part["properties"].values():
+                    field.pop("default", None)
     return cast(dict[str, Any], _make_plain_schema(found))
 
 
@@ -113,21 +122,61 @@ def format_json_schema(kind: type) -> str:
 
 
 def _find_records(part: object, seen: set[type] | None = None) -> Iterator[type]:
-    """Yield the classes of the records in a type that write all their fields."""
+    """Yield the classes of the records in a type."""
     seen = set() if seen is None else seen
     if isinstance(part, msgspec.inspect.StructType | msgspec.inspect.DataclassType):
         if part.cls in seen:
             return
         seen.add(part.cls)
-        config: msgspec.structs.StructConfig | None = getattr(part.cls, "__struct_config__", None)
-        if config is None or not config.omit_defaults:
-            yield part.cls
+        yield part.cls
     if isinstance(part, tuple):
         for each in part:
             yield from _find_records(each, seen)
     elif isinstance(part, msgspec.Struct):
         for name in part.__struct_fields__:
             yield from _find_records(getattr(part, name), seen)
+
+
+def _leaves_out_defaults(kind: type) -> bool:
+    config: msgspec.structs.StructConfig | None = getattr(kind, "__struct_config__", None)
+    return config is not None and config.omit_defaults
+
+
+def _describe_fields(kind: type, properties: dict[str, dict[str, Any]]) -> None:
+    """Put what comments say of the fields of a record before their units."""
+    public = {}
+    if issubclass(kind, msgspec.Struct):
+        public = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    for each in reversed(kind.__mro__):
+        for name, said in _read_field_comments(each).items():
+            if (part := properties.get(public.get(name, name))) is not None:
+                unit = part.get("description", "")
+                part["description"] = f"{said}; {unit}" if unit else said
+
+
+def _read_field_comments(kind: type) -> dict[str, str]:
+    """Return the comment of each field of a class: at the end of its line, or with ``#:`` before it."""
+    try:
+        source = dedent(getsource(kind))
+    except (OSError, TypeError):  # the program was installed without its source
+        return {}
+    comments = {
+        token.start[0]: token.string
+        for token in generate_tokens(StringIO(source).readline)
+        if token.type == COMMENT
+    }
+    found = {}
+    definition = cast(ast.ClassDef, ast.parse(source).body[0])
+    for field in definition.body:
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            lines, before = [comments.get(field.end_lineno or 0, "")], field.lineno - 1
+            if not lines[0]:
+                while comments.get(before, "").startswith("#:"):
+                    lines.insert(0, comments[before])
+                    before -= 1
+            if said := " ".join(line.lstrip("#:").strip() for line in lines).strip():
+                found[field.target.id] = said.removesuffix(".")
+    return found
 
 
 def _schema_names(kind: type) -> tuple[str, str]:

@@ -208,31 +208,23 @@ _BETTER_WORDS = {each.words[0] for each in COMPARED_FIGURES.values()}
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """The change of a figure from before to after, as a share of before; of shares, their difference.
+    """The change of a figure; None where there is none."""
 
-    ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is one of the figure's
-    (:attr:`~ssbench.document.figures.Figure.words`) or "no difference shown", and None where what was
-    measured allows no word.
-    ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
-    of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
-    error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` is whether what
-    differs from run to run is in the interval. ``after_low`` and ``after_high`` are the 95 % interval of
-    ``after`` itself, None of a single run.
-    """
-
-    before: float | None
-    after: float | None
-    change: float | None = None
-    low: float | None = None
-    high: float | None = None
+    before: float | None  # the figure before
+    after: float | None  # the figure after
+    change: float | None = None  # from before to after, as a share of before; of shares, their difference
+    low: float | None = None  # lower end of the 95 % interval of the change
+    high: float | None = None  # upper end of it
+    #: One of the figure's (:attr:`~ssbench.document.figures.Figure.words`) or "no difference shown"; None
+    #: where what was measured allows no word.
     word: str | None = None
-    detectable: float | None = None
-    rank_p: float | None = None
-    p: float | None = None
-    error: float | None = None
-    between_runs: bool = False
-    after_low: float | None = None
-    after_high: float | None = None
+    detectable: float | None = None  # the change that 9 of 10 such comparisons would have shown
+    rank_p: float | None = None  # probability of the exact Mann-Whitney test
+    p: float | None = None  # probability of the test on which the word stands
+    error: float | None = None  # standard error of the logarithm of the ratio; of shares, of the difference
+    between_runs: bool = False  # what differs from run to run is in the interval
+    after_low: float | None = None  # lower end of the 95 % interval of the figure after; None of a single run
+    after_high: float | None = None  # upper end of it
 
     @property
     def differs(self) -> bool:

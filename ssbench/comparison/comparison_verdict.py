@@ -52,18 +52,14 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparisonVerdict:
-    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
+    """The verdict on a comparison."""
 
-    ``outcome`` is how good that is, ``exit_code`` that of ``compare``, which its conditions decide.
-    ``findings`` are those of the reasons that say what was found, not how it was judged.
-    """
-
-    word: Word
-    outcome: Outcome
-    headline: str
-    reasons: tuple[str, ...]
-    exit_code: ExitCode = ExitCode.OK
-    findings: tuple[str, ...] = ()
+    word: Word  # what was found, in a word
+    outcome: Outcome  # how good that is
+    headline: str  # begins with the word, and has the largest changes
+    reasons: tuple[str, ...]  # sentences
+    exit_code: ExitCode = ExitCode.OK  # that of ``compare``, which its conditions decide
+    findings: tuple[str, ...] = ()  # those of the reasons that say what was found, not how it was judged
 
     @property
     def tone(self) -> Tone:

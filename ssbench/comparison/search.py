@@ -186,17 +186,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The highest value at which the objective holds, None where it holds at none.
+    """The limit of a load, as far as it is known."""
 
-    The limit is between ``low`` and ``high`` (95 % interval, in whole values). ``at_least``: no higher value
-    was tried. ``narrow``: the interval is as narrow as was asked for.
-    """
-
-    value: int | None
-    low: int = 0
-    high: int = 0
-    at_least: bool = False
-    narrow: bool = True
+    value: int | None  # the highest value at which the objective holds; None: it holds at none
+    low: int = 0  # lower end of the 95 % interval of the limit, a whole value
+    high: int = 0  # upper end of it
+    at_least: bool = False  # no higher value was tried
+    narrow: bool = True  # the interval is as narrow as was asked for
 
 
 class LimitSearch:

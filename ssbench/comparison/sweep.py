@@ -64,53 +64,41 @@ _PUBLIC_NAMES = {
 
 
 class GroupStep(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second", "interval": "ops_interval"}):
-    """A group of users in the run of one value; null where too few latencies lie beyond a percentile.
+    """A group of users in the run of one value; null where too few latencies lie beyond a percentile."""
 
-    ``at_least`` are the ranks of percentiles that are lower bounds.
-    """
-
-    name: str
-    rate: PerhapsPerSecond
-    interval: Interval | None
-    p50: PerhapsSeconds
+    name: str  # that of the group
+    rate: PerhapsPerSecond  # successes a second
+    interval: Interval | None  # that of the rate; None: the run was too short
+    p50: PerhapsSeconds  # latency, as in the step
     p99: PerhapsSeconds
-    at_least: tuple[int, ...] = ()
+    at_least: tuple[int, ...] = ()  # ranks of percentiles that are lower bounds
 
 
 class SweepStep(msgspec.Struct, frozen=True, rename=_PUBLIC_NAMES):
-    """The run of one value; the interval of its rate is None where it was too short.
+    """The run of one value."""
 
-    ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
-    count from when operations were due; null where too few latencies lie beyond, ``supported`` is the highest
-    of these ranks of which that does not hold. ``at_least`` are those of them that are lower bounds, because
-    operations that were due never began. ``users`` is how many operations the run was to have in
-    flight, ``in_flight`` how many there were on average (Little's law). The share of its core is that of the
-    busiest worker, the slots are those of all workers together; None where they are not known.
-    ``limits`` says in what way the load generator was the limit, ``generator_full`` whether the workers could
-    do no more, so that higher loads say nothing of the store. ``ended_early`` is why the run ended before its
-    time. ``groups`` is what came of each group of users.
-    """
-
-    value: float
-    seconds: Seconds
-    users: Count
-    rate: PerhapsPerSecond
-    interval: Interval | None
-    moved: PerhapsBytesPerSecond
-    mean: PerhapsSeconds
+    value: float  # what was varied
+    seconds: Seconds  # length of the window of the run
+    users: Count  # operations that it was to have in flight
+    rate: PerhapsPerSecond  # successes a second
+    interval: Interval | None  # that of the rate; None: the run was too short
+    moved: PerhapsBytesPerSecond  # what successes moved
+    mean: PerhapsSeconds  # mean latency to the last byte
+    #: Latency to the last byte, in an open loop from when operations were due; null where too few lie beyond.
     p50: PerhapsSeconds
-    p99: PerhapsSeconds
-    count: Count
-    failed: Count
-    generator: Share | None
-    room: Count | None = None
-    limits: tuple[str, ...] = ()
-    file: str = ""
-    ended_early: str | None = None
-    supported: int | None = 99
-    in_flight: PerhapsNumber = math.nan
-    generator_full: bool = False
-    groups: tuple[GroupStep, ...] = ()
+    p99: PerhapsSeconds  # the same
+    count: Count  # successes
+    failed: Count  # failures
+    generator: Share | None  # part of its core that the busiest worker used; None: not known
+    room: Count | None = None  # slots of all workers together; None: not known
+    limits: tuple[str, ...] = ()  # in what way the load generator was the limit
+    file: str = ""  # the stat file of the run
+    ended_early: str | None = None  # why the run ended before its time; None: it did not
+    supported: int | None = 99  # the highest rank of a percentile beyond which enough latencies lie
+    in_flight: PerhapsNumber = math.nan  # operations in flight on average, by Little's law
+    generator_full: bool = False  # the workers could do no more: higher loads say nothing of the store
+    groups: tuple[GroupStep, ...] = ()  # what came of each group of users
+    #: Ranks of percentiles that are lower bounds, because operations that were due never began.
     at_least: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -290,20 +278,17 @@ MIN_GAIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Where the rate stops rising with the load, between ``low`` and ``high`` (95 %).
+    """Where the rate stops rising with the load.
 
-    None of them is below the lowest load, at which the rate may be as high already. ``model`` is the name
-    of the one that fits better, ``error`` by which share of the rate steps are off it. ``rise`` is by which
-    share the rate rose when the load was doubled for the last time. ``high`` is infinite where it is not
-    certain that the sweep went beyond the knee, ``value`` where it seems not to have.
+    It is not below the lowest load, at which the rate may be as high already.
     """
 
-    value: PerhapsNumber
-    low: float
-    high: PerhapsNumber
-    model: str
-    error: float
-    rise: float
+    value: PerhapsNumber  # the load; infinite, which JSON has as null, where it seems to be beyond the sweep
+    low: float  # lower end of its 95 % interval
+    high: PerhapsNumber  # upper end of it; infinite where it is not certain that the sweep went beyond it
+    model: str  # the name of the model that fits better
+    error: float  # by which share of the rate steps are off the model
+    rise: float  # by which share the rate rose when the load was doubled for the last time
 
     @property
     def reached(self) -> bool:

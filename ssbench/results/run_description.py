@@ -44,65 +44,50 @@ class WorkerFacts:
 
 @dataclass(frozen=True, slots=True)
 class MasterFacts:
-    """What the master used during the benchmark.
+    """What the master used during the benchmark."""
 
-    ``cpu_share`` is of one core, ``lag_max`` how late its loop was at most, in seconds, ``unread`` for how
-    many seconds text for standard error waited for its reader.
-    """
-
-    cpu_share: Share | None = None
-    lag_max: Seconds | None = None
-    unread: Seconds = 0.0
+    cpu_share: Share | None = None  # of one core
+    lag_max: Seconds | None = None  # how late its loop was at most
+    unread: Seconds = 0.0  # for how long text for standard error waited for its reader
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """A machine on which the load generator ran, during the benchmark; None where its kernel does not tell.
+    """A machine of the load generator during the benchmark; None where its kernel does not tell."""
 
-    ``load_begin`` and ``load_end`` are its load averages of a minute, at the beginning and at the end. Shares
-    of the CPU of all ``cores``: ``own_cpu`` was used by the run's ``processes`` there and by a local Swift,
-    ``other_cpu`` by all else, ``stolen`` was given to others by a hypervisor. Shares of the time: in
-    ``pressed`` some thread there waited for a CPU, in ``waited`` the main thread of the run's process that
-    waited most; ``denied`` is that as a share of the time in which it wanted a CPU.
-    """
-
-    host: str
-    cores: Count
-    load_begin: float | None = None
-    load_end: float | None = None
-    own_cpu: Share | None = None
-    other_cpu: Share | None = None
-    stolen: Share | None = None
-    pressed: Share | None = None
+    host: str  # its name
+    cores: Count  # cores that it has
+    load_begin: float | None = None  # its load average of a minute at the beginning
+    load_end: float | None = None  # the same at the end
+    own_cpu: Share | None = None  # CPU of all cores that the run's processes and a local Swift used
+    other_cpu: Share | None = None  # CPU of all cores that all else used
+    stolen: Share | None = None  # CPU of all cores that a hypervisor gave to others
+    pressed: Share | None = None  # part of the time in which some thread there waited for a CPU
+    #: Part of the time in which the main thread of the run's process that waited most waited for a CPU.
     waited: Share | None = None
-    denied: Share | None = None
-    processes: Count = 1
+    denied: Share | None = None  # that wait as a part of the time in which the thread wanted a CPU
+    processes: Count = 1  # processes of the run there
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSample:
-    """How busy the load generator was for some ``seconds`` until a moment, in seconds since 1970.
+    """How busy the load generator was for some seconds; None where that is not known."""
 
-    ``worker_cpu`` is the share of one core that the busiest worker used, ``worker_lag`` how late an event
-    loop of a worker was at most, in seconds; ``master_cpu`` and ``master_lag`` are those of the master. None
-    where that is not known.
-    """
-
-    until: Moment
-    seconds: Seconds
-    worker_cpu: Share | None = None
-    worker_lag: Seconds | None = None
-    master_cpu: Share | None = None
-    master_lag: Seconds | None = None
+    until: Moment  # when these ended
+    seconds: Seconds  # how many they were
+    worker_cpu: Share | None = None  # part of a core that the busiest worker used
+    worker_lag: Seconds | None = None  # how late an event loop of a worker was at most
+    master_cpu: Share | None = None  # part of a core that the master used
+    master_lag: Seconds | None = None  # how late its loop was at most
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A time in which a worker, or the master (``worker_id`` is None), stalled; ``start`` since 1970."""
+    """A time in which a worker or the master stalled."""
 
-    worker_id: int | None
-    start: Moment
-    seconds: Seconds
+    worker_id: int | None  # None: it was the master
+    start: Moment  # when it began
+    seconds: Seconds  # how long it lasted
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,16 +139,13 @@ def _guess_seconds(requests: int, size: float, users: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RunsOut:
-    """A size class whose objects run out: for certain, or by chance.
+    """A size class whose objects run out."""
 
-    ``operations`` is after about how many operations of all classes that is; 0 is at any time.
-    """
-
-    size_class: str
-    certain: bool
-    operations: int
-    created: float
-    deleted: float
+    size_class: str  # its name
+    certain: bool  # for certain; else by chance
+    operations: int  # after about how many operations of all classes; 0: at any time
+    created: float  # how much of the operations of the class creates objects; 1 is all
+    deleted: float  # how much of them deletes objects
 
 
 def find_running_out(scenario: Scenario) -> Iterator[RunsOut]:

@@ -93,15 +93,15 @@ class SizeClass:
 class Stage:
     """A part of a run with a load of its own; both loads are (at its beginning, at its end).
 
-    Between the two the load changes evenly. ``users`` are how many operations are in flight in a closed
-    loop, and how many may be at most in an open one (None: the user count of the scenario). ``rate`` is
-    operations a second; None: a closed loop. ``seconds`` is infinite, which JSON has as null, where
-    a number of operations ends the run.
+    Between the two the load changes evenly.
     """
 
+    #: How long it is; infinite, which JSON has as null, where a number of operations ends the run.
     seconds: PerhapsSeconds
+    #: Operations in flight in a closed loop, and at most in an open one (None: the user count of the
+    #: scenario).
     users: tuple[int, int] | None = None
-    rate: tuple[float, float] | None = None
+    rate: tuple[float, float] | None = None  # operations a second; None: a closed loop
 
     def __str__(self) -> str:
         """Return the load in words: ``16..64 users``, ``500/s``."""

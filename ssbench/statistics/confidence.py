@@ -68,15 +68,11 @@ _MIN_EFFECTIVE_SIZE = 2.0
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A 95 % interval in the unit of its figure.
+    """A 95 % interval in the unit of its figure."""
 
-    ``high`` is infinite (null in JSON) where too few values lie beyond to tell. ``effective_size`` is how
-    many independent measurements would have said as much.
-    """
-
-    low: float
-    high: PerhapsNumber
-    effective_size: float
+    low: float  # its lower end
+    high: PerhapsNumber  # its upper end; infinite, which JSON has as null, where too few values lie beyond
+    effective_size: float  # how many independent measurements would have said as much
 
     @property
     def half_width(self) -> float:
@@ -394,15 +390,12 @@ _MAX_STEP_CORRELATION = 0.95
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A step: ``at`` seconds after the start of the window, and the rates before and after it.
+    """A change of the rate from one level to another."""
 
-    With ``gradual`` a straight line fits better, so that it was a change all along.
-    """
-
-    at: Offset
-    before: PerSecond
-    after: PerSecond
-    gradual: bool = False
+    at: Offset  # when it was
+    before: PerSecond  # the rate before it
+    after: PerSecond  # the rate after it
+    gradual: bool = False  # a straight line fits better, so that it was a change all along
 
 
 class _Fit(msgspec.Struct, frozen=True):

@@ -26,17 +26,14 @@ from ssbench.statistics.thresholds import ConditionJudgment, judge_run
 
 
 class Load(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second"}):
-    """A load, as it was asked for or as it was; null for what was not asked for, or is not known.
+    """A load, as it was asked for or as it was; null for what was not asked for, or is not known."""
 
-    ``users`` is how many operations were under way at once, of an open loop and of stages at most,
-    ``seconds`` for how long operations were sent. ``mix`` is the share of each operation.
-    """
-
-    rate: PerSecond | None = None
+    rate: PerSecond | None = None  # operations that ended
+    #: Operations that were under way at once, of an open loop and of stages at most.
     users: float | None = None
-    seconds: Seconds | None = None
-    operations: Count | None = None
-    mix: dict[str, Share] = {}
+    seconds: Seconds | None = None  # for how long operations were sent
+    operations: Count | None = None  # operations in all
+    mix: dict[str, Share] = {}  # the share of each operation, by its name
 
 
 class GroupLoad(msgspec.Struct, frozen=True):
@@ -150,17 +147,13 @@ class Kind(Enum):
 
 
 class Reason(msgspec.Struct, frozen=True, rename={"kind": "about"}):
-    """A reason for the verdict, one sentence without a full stop, with the exit code that it leads to.
+    """A reason for the verdict."""
 
-    The code is 0 for a warning or a remark; ``warns`` is false of what was allowed. ``group`` names the
-    group of users that it is about; None: all.
-    """
-
-    kind: Kind
-    text: str
-    exit_code: ExitCode = ExitCode.OK
-    warns: bool = True
-    group: str | None = None
+    kind: Kind  # what it is about
+    text: str  # one sentence without a full stop
+    exit_code: ExitCode = ExitCode.OK  # the one that it leads to; 0 of a warning or a remark
+    warns: bool = True  # False of what was allowed
+    group: str | None = None  # the group of users that it is about; None: all
 
 
 def reason_weight(reason: Reason) -> int:

@@ -37,19 +37,15 @@ _MIN_MOVED_ERRORS = 0.6
 
 
 class Steadiness(msgspec.Struct, frozen=True):
-    """What the successes of each second say of a run as a whole.
+    """What the successes of each second say of a run as a whole."""
 
-    ``drift`` is the change of the rate a minute as a share of the mean, None where the run was too short.
-    ``warm_up`` is how many seconds to leave out at the beginning, 0 where that would not change a figure by
-    more than its interval says, None where it is not known: the run was shorter than a minute, or not
-    steady by its half. ``step`` is when the rate changed from one level to another; ``steady`` is false where
-    there is one, and where the drift shows that the rate was still changing at the end.
-    """
-
-    drift: Interval | None
+    drift: Interval | None  # change of the rate a minute as a share of the mean; None: the run was too short
+    #: False where there is a step, and where the drift shows that the rate was still changing at the end.
     steady: bool
+    #: What to leave out at the beginning: 0 where that would not change a figure by more than its interval
+    #: says; None where it is not known: the run was shorter than a minute, or not steady by its half.
     warm_up: Seconds | None
-    step: Step | None = None
+    step: Step | None = None  # when the rate changed from one level to another
 
     def warning(self) -> str | None:
         """Say that the run was not steady; None where it was, or nothing is known."""
@@ -131,22 +127,16 @@ def find_warm_up_end(blocks: Iterable[ResultBlock]) -> float | None:
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"}):
-    """How a run went over time.
+    """How a run went over time."""
 
-    ``drain`` is the time from the end of the window to the last completion. ``busy`` is the share of the
-    users' time in the window in which they had an operation at the store, ``pausing`` the share that went
-    into our own pauses between attempts. The numbers of operations and of bytes are of its whole seconds,
-    null where it has none.
-    """
-
-    window: Window
-    drain: Seconds
-    busy: PerhapsShare
-    pausing: PerhapsShare
-    operations: EachSecond | None
-    moved: EachSecond | None
-    stalls: tuple[Stall, ...]
-    steadiness: Steadiness
+    window: Window  # what rates are counted in
+    drain: Seconds  # from the end of the window to the last completion
+    busy: PerhapsShare  # part of the users' time in the window in which they had an operation at the store
+    pausing: PerhapsShare  # part of it that went into our own pauses between attempts
+    operations: EachSecond | None  # successes of each whole second of the window; None where it has none
+    moved: EachSecond | None  # bytes that they moved
+    stalls: tuple[Stall, ...]  # times in which nothing ended
+    steadiness: Steadiness  # whether the rate changed
 
 
 def make_course(

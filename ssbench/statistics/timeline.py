@@ -32,15 +32,12 @@ _RESULTS_BEFORE_COUNTING = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What rates are counted in: from the first send to the last moment of sending, since 1970.
+    """What rates are counted in."""
 
-    ``whole`` is whether it reaches to the last completion instead, because no operation ended
-    while others were still sent.
-    """
-
-    start: Moment
-    end: Moment
-    seconds: Seconds = field(init=False)
+    start: Moment  # the first send
+    end: Moment  # the last moment of sending
+    seconds: Seconds = field(init=False)  # from its start to its end
+    #: It reaches to the last completion instead, because no operation ended while others were still sent.
     whole: bool = False
 
     def __post_init__(self) -> None:
@@ -226,17 +223,13 @@ def list_successes(counts: Counter[int], first: int | None = None) -> Successes:
 
 
 class WindowTotals(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
-    """What ended within a window: successes, failures (lost operations too), bytes that successes moved.
+    """What ended within a window."""
 
-    ``busy`` is the time that operations were under way within it, without our own pauses between their
-    attempts, which are ``pausing``.
-    """
-
-    count: Count = 0
-    failed: Count = 0
-    moved: Bytes = 0
-    busy: Seconds = 0.0
-    pausing: Seconds = 0.0
+    count: Count = 0  # successes
+    failed: Count = 0  # failures, lost operations too
+    moved: Bytes = 0  # what successes moved
+    busy: Seconds = 0.0  # time that operations were under way within it, without our own pauses
+    pausing: Seconds = 0.0  # our own pauses between their attempts
 
 
 class WindowTotalsCollector:

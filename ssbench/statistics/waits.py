@@ -169,18 +169,15 @@ _NEAR_FACTOR = 1.5
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Requests that waited ``seconds``: ``requests`` of ``count``.
+    """Requests that waited for so long as a timeout of some system takes."""
 
-    ``operation`` is empty where only all together show it. With ``connecting`` both count connections.
-    """
-
-    seconds: Seconds
-    name: str
-    advice: str
-    operation: str
-    connecting: bool
-    requests: Count
-    count: Count
+    seconds: Seconds  # how long
+    name: str  # what takes so long
+    advice: str  # what to look at
+    operation: str  # that of the requests; empty: only all together show it
+    connecting: bool  # connections waited, and are what is counted
+    requests: Count  # how many waited
+    count: Count  # of how many
 
 
 class _Usual(msgspec.Struct, frozen=True):

@@ -63,26 +63,24 @@ _STOP_SECONDS = 2.0
 
 @dataclass(slots=True)
 class CleanUpResult:
-    """What was deleted in ``seconds``. ``failures`` describes the first of the ``failed`` deletes."""
+    """What was deleted."""
 
-    containers: Count = 0
-    objects: Count = 0
-    seconds: Seconds = 0.0
-    failed: Count = 0
-    failures: list[str] = field(default_factory=list)
+    containers: Count = 0  # containers that were deleted
+    objects: Count = 0  # objects that were deleted
+    seconds: Seconds = 0.0  # how long it took
+    failed: Count = 0  # deletes that failed
+    failures: list[str] = field(default_factory=list)  # the first of these, a line for each
 
 
 class CleanedAccount(JsonRecord, frozen=True, kw_only=True):
-    """An account: how many containers ``matched``, and what was deleted.
+    """What was deleted of an account."""
 
-    ``in_use`` has the containers that were left because runs under way use them, each with the number of one
-    of these runs, in hexadecimal digits.
-    """
-
-    storage_url: str
-    matched: Count
+    storage_url: str  # its address
+    matched: Count  # containers that the names given match
+    #: Containers that were left because runs under way use them, each with the number of one of these runs,
+    #: in hexadecimal digits.
     in_use: dict[str, str]
-    deleted: CleanUpResult
+    deleted: CleanUpResult  # what was deleted
 
 
 class CleanUpReport(JsonHead, frozen=True, kw_only=True):

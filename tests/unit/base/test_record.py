@@ -121,3 +121,43 @@ def test_arrays_are_lists() -> None:
     arrays = {"whole": np.arange(3), "seconds": np.array([0.5, math.nan])}
     assert json.loads(record.format_json(arrays)) == {"whole": [0, 1, 2], "seconds": [0.5, None]}
     assert json.loads(record.format_json([np.array([1.5]), "\ud800"])) == [[1.5], "?"]
+
+
+@dataclass(frozen=True)
+class Described:
+    """Fields with comments of each kind."""
+
+    count: Count  # how many there are, :data:`None` of them where there are none
+    #: A sentence that
+    #: has two lines.
+    seconds: PerhapsSeconds
+    name: str = "# no comment"
+
+
+class MoreDescribed(record.JsonRecord, frozen=True, kw_only=True, rename={"own": "public"}):
+    """A record of which a field has another name."""
+
+    own: str  # whose it is
+    parts: list[Described]
+
+
+def test_the_schema_has_what_comments_say_of_fields() -> None:
+    found = record.make_json_schema(MoreDescribed)["$defs"]
+    assert found["MoreDescribed"]["properties"]["public"]["description"] == "whose it is"
+    fields = found["Described"]["properties"]
+    assert {name: each.get("description") for name, each in fields.items()} == {
+        "count": "how many there are, ``null`` of them where there are none; number",
+        "seconds": "A sentence that has two lines",
+        "name": None,
+    }
+
+
+def test_a_schema_without_the_source_of_the_program_has_units_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_kind: type) -> str:
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr(record, "getsource", fail)
+    assert (
+        record.make_json_schema(Described)["$defs"]["Described"]["properties"]["count"]["description"]
+        == "number"
+    )
