@@ -386,44 +386,44 @@ class GroupJobs:
         self.part = part
         self.allocation = Allocation(limit)
         self.ledger = JobLedger(tell, group << _JOB_NUMBER_BITS)
-        self._seats: dict[WorkerState, WorkerState] = {}
+        self._states: dict[WorkerState, WorkerState] = {}
 
-    def seat(self, worker: WorkerState) -> WorkerState:
+    def state_of(self, worker: WorkerState) -> WorkerState:
         """Return a worker as this account knows it."""
         if not self.group:
             return worker
-        found = self._seats.get(worker)
+        found = self._states.get(worker)
         if found is None:
-            found = self._seats[worker] = worker.seat()
+            found = self._states[worker] = worker.copy_for_group()
         return found
 
     def living(self) -> list[WorkerState]:
-        """Return the seats of the workers that can be given work."""
+        """Return the states of the workers that can be given work."""
         return self.allocation.workers
 
-    def set_capacity(self, seat: WorkerState, capacity: int) -> None:
+    def set_capacity(self, state: WorkerState, capacity: int) -> None:
         """Take note of how many jobs of all groups a worker says that it can run at once."""
         own = capacity if self.part == 1 else math.ceil(capacity * self.part)
-        self.allocation.set_capacity(seat, own)
+        self.allocation.set_capacity(state, own)
 
     def admit(self, worker: WorkerState) -> None:
         """Let a worker have jobs from now on."""
-        seat = self.seat(worker)
-        seat.held.parameters = b""
-        self.allocation.add(seat)
+        state = self.state_of(worker)
+        state.held.parameters = b""
+        self.allocation.add(state)
 
     def withdraw(self, worker: WorkerState) -> int:
         """Let a worker have no jobs any more; return how many are lost with it."""
-        seat = self.seat(worker)
-        self.allocation.remove(seat)
-        return self.ledger.lose(seat)
+        state = self.state_of(worker)
+        self.allocation.remove(state)
+        return self.ledger.lose(state)
 
     def heard(self, worker: WorkerState, beat: Heartbeat, run_id: int) -> None:
         """Take note of what a heartbeat says of the jobs of a worker."""
-        seat = self.seat(worker)
-        self.set_capacity(seat, beat.capacity)
-        self.ledger.compare(seat, beat.held if beat.run_id == run_id else [])
-        self.allocation.note_room(seat)
+        state = self.state_of(worker)
+        self.set_capacity(state, beat.capacity)
+        self.ledger.compare(state, beat.held if beat.run_id == run_id else [])
+        self.allocation.note_room(state)
 
     # -- jobs ---------------------------------------------------------------------------------
 
@@ -562,6 +562,6 @@ class Dispatcher(GroupJobs):
     def _find_overdue(self, now: float) -> None:
         for account in self.accounts:
             longest = account.ledger.longest_job
-            for seat in account.ledger.overdue(account.living(), now):
-                if (worker := self.roster.known(seat.instance)) is not None:
+            for state in account.ledger.overdue(account.living(), now):
+                if (worker := self.roster.known(state.instance)) is not None:
                     self.roster.end(worker, partial(events.Overdue, worker, longest))

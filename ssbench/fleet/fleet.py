@@ -497,7 +497,7 @@ class Fleet(GroupWorkers):
         super().__init__(self.dispatcher, sockets)
         self.roster = self.dispatcher.roster
         #: The workers as each group of users meets them, the first one first.
-        self.crews: list[GroupWorkers] = [self]
+        self.groups: list[GroupWorkers] = [self]
         #: Messages of this run that could not be decoded.
         self.invalid_messages = 0
         self._clock = clock
@@ -532,34 +532,36 @@ class Fleet(GroupWorkers):
         """
         self.invalid_messages = 0
         former = self.dispatcher.begin(0, self._clock(), parts)
-        self.crews = [self, *(GroupWorkers(each, self._sockets) for each in self.dispatcher.accounts[1:])]
-        for crew, each in zip(self.crews, (parameters, *others), strict=True):
-            crew.use(each, largest_objects)
+        self.groups = [self, *(GroupWorkers(each, self._sockets) for each in self.dispatcher.accounts[1:])]
+        for group, each in zip(self.groups, (parameters, *others), strict=True):
+            group.use(each, largest_objects)
         return former
 
     def forget_jobs(self, **changes: object) -> None:
         """Begin a new run with changed parameters: workers drop their jobs and close their connections."""
         run_id = secrets.randbits(62) + 1
-        for crew in self.crews:
-            crew.change(run_id=run_id, **changes)
+        for group in self.groups:
+            group.change(run_id=run_id, **changes)
 
     @property
     def storage_urls(self) -> list[str]:
         """The storage URLs of all groups."""
-        return [*dict.fromkeys(url for crew in self.crews for url in crew.parameters.storage_urls)]
+        return [*dict.fromkeys(url for group in self.groups for url in group.parameters.storage_urls)]
 
     @property
     def capacity(self) -> int:
         """How many jobs of all groups the workers that are ready can run at once."""
-        return sum(crew.allocation.capacity for crew in self.crews)
+        return sum(group.allocation.capacity for group in self.groups)
 
     def outstanding(self, worker: WorkerState) -> int:
         """Return how many jobs of all groups a worker has that have not ended."""
-        return sum(crew.account.seat(worker).held.outstanding for crew in self.crews)
+        return sum(group.account.state_of(worker).held.outstanding for group in self.groups)
 
-    def seats(self) -> list[WorkerState]:
+    def states(self) -> list[WorkerState]:
         """Return each worker as the accounts of all groups know it."""
-        return [crew.account.seat(worker) for crew in self.crews for worker in self.roster.workers.values()]
+        return [
+            group.account.state_of(worker) for group in self.groups for worker in self.roster.workers.values()
+        ]
 
     # -- what comes in ------------------------------------------------------------------------
 
@@ -591,15 +593,15 @@ class Fleet(GroupWorkers):
                 continue
             ended += len(message.results)
             worker = self.roster.known(message.instance)
-            crew = self._crew(message)
-            if worker is None or crew is None:
+            group = self._find_group(message)
+            if worker is None or group is None:
                 self.ledger.late_results += len(message.results)
                 continue
             now = self._clock()
             worker.clock.offset.observe(message.clock, now)
             if message.gaps:
                 self.roster.keep_gaps(worker, message.gaps, now)
-            arrival = crew.settle(message, crew.account.seat(worker), now)
+            arrival = group.settle(message, group.account.state_of(worker), now)
             if arrival is not None:
                 arrivals.append(arrival)
         return arrivals
@@ -613,17 +615,17 @@ class Fleet(GroupWorkers):
         elif isinstance(message, wire.Goodbye):
             self.roster.leave(message.instance, message.reason)
         elif isinstance(message, wire.Handback):
-            worker, crew = self.roster.known(message.instance), self._crew(message)
-            if worker is not None and crew is not None:
-                account = crew.account
-                seat = account.seat(worker)
-                account.hand_back(message.job_ids, seat, message.capacity, asked=message.asked)
+            worker, group = self.roster.known(message.instance), self._find_group(message)
+            if worker is not None and group is not None:
+                account = group.account
+                state = account.state_of(worker)
+                account.hand_back(message.job_ids, state, message.capacity, asked=message.asked)
 
-    def _crew(self, message: wire.JobResults | wire.Handback) -> GroupWorkers | None:
+    def _find_group(self, message: wire.JobResults | wire.Handback) -> GroupWorkers | None:
         """Return whose jobs a message is about; None where they are not of this run."""
-        if message.run_id != self.parameters.run_id or message.group >= len(self.crews):
+        if message.run_id != self.parameters.run_id or message.group >= len(self.groups):
             return None
-        return self.crews[message.group]
+        return self.groups[message.group]
 
     def _drop(self, error: WireError) -> None:
         few = len(self.roster.refused()) < _MAX_REFUSED_WORKERS

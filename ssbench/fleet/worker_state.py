@@ -605,11 +605,11 @@ class WorkerState:
         self.clock = WorkerClock()
         self.load = WorkerLoad()
 
-    def seat(self) -> WorkerState:
+    def copy_for_group(self) -> WorkerState:
         """Return the same worker with an allowance and a holding of its own, for another group of users."""
-        seat = copy(self)
-        seat.allowance, seat.held = JobAllowance(self.allowance.capacity), HeldJobs()
-        return seat
+        state = copy(self)
+        state.allowance, state.held = JobAllowance(self.allowance.capacity), HeldJobs()
+        return state
 
     @property
     def name(self) -> str:

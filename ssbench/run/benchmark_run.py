@@ -219,8 +219,8 @@ class BenchmarkRun:
             others,
             parts=[part.scenario.user_count / scenario.user_count for part in self._parts],
         )
-        for part, crew in zip(self._parts, fleet.crews, strict=True):
-            part.crew = crew
+        for part, workers in zip(self._parts, fleet.groups, strict=True):
+            part.workers = workers
         self._news = WorkerNews(work_port)
         renewals = tokens.renewals() if tokens is not None else []
         self._loop = MasterLoop(
@@ -487,7 +487,7 @@ class BenchmarkRun:
         if self._observer is not None and observation is not None:
             of_cluster = self._observer.find_warnings(observation)
         self._news.add(find_late_warnings(of_cluster))
-        unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
+        unreached = sum((part.workers.unreached for part in self._parts), Counter[str]())
         for text in worker_messages.describe_unreached(unreached):
             self._news.warn(text)
         return make_run_summary(

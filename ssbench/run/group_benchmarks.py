@@ -126,7 +126,7 @@ class GroupBenchmarks:
         """Carry all through; return how long nothing succeeded at most. Raises what the loop does."""
         standstills = self._loop.run_together(
             [
-                (part.benchmark, part.load.begin(part.crew, part.benchmark), part.crew)
+                (part.benchmark, part.load.begin(part.workers, part.benchmark), part.workers)
                 for part in self._parts
                 if part.benchmark is not None
             ]
@@ -145,7 +145,7 @@ class GroupBenchmarks:
     def _make(self, part: GroupRun, sinks: Sequence[Sink]) -> Benchmark:
         scenario, goal, requests = part.scenario, self._goal, self._options.requests
         drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS_SECONDS
-        urls = part.crew.parameters.storage_urls
+        urls = part.workers.parameters.storage_urls
         return Benchmark(
             part.state,
             sinks,
@@ -162,7 +162,7 @@ class GroupBenchmarks:
             group=part.group,
             accounts=scenario.accounts,
             addresses=self.addresses,
-            round_trip=part.crew.allocation.round_trip,
+            round_trip=part.workers.allocation.round_trip,
             listings=None if self._options.noop else ListingMinimums.of(scenario, part.state.in_containers()),
         )
 

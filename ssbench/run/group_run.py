@@ -264,7 +264,7 @@ class GroupRun:
 
     ``scenario`` is what the group does, ``seed`` what it draws by. Names of its objects begin with
     ``prefix``, they are in ``places``, one in each account. ``due_seed`` draws when its operations are due,
-    where that is another seed. The jobs are those of ``crew``.
+    where that is another seed. The jobs are those of ``workers``.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class GroupRun:
         self.load = BenchmarkLoad(scenario, seed if due_seed is None else due_seed, closed)
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None
-        self._crew: GroupWorkers | None = None
+        self._workers: GroupWorkers | None = None
 
     @property
     def names(self) -> list[str]:
@@ -298,15 +298,15 @@ class GroupRun:
         return [object_prefix(self._prefix, each.name) for each in self.scenario.size_classes]
 
     @property
-    def crew(self) -> GroupWorkers:
+    def workers(self) -> GroupWorkers:
         """The workers, as the jobs of this group meet them."""
-        if self._crew is None:
+        if self._workers is None:
             raise RuntimeError("the fleet has not begun the run")
-        return self._crew
+        return self._workers
 
-    @crew.setter
-    def crew(self, crew: GroupWorkers) -> None:
-        self._crew = crew
+    @workers.setter
+    def workers(self, workers: GroupWorkers) -> None:
+        self._workers = workers
 
     def facts(self, *, interrupted: bool) -> GroupFacts:
         """Return how it went, when its benchmark has ended."""
@@ -374,10 +374,10 @@ class BenchmarkLoad:
             return self.closed
         return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
 
-    def begin(self, crew: GroupWorkers, benchmark: Benchmark) -> Pace:
+    def begin(self, workers: GroupWorkers, benchmark: Benchmark) -> Pace:
         """Let users think from now on, where they do, and return the pace of a benchmark."""
         if self._scenario.think_time:
-            crew.change(think_time=self._scenario.think_time)
+            workers.change(think_time=self._scenario.think_time)
         return self.pace(benchmark.start)
 
     def stages(self, benchmark: Benchmark, *, interrupted: bool) -> tuple[StageFacts, ...]:

@@ -71,7 +71,7 @@ class Leftovers:
 
         ``unfinished`` operations have no known end.
         """
-        failed = sum(part.crew.left for part in self._parts)
+        failed = sum(part.workers.left for part in self._parts)
         if failed or unfinished:
             self._loop.news.warn(
                 "Operations of several requests may have left objects that they had made:"
@@ -110,7 +110,7 @@ class Leftovers:
             try:
                 loop.run_together(
                     [
-                        (clean_up, part.load.closed, part.crew)
+                        (clean_up, part.load.closed, part.workers)
                         for clean_up, part in zip(clean_ups, self._parts, strict=True)
                     ],
                     give_up_after,

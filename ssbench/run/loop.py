@@ -61,7 +61,7 @@ class PhaseRunner:
 
     def __init__(
         self,
-        crew: GroupWorkers,
+        workers: GroupWorkers,
         pace: Pace,
         phase: Phase,
         renewals: Sequence[TokenRenewal],
@@ -71,7 +71,7 @@ class PhaseRunner:
         now = clock()
         self.over = False
         self.standstill = StallDetector(give_up_after, now)
-        self._crew = crew
+        self._workers = workers
         self._pace = pace
         self._phase = phase
         self._renewals = renewals
@@ -83,15 +83,15 @@ class PhaseRunner:
         self._drain_began: float | None = None
         #: Whether the backlog was sent from after that.
         self._resent = False
-        crew.allocation.limit = pace.users(now)
-        pace.reach(crew.allocation.round_trip)
-        crew.allocation.keeps_ahead = True
-        crew.allocation.least_message = pace.batch_size
-        crew.allocation.measure_anew()
+        workers.allocation.limit = pace.users(now)
+        pace.reach(workers.allocation.round_trip)
+        workers.allocation.keeps_ahead = True
+        workers.allocation.least_message = pace.batch_size
+        workers.allocation.measure_anew()
 
     def turn(self, now: float) -> float:
         """Send what is to be sent now; return how many seconds to wait for results at most."""
-        phase, ledger = self._phase, self._crew.ledger
+        phase, ledger = self._phase, self._workers.ledger
         if ledger.lost:
             self._settle_lost(now)
         if phase.exhausted(now):
@@ -113,21 +113,21 @@ class PhaseRunner:
 
     def tick(self, now: float) -> None:
         """Do what is to be done several times a second; raises what :meth:`MasterLoop.run` does."""
-        crew, phase, standstill = self._crew, self._phase, self.standstill
+        workers, phase, standstill = self._workers, self._phase, self.standstill
         if not self._waits_for_token:
-            crew.allocation.keeps_ahead = self._drain_began is None
+            workers.allocation.keeps_ahead = self._drain_began is None
         for renewal in self._unauthorized.renewals():
             if not renewal.under_way or (renewal.failures and len(self._renewals) > 1):
                 for task, history in self._unauthorized.take(renewal):
-                    crew.ledger.send_again(task, history)
+                    workers.ledger.send_again(task, history)
         phase.tick(now)
-        crew.allocation.limit = self._pace.users(now)
-        self._pace.reach(crew.allocation.round_trip)
-        crew.allocation.results_came()
-        crew.tell_shares()
+        workers.allocation.limit = self._pace.users(now)
+        self._pace.reach(workers.allocation.round_trip)
+        workers.allocation.results_came()
+        workers.tell_shares()
         if self._drain_began is not None:
             self._recall(now)
-        if standstill.hopeless(now, crew.ledger.oldest_begun):
+        if standstill.hopeless(now, workers.ledger.oldest_begun):
             why = worker_messages.describe_abandoned_phase(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
         stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
@@ -141,31 +141,31 @@ class PhaseRunner:
         return len(self._renewals) == 1 and self._renewals[0].under_way
 
     def _what_it_waits_for(self, now: float) -> str:
-        crew = self._crew
-        holders = [worker for worker in crew.living() if worker.held.outstanding]
-        in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
-        unsent = len(crew.ledger.backlog)
+        workers = self._workers
+        holders = [worker for worker in workers.living() if worker.held.outstanding]
+        in_flight, waiting = len(workers.ledger.in_flight), len(self._unauthorized)
+        unsent = len(workers.ledger.backlog)
         return worker_messages.describe_waiting(
             self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
         )
 
     def abandon(self) -> bool:
         """Report to the phase what has not ended; return whether workers may still have some of it."""
-        crew, phase = self._crew, self._phase
-        for task, worker in crew.ledger.take_lost():
+        workers, phase = self._workers, self._phase
+        for task, worker in workers.ledger.take_lost():
             phase.lost([task], abandoned=LOST_CAUSE, worker=worker)
         unauthorized = [task for task, _ in self._unauthorized.take()]
         if unauthorized:
             phase.lost(unauthorized, abandoned=UNAUTHORIZED_CAUSE)
-        begun, not_begun = crew.account.abandon()
+        begun, not_begun = workers.account.abandon()
         give_back_tasks(phase, not_begun)
         if begun:
-            phase.lost(begun, abandoned=UNFINISHED_CAUSE if crew.living() else LOST_CAUSE)
+            phase.lost(begun, abandoned=UNFINISHED_CAUSE if workers.living() else LOST_CAUSE)
         return bool(begun or not_begun)
 
     def _drained(self, seconds: float) -> bool:
         """Whether a phase that sends no more is over after this many seconds."""
-        ledger = self._crew.ledger
+        ledger = self._workers.ledger
         if not ledger.in_flight and not ledger.backlog and not self._unauthorized:
             return True
         drain_timeout = self._phase.drain_timeout
@@ -177,18 +177,18 @@ class PhaseRunner:
         What is only not due yet stays where it is, unless the phase is cut short.
         """
         if self._phase.cut_short(now) or self._pace.in_hand(now) is None:
-            self._crew.recall()
+            self._workers.recall()
 
     def _take_back(self, which: Callable[[History | None], bool]) -> None:
         """Give back to a phase what has not begun and has such a history; the rest is sent again."""
-        backlog = self._crew.ledger.backlog
+        backlog = self._workers.ledger.backlog
         not_begun = [each for each in backlog if which(each[1])]
         if not_begun:
             rest = [each for each in backlog if not which(each[1])]
             backlog.clear()
             backlog.extend(rest)
             # No other worker did those of lost ones.
-            self._crew.ledger.passed_on -= sum(
+            self._workers.ledger.passed_on -= sum(
                 history is not None and history.in_doubt for _, history in not_begun
             )
             give_back_tasks(self._phase, not_begun)
@@ -198,12 +198,12 @@ class PhaseRunner:
 
         Returns how many seconds to wait for results at most.
         """
-        crew, pace = self._crew, self._pace
-        ledger, allocation = crew.ledger, crew.allocation
+        workers, pace = self._workers, self._pace
+        ledger, allocation = workers.ledger, workers.allocation
         self._resent = False
         if self._waits_for_token:
             return TICK_SECONDS
-        crew.let_hold(pace.in_hand(now))
+        workers.let_hold(pace.in_hand(now))
         if ledger.backlog:
             if allocation.in_hand is not None and phase is not None:
                 self._take_back(lambda history: history is None)
@@ -221,20 +221,20 @@ class PhaseRunner:
         return wait if wait < TICK_SECONDS else TICK_SECONDS
 
     def _send_backlog(self) -> None:
-        ledger, allocation = self._crew.ledger, self._crew.allocation
+        ledger, allocation = self._workers.ledger, self._workers.allocation
         while ledger.backlog and (worker := allocation.next_worker()) is not None:
             tasks, histories = self._from_backlog(min(MAX_BATCH_JOBS, allocation.room(worker)))
-            self._resent |= self._crew.send(worker, tasks, self._clock(), histories)
+            self._resent |= self._workers.send(worker, tasks, self._clock(), histories)
 
     def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
         """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
-        crew, allocation, pace = self._crew, self._crew.allocation, self._pace
+        workers, allocation, pace = self._workers, self._workers.allocation, self._pace
         most = MAX_BATCH_JOBS
         # Where operations are due, or users wait for a token, there may not be enough for all.
         closed = allocation.in_hand is None and not self._unauthorized
         if allocation.in_hand is not None:
             # What is due together goes to all workers.
-            most = min(most, -(-room // max(1, len(crew.living()))))
+            most = min(most, -(-room // max(1, len(workers.living()))))
         while room > 0:
             worker = allocation.next_worker()
             if worker is None:
@@ -244,7 +244,7 @@ class PhaseRunner:
             wanted = min(most, allocation.room(worker, whole=whole), room)
             tasks = phase.next_tasks(wanted)
             if len(tasks) < wanted and not phase.exhausted(now):
-                allocation.await_results(len(crew.ledger.in_flight) + len(tasks))
+                allocation.await_results(len(workers.ledger.in_flight) + len(tasks))
             if not tasks:
                 return (
                     _NO_TASKS_SECONDS
@@ -254,13 +254,13 @@ class PhaseRunner:
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
             # Not the time of the turn: sending to many workers takes a while.
-            if not crew.send(worker, tasks, self._clock(), (), dues):
+            if not workers.send(worker, tasks, self._clock(), (), dues):
                 return 0.0
             room -= len(tasks)
         return None
 
     def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
-        backlog = self._crew.ledger.backlog
+        backlog = self._workers.ledger.backlog
         taken = [backlog.popleft() for _ in range(min(most, len(backlog)))]
         histories = [history for _, history in taken]
         return [task for task, _ in taken], histories if any(histories) else []
@@ -280,7 +280,7 @@ class PhaseRunner:
         """Complete failures and results of jobs sent again; return what ended and how many of them failed."""
         now = arrival.at
         ended: list[tuple[Task, JobResult] | None] = list(arrival.ended)
-        urls = self._crew.parameters.storage_urls
+        urls = self._workers.parameters.storage_urls
         failed = 0
         for place, sent_at, history in arrival.special:
             task, result = arrival.ended[place]
@@ -311,7 +311,7 @@ class PhaseRunner:
         if not self._unauthorized.add(task, result, history, renewal, ended):
             return False
         # A job that began with an earlier token is sent again with the one that is there by now.
-        if arrival.generation >= self._crew.token_since(account) and not renewal.under_way:
+        if arrival.generation >= self._workers.token_since(account) and not renewal.under_way:
             _log.info(
                 "Swift no longer takes the token%s; authenticating again",
                 f" of account {account + 1} of {len(self._renewals)}" if several else "",
@@ -319,14 +319,14 @@ class PhaseRunner:
             renewal.start()
             if not several:
                 # What has not begun would only be refused too.
-                self._crew.recall()
+                self._workers.recall()
         return True
 
     def _settle_lost(self, now: float) -> None:
-        for task, worker in self._crew.ledger.take_lost():
+        for task, worker in self._workers.ledger.take_lost():
             self.standstill.failed(LOST_CAUSE, worker_messages.describe_job_holder(worker), LOST_AFTER, now)
             for again in self._phase.lost([task], abandoned=None, worker=worker):
-                self._crew.ledger.send_again(again, History(1, now, {LOST_CAUSE: 1}))
+                self._workers.ledger.send_again(again, History(1, now, {LOST_CAUSE: 1}))
 
 
 # -- The loop over all runners ---------------------------------------------------------------------
@@ -387,8 +387,8 @@ class MasterLoop:
         self.clock = clock
         self._renewals = renewals
         self._renewal_said_at = -math.inf
-        #: The phases under way, by the group of their crew.
-        self._lanes: Mapping[int, PhaseRunner] = {}
+        #: The phases under way, by the group of their workers.
+        self._runners: Mapping[int, PhaseRunner] = {}
         #: What this loop itself took of the time.
         self.own = MasterLoad()
         self._awake_by = math.inf
@@ -413,19 +413,19 @@ class MasterLoop:
         give_up_after: float | None = None,
         *,
         pace: Pace | None = None,
-        crew: GroupWorkers | None = None,
+        workers: GroupWorkers | None = None,
     ) -> StallDetector:
         """Carry one phase through; return how long nothing succeeded in it. See :meth:`run_together`.
 
-        None: with the crew of the first group, at the pace of the constructor.
+        None: with the workers of the first group, at the pace of the constructor.
         """
-        return self.run_together([(phase, pace or self.pace, crew or self.fleet)], give_up_after)[0]
+        return self.run_together([(phase, pace or self.pace, workers or self.fleet)], give_up_after)[0]
 
     @rare_garbage_collection()
     def run_together(
         self, phases: Sequence[tuple[Phase, Pace, GroupWorkers]], give_up_after: float | None = None
     ) -> list[StallDetector]:
-        """Carry phases through at the same time, each with its pace and its crew.
+        """Carry phases through at the same time, each with its pace and its workers.
 
         Returns how long nothing succeeded in each. ``give_up_after`` replaces that of the constructor. Raises
         WorkerError when no worker is left and ClusterError when a phase is abandoned (WorkerError if that is
@@ -438,27 +438,27 @@ class MasterLoop:
         self.own.begin(now, terminal.seconds_unread())
         if self.fleet.roster.living():
             self._worker_at = now
-        lanes = self._lanes = {
-            crew.account.group: PhaseRunner(
-                crew, pace, phase, self._renewals[crew.account.group], patience, self.clock
+        runners = self._runners = {
+            workers.account.group: PhaseRunner(
+                workers, pace, phase, self._renewals[workers.account.group], patience, self.clock
             )
-            for phase, pace, crew in phases
+            for phase, pace, workers in phases
         }
         self._running = True
         try:
-            self._carry_through(lanes)
+            self._carry_through(runners)
         finally:
-            self._lanes = {}
-            abandoned = [lane.abandon() for lane in lanes.values()]
+            self._runners = {}
+            abandoned = [runner.abandon() for runner in runners.values()]
             if any(abandoned):
                 # Workers drop what they still have of it, and have their slots free for the next phase.
                 self.fleet.forget_jobs()
             self.news.tell(self.fleet.take_events(), self.clock(), all_of_it=True)
             self._running = False
-        return [lane.standstill for lane in lanes.values()]
+        return [runner.standstill for runner in runners.values()]
 
-    def _carry_through(self, lanes: Mapping[int, PhaseRunner]) -> None:
-        under_way = [*lanes.values()]
+    def _carry_through(self, runners: Mapping[int, PhaseRunner]) -> None:
+        under_way = [*runners.values()]
         while True:
             if self._at_once:
                 raise KeyboardInterrupt
@@ -467,20 +467,20 @@ class MasterLoop:
             self.own.turn(self._awake_by, now)
             if now >= self._next_tick:
                 self.tick(now)
-                for lane in under_way:
-                    lane.tick(now)
+                for runner in under_way:
+                    runner.tick(now)
                 self._look_for_workers(now)
             timeout = TICK_SECONDS
-            for lane in under_way:
-                wait = lane.turn(now)
+            for runner in under_way:
+                wait = runner.turn(now)
                 timeout = wait if wait < timeout else timeout
-            if any(lane.over for lane in under_way):
-                under_way = [lane for lane in under_way if not lane.over]
+            if any(runner.over for runner in under_way):
+                under_way = [runner for runner in under_way if not runner.over]
                 if not under_way:
                     return
             self._awake_by = now + timeout
             for arrival in self.fleet.receive(timeout):
-                if (arrived := lanes.get(arrival.group)) is not None:
+                if (arrived := runners.get(arrival.group)) is not None:
                     arrived.take(arrival)
 
     # -- time passes --------------------------------------------------------------------------
@@ -504,16 +504,16 @@ class MasterLoop:
         before = renewal.failures
         token = renewal.poll(now)
         if token is not None:
-            for crew in self.fleet.crews:
-                own = self._renewals[crew.account.group]
+            for workers in self.fleet.groups:
+                own = self._renewals[workers.account.group]
                 if renewal in own:
-                    crew.renew(own.index(renewal) if len(own) > 1 else None, token)
+                    workers.renew(own.index(renewal) if len(own) > 1 else None, token)
             if before:
                 self.news.warn(f"Authenticating again succeeded after {before} failures")
         elif renewal.failures > before:
-            for group, lane in self._lanes.items():
+            for group, runner in self._runners.items():
                 if renewal in self._renewals[group]:
-                    lane.standstill.failed(AUTHENTICATION_FAILED, renewal.error, 0.0, now)
+                    runner.standstill.failed(AUTHENTICATION_FAILED, renewal.error, 0.0, now)
             self._say_renewal_failed(renewal, now, first=not before)
 
     def _say_renewal_failed(self, renewal: TokenRenewal, now: float, *, first: bool) -> None:
@@ -538,6 +538,6 @@ class MasterLoop:
         fleet = self.fleet
         self.news.add(
             worker_messages.describe_strange_results(
-                fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped
+                fleet.states(), fleet.invalid_messages, self.own.gaps_dropped
             )
         )

@@ -122,7 +122,7 @@ def make_run_summary(
     ``counted`` is what was counted before the benchmark, ``addresses`` are those of hosts with several,
     ``hosts`` the machines of the load generator.
     """
-    ledgers = [crew.ledger for crew in fleet.crews]
+    ledgers = [group.ledger for group in fleet.groups]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
     epoch = benchmarks[0].epoch
     facts = [part.facts(interrupted=interrupted) for part in parts]

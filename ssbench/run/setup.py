@@ -184,7 +184,7 @@ def sign_reads(
     )
     try:
         for part in needing:
-            part.crew.change(signed=signed.queries(part.places[0].containers, features, stop))
+            part.workers.change(signed=signed.queries(part.places[0].containers, features, stop))
     except BaseException:
         signed.end()
         raise
@@ -291,7 +291,7 @@ def check_prepared_objects(parts: Sequence[GroupRun], loop: MasterLoop) -> int:
                 tasks.append((CHECK.code, *each))
         with ProgressBar("Prepared objects", len(tasks)) as bar:
             phase = ObjectCheck(iter(tasks), bar, loop.interrupted.is_set)
-            loop.run(phase, pace=part.load.closed, crew=part.crew)
+            loop.run(phase, pace=part.load.closed, workers=part.workers)
         looked += len(tasks)
         if phase.failed and not loop.interrupted.is_set():
             raise ClusterError(
@@ -432,8 +432,8 @@ def make_run_containers(
     for part in parts:
         sessions = [place.session(tokens.sessions) for place in part.places]
         token, accounts = sessions[0].token, accounts_of_sessions(sessions)
-        if (part.crew.parameters.token, part.crew.parameters.accounts) != (token, accounts):
-            part.crew.change(token=token, accounts=accounts)
+        if (part.workers.parameters.token, part.workers.parameters.accounts) != (token, accounts):
+            part.workers.change(token=token, accounts=accounts)
 
 
 def _make_container_sets(
@@ -495,12 +495,12 @@ def upload_initial_objects(
     loop: MasterLoop,
     *,
     pace: Pace | None = None,
-    crew: GroupWorkers | None = None,
+    workers: GroupWorkers | None = None,
     found: FoundObjects | None = None,
 ) -> InitialUploads:
     """Upload the initial objects that are not there yet, until interrupted; return what came of it.
 
-    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.MasterLoop.run`. ``found`` is what is there;
+    ``pace`` and ``workers`` are as in :meth:`~ssbench.run.loop.MasterLoop.run`. ``found`` is what is there;
     without it each object is looked for. Warns of those that could not be uploaded. Raises ClusterError if
     not one could be, and what :meth:`~ssbench.run.loop.MasterLoop.run` raises.
     """
@@ -513,7 +513,7 @@ def upload_initial_objects(
     request = SECONDS_PER_REQUEST * BYTES_PER_SECOND / scenario.user_count
     with ProgressBar("Initial objects", total, TransferAmount(upload_bytes, request)) as bar:
         uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
-        loop.run(uploads, pace=pace, crew=crew)
+        loop.run(uploads, pace=pace, workers=workers)
     if found is not None:
         uploads.replaced += min(found.replaced, uploads.uploaded)
         uploads.uploaded -= min(found.replaced, uploads.uploaded)
@@ -597,7 +597,7 @@ class StoreSetup:
         if self._existing is not None:
             for part in self._parts:
                 self._existing.fill(part.state)
-                part.crew.paths = self._existing.paths
+                part.workers.paths = self._existing.paths
             return
         if self._tokens is not None:
             make_run_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
@@ -629,7 +629,7 @@ class StoreSetup:
                 part.state,
                 self._loop,
                 pace=part.load.closed,
-                crew=part.crew,
+                workers=part.workers,
                 found=found,
             )
 
@@ -662,7 +662,7 @@ class StoreSetup:
         for part in self._parts if self.tag else ():
             # No other run will find its initial objects.
             part.state.owns_initial = True
-            part.crew.change(size_classes=[tagged_object_stem(each, self.tag) for each in part.names])
+            part.workers.change(size_classes=[tagged_object_stem(each, self.tag) for each in part.names])
 
     def counts(self) -> dict[str, float]:
         """Return what the stat file keeps of how many objects were made or found; nothing of a no-op run."""

@@ -54,12 +54,12 @@ def full() -> tuple[GroupJobs, WorkerState, int, list[Job]]:
 def test_the_first_group_knows_the_worker_itself_and_others_a_seat_that_stays() -> None:
     first, second = account()[0], account(group=1)[0]
     whole = worker()
-    assert first.seat(whole) is whole
-    seat = second.seat(whole)
-    assert seat is not whole
-    assert second.seat(whole) is seat
-    assert (seat.name, seat.presence, seat.allowance.capacity) == (whole.name, whole.presence, 10)
-    seat.held.outstanding = 3
+    assert first.state_of(whole) is whole
+    state = second.state_of(whole)
+    assert state is not whole
+    assert second.state_of(whole) is state
+    assert (state.name, state.presence, state.allowance.capacity) == (whole.name, whole.presence, 10)
+    state.held.outstanding = 3
     assert whole.held.outstanding == 0
 
 
@@ -68,7 +68,7 @@ def test_numbers_of_groups_never_meet() -> None:
     for group in range(3):
         made, _ = account(group=group)
         made.admit(whole := worker())
-        numbers.append(made.send(tasks(1), 0.0, made.seat(whole))[0])
+        numbers.append(made.send(tasks(1), 0.0, made.state_of(whole))[0])
     assert numbers == [1, 2**48 + 1, 2**49 + 1]
 
 

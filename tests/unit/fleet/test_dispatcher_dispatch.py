@@ -1230,7 +1230,7 @@ def test_each_group_has_shares_of_its_own() -> None:
     dispatcher = with_groups(8, 4)
     for account in dispatcher.accounts:
         account.allocation.share_out()
-    shares = [[seat.allowance.share for seat in account.living()] for account in dispatcher.accounts]
+    shares = [[state.allowance.share for state in account.living()] for account in dispatcher.accounts]
     assert shares == [[4, 4], [2, 2]]
     web, backup = dispatcher.accounts
     for account in dispatcher.accounts:
@@ -1241,7 +1241,7 @@ def test_each_group_has_shares_of_its_own() -> None:
     assert (len(web.ledger.in_flight), len(backup.ledger.in_flight)) == (8, 0)
     assert backup.allocation.next_worker() is not None
     for account in dispatcher.accounts:
-        assert [seat.worker_id for seat in account.living()] == [1, 2]
+        assert [state.worker_id for state in account.living()] == [1, 2]
 
 
 def test_jobs_of_groups_have_numbers_apart_and_are_lost_with_their_worker() -> None:
@@ -1260,7 +1260,7 @@ def test_jobs_of_groups_have_numbers_apart_and_are_lost_with_their_worker() -> N
     assert (len(web.ledger.in_flight), len(backup.ledger.in_flight)) == (3, 0)
     dispatcher.roster.leave(1, "it was told to")
     assert not web.ledger.in_flight
-    assert [seat.worker_id for seat in backup.living()] == [2]
+    assert [state.worker_id for state in backup.living()] == [2]
     # One job of each had begun, as far as is known.
     assert [len(account.ledger.take_lost()) for account in dispatcher.accounts] == [1, 1]
     assert [len(account.ledger.backlog) for account in dispatcher.accounts] == [2, 2]
@@ -1285,5 +1285,5 @@ def test_the_capacity_of_workers_is_divided_among_groups_where_it_is_not_enough(
     hear(dispatcher, beat(2, capacity=4), 1.0)
     for account in dispatcher.accounts:
         account.allocation.share_out()
-    shares = [sum(seat.allowance.share for seat in account.living()) for account in dispatcher.accounts]
+    shares = [sum(state.allowance.share for state in account.living()) for account in dispatcher.accounts]
     assert shares == [6, 2]

@@ -38,7 +38,7 @@ class Run:
         fleet.receive(0)
         size_class = replace(SCENARIO.size_classes[0], initial_files=max(1, count))
         (part,) = make_group_runs(replace(SCENARIO, size_classes=(size_class,)), 1, None)
-        part.crew = fleet.crews[0]
+        part.workers = fleet.groups[0]
         part.state.owns_initial = count > 0
         for number in range(1, count + 1):
             part.state.add_initial(0, number, 1)
@@ -150,7 +150,7 @@ def test_what_stays_is_said_where_nothing_deletes_it() -> None:
 
 def test_what_operations_of_several_requests_left() -> None:
     run = Run(0, local_swift=True)
-    run.part.crew.left = 3
+    run.part.workers.left = 3
     run.leftovers.say_what_operations_left(2)
     assert "3 deletions failed, and of 2 such operations no end is known; they go with the" in run.warning()
     run = Run(0)

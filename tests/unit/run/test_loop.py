@@ -575,12 +575,12 @@ def test_the_token_of_one_account_is_renewed_where_the_other_one_cannot_be() -> 
     bench.each(answer=answer)
     phases = Tasks(50), Tasks(50)
     bench.loop.run_together(
-        [(phase, bench.loop.pace, crew) for phase, crew in zip(phases, bench.fleet.crews, strict=True)]
+        [(phase, bench.loop.pace, workers) for phase, workers in zip(phases, bench.fleet.groups, strict=True)]
     )
     assert [phase.ended for phase in phases] == [{None: 50}, {None: 50}]
     assert not any(result.retried for result in phases[0].results)
     assert any(result.retried == {"HTTP 401": 1} for result in phases[1].results)
-    assert [crew.parameters.token for crew in bench.fleet.crews] == ["token-0", "new"]
+    assert [workers.parameters.token for workers in bench.fleet.groups] == ["token-0", "new"]
     assert bench.news.warnings == []
 
 

@@ -230,7 +230,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         yield Account(server)
 
 
-class Crew(SimpleNamespace):
+class ToldWorkers(SimpleNamespace):
     """Keeps what workers are told."""
 
     def change(self, **values: Any) -> None:
@@ -239,11 +239,11 @@ class Crew(SimpleNamespace):
 
 def test_workers_get_a_signature_for_each_container(account: Account) -> None:
     parts = make_group_runs(scenario({"tempurl": 1}, container_count=3), 7, None)
-    parts[0].crew = crew = Crew()  # type: ignore[assignment]
+    parts[0].workers = workers = ToldWorkers()  # type: ignore[assignment]
     signed = sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert signed is not None
     assert account.key
-    queries = crew.told["signed"]
+    queries = workers.told["signed"]
     assert len({*queries}) == len(queries) == len(parts[0].places[0].containers) == 3
     assert account.key not in "".join(queries), "the key stays with the master"
     signed.end()
@@ -263,7 +263,7 @@ def test_the_key_is_removed_where_no_signature_is_good(
     account.refuses = True
     monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", -1.0)
     parts = make_group_runs(scenario({"tempurl": 1}), 7, None)
-    parts[0].crew = Crew()  # type: ignore[assignment]
+    parts[0].workers = ToldWorkers()  # type: ignore[assignment]
     with pytest.raises(ClusterError, match="not taken a temporary URL"):
         sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert account.signed

@@ -118,7 +118,7 @@ def test_ids_are_named_as_ranges() -> None:
 def test_stalls_of_a_worker_count_once_however_many_groups_it_serves() -> None:
     one = worker()
     one.load.gaps_dropped = 7
-    assert worker_messages.describe_strange_results([one, one.seat(), one.seat()]) == [
+    assert worker_messages.describe_strange_results([one, one.copy_for_group(), one.copy_for_group()]) == [
         "7 more times in which workers stalled were not kept"
     ]
 
