@@ -429,9 +429,11 @@ class RequestSender:
         piece = self._shared.payload.piece(self._offset, self._left)
         more = self._more if len(piece) < self._left else 0
         sent = self._sock.sendmsg((message, piece), (), more)
-        if sent > len(message):
-            self._advance(sent - len(message))
-        return min(sent, len(message))
+        size = len(message)
+        if sent <= size:
+            return sent
+        self._advance(sent - size)
+        return size
 
     def _advance(self, sent: int) -> None:
         payload = self._shared.payload
