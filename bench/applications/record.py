@@ -10,7 +10,7 @@ link. ``missing`` is a HEAD or GET that found nothing. Requests for tokens and f
 Requests that middleware makes by itself, as for the segments of a large object, are left out.
 
 ``--keep`` writes the record to ``bench/applications/NAME.json``. The scenarios that are named in
-:mod:`tests.helpers.application_records` follow these records, and a test compares their shares.
+``tests/helpers/application_records.py`` follow these records, and a test compares their shares.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def asked_mix(scenario: Scenario) -> dict[str, float]:
     for each in scenario.size_classes:
         total = sum(each.weights.values())
         for name, weight in each.weights.items():
-            if files and total and weight:
+            if files and total and each.share and weight:
                 shares[name] = shares.get(name, 0.0) + each.share / files * weight / total
     # The sum of the shares of size classes may come out as the next number above 1.
     return {each.name: min(1.0, shares[each.name]) for each in OPERATIONS.drawn if each.name in shares}

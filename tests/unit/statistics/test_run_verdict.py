@@ -28,9 +28,10 @@ from ssbench.results.run_description import RunDescription, RunSummary, StageFac
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics
-from ssbench.statistics.run_verdict import Outcome, find_retry_reasons, verdict_of
+from ssbench.statistics.run_verdict import Outcome, asked_mix, find_retry_reasons, verdict_of
 from ssbench.statistics.summary import make_statistics
 
 MS = 1e-3
@@ -408,3 +409,10 @@ def test_the_first_line_speaks_of_what_the_table_has_where_a_warm_up_is_left_out
     (reason,) = [each for each in found.reasons if "warm-up" in each.text]
     assert reason.text == "2 of 200 operations of the warm-up failed (1.00 %); no figure has them"
     assert (reason.exit_code, reason.warns) == (ExitCode.OK, True)
+
+
+def test_a_mix_has_no_operations_of_size_classes_that_a_group_does_not_use() -> None:
+    pull, push = (asked_mix(part) for part in read_scenario("registry").parts)
+    assert set(pull) == {"read", "pull_layer", "pull_manifest"}
+    assert "pull_layer" not in push
+    assert sum(push.values()) == pytest.approx(1)
