@@ -107,14 +107,17 @@ _MIN_LIKENESS = 0.6
 _MAX_LIKENESS_GAP = 0.12
 
 
-def find_similar(wrong: str, known: Iterable[str]) -> list[str]:
-    """Return the known names most like a wrong one, the likeliest first; none where none is like it."""
+def find_similar(wrong: str, known: Iterable[str], least: float = _MIN_LIKENESS) -> list[str]:
+    """Return the known names most like a wrong one, the likeliest first; none where none is like it.
+
+    ``least`` is the least likeness, from 0 to 1.
+    """
     import difflib  # noqa: PLC0415 - few calls need it
 
     names = {name.lower(): name for name in known}
     wanted = wrong.lower()
     likeness = {name: difflib.SequenceMatcher(None, name, wanted).ratio() for name in names}
-    least = max(_MIN_LIKENESS, max(likeness.values(), default=0.0) - _MAX_LIKENESS_GAP)
+    least = max(least, max(likeness.values(), default=0.0) - _MAX_LIKENESS_GAP)
     found = sorted((name for name in names if likeness[name] >= least), key=lambda name: -likeness[name])
     if len(wanted) > 1:  # "run" is less like "run-scenario" than "kill-workers" is like "kill"
         found += [name for name in names if name.startswith(wanted) and name not in found]

@@ -1,3 +1,28 @@
-"""The version of this package: said here alone."""
+"""The version of this package, said here alone, and how packages are added to it where it is installed."""
+
+import sys
+from pathlib import Path
 
 __version__ = "1.0.0"
+
+
+def describe_install(packages: str, extra: str) -> str:
+    """Return the command that adds packages, those of an extra, to where this program is installed."""
+    receipt = Path(sys.prefix) / "uv-receipt.toml"
+    if receipt.exists():
+        return f"uv tool install '{_find_uv_source(receipt)}[{extra}]'"
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        return f"pipx inject ssbench {packages}"
+    return f"pip install {packages} (or '.[{extra}]' in a clone of ssbench)"
+
+
+def _find_uv_source(receipt: Path) -> str:
+    """Return what uv installed as a tool: a folder or a wheel, or else the name of the package."""
+    import tomllib  # noqa: PLC0415 - --help does without
+
+    try:
+        asked = tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"]["requirements"]
+        own = next(each for each in asked if each["name"] == "ssbench")
+        return next((str(own[key]) for key in ("path", "directory", "editable") if key in own), "ssbench")
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return "ssbench"

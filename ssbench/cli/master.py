@@ -46,13 +46,25 @@ _MODULES = {
     "local-swift": "ssbench.local_swift.command",
 }
 
+#: What is meant by other words in the place of a sub-command.
+_OTHER_COMMANDS = {
+    "version": "--version",
+    **dict.fromkeys(("bench", "benchmark", "start", "test"), "run-scenario"),
+    **dict.fromkeys(("report", "show", "analyze", "analyse"), "report-scenario"),
+    **dict.fromkeys(("clean", "cleanup", "delete"), "cleanup-containers"),
+    **dict.fromkeys(("ls", "runs", "history"), "list"),
+    **dict.fromkeys(("diff", "cmp"), "compare"),
+    **dict.fromkeys(("check", "validate"), "check-scenario"),
+    **dict.fromkeys(("settings", "env"), "config"),
+}
+
 #: Sub-commands that work where a file with settings is wrong.
 _COMMANDS_WITHOUT_SETTINGS = ("config", "completion", "schema", "keygen")
 
 _VERBOSE_HELP = "log DEBUG lines too, with time stamps"
 _QUIET_HELP = "log warnings and errors only; show no progress"
 
-#: What asks for help, followed by the name of a sub-command or "auth".
+#: What asks for help, followed by the name of a sub-command, "auth" or "exit-codes".
 _HELP_WORDS = ("help", "--help", "-h")
 
 _EXIT_CODES = {
@@ -80,7 +92,7 @@ _FURTHER_CODES = {
     "conformance": {ExitCode.FAILED, ExitCode.CLUSTER},
     "local-swift": {ExitCode.CLUSTER},
 }
-_TOPICS_HELP = "'ssbench-master help auth' lists the options of authentication. "
+_TOPICS_HELP = "Further pages: ssbench-master help auth, ssbench-master help exit-codes"
 
 
 def parser(argv: Sequence[str]) -> Parser:
@@ -89,7 +101,8 @@ def parser(argv: Sequence[str]) -> Parser:
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
         example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
-        epilog=_TOPICS_HELP + _describe_exit_codes(set(ExitCode)),
+        epilog=_TOPICS_HELP,
+        other_names=_OTHER_COMMANDS,
     )
     made.add_argument("--version", action="version", version=f"ssbench {__version__}")
     made.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE_HELP)
@@ -115,7 +128,7 @@ def parser(argv: Sequence[str]) -> Parser:
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE_HELP)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET_HELP)
         command.add_opposites()
-        command.set_defaults(run=module.run, refuse=command.error)
+        command.set_defaults(run=module.run, refuse=command.refuse_arguments)
     return made
 
 
@@ -144,23 +157,38 @@ def _use_settings(made: Parser, argv: Sequence[str]) -> None:
 
 
 def _describe_exit_codes(codes: Container[ExitCode]) -> str:
-    """Return the last lines of the help, on some of the exit codes."""
-    return "Exit codes: " + " ".join(
-        f"{code}: {text}." for code, text in _EXIT_CODES.items() if code in codes
-    )
+    """Return the last line of the help of a sub-command, on its exit codes."""
+    numbers = ", ".join(str(int(code)) for code in _EXIT_CODES if code in codes)
+    return f"Exit codes {numbers}: ssbench-master help exit-codes"
+
+
+def _format_exit_codes() -> str:
+    """Return the page on all exit codes."""
+    import textwrap
+
+    lines = ["Exit codes of ssbench-master:"]
+    for code, text in _EXIT_CODES.items():
+        names = [name for name in COMMANDS if code in _USUAL_CODES | _FURTHER_CODES.get(name, set())]
+        of = "" if len(names) == len(COMMANDS) else f" ({', '.join(names)})"
+        lines += textwrap.wrap(
+            f"{int(code):5}  {text}{of}", 80, subsequent_indent=" " * 7, break_on_hyphens=False
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _print_page(argv: Sequence[str]) -> bool:
     """Print what is not the help of a sub-command: the first screen, or the page of a topic."""
     if not argv:
         page = _format_first_screen(__version__, COMMANDS)
+    elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] == "exit-codes":
+        page = _format_exit_codes()
     elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] == "auth":
         from ssbench.cli import auth_options
 
         page = auth_options.format_auth_help()
     else:
         if argv[0] == "help" and len(argv) == 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
-            topics = [*COMMANDS, "auth"]
+            topics = [*COMMANDS, "auth", "exit-codes"]
             raise UsageError(
                 f"{argv[1]!r} is not one of {', '.join(topics)}{did_you_mean(argv[1], topics)}"
                 " (see 'ssbench-master --help')"
@@ -192,7 +220,7 @@ def _main(argv: list[str]) -> int:
         _use_settings(made, argv)
         arguments, unknown = made.parse_known_args(argv)
         if unknown:  # the parser of all sub-commands would name its own help
-            arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+            arguments.refuse(unknown)
         with own_program.explain_memory_errors():
             return _run_command(arguments)
     except SsbenchError as error:

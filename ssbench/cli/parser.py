@@ -6,10 +6,13 @@ It imports little, because ``--help`` needs no more; the types of values are in 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
-from ssbench.base.errors import ExitCode, did_you_mean
+from ssbench.base.errors import ExitCode, did_you_mean, find_similar
 from ssbench.base.printable import make_printable, make_printable_lines
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
@@ -19,6 +22,70 @@ COMPLETION_ATTRIBUTE = "completes"
 def set_completion_kind(action: argparse.Action, kind: str) -> None:
     """Let a shell complete the values of an argument: "scenarios", "runs" or "labels"."""
     setattr(action, COMPLETION_ATTRIBUTE, kind)
+
+
+#: What other programs (fio, k6, locust, swift-bench, warp, wrk) call options, and what is meant.
+_OTHER_NAMES = {
+    other: meant
+    for others, meant in (
+        ("time duration runtime run-time seconds", ("--run-seconds", "--duration")),
+        (
+            "users vus threads concurrency concurrent clients connections numjobs iodepth",
+            ("--user-count", "--concurrency"),
+        ),
+        ("operations iterations requests ops count number", ("--op-count", "--number")),
+        ("output out output-file benchdata", ("--output", "--stats-file", "--json")),
+        ("json summary-export", ("--json", "--format")),
+        ("rps qps arrival-rate", ("--rate",)),
+        ("threshold thresholds sla", ("--fail-if",)),
+        ("containers buckets num-containers", ("--container-count",)),
+        ("processes procs jobs", ("--workers",)),
+        ("url host endpoint", ("--auth-url", "--storage-url", "--zmq-host")),
+        ("scenario file config", ("--scenario-file", "--stats-file")),
+        ("username", ("--user", "--os-username")),
+        ("password", ("--key", "--os-password")),
+        ("name tag", ("--label",)),
+    )
+    for other in others.split()
+}
+
+#: What they have options for, and a scenario has keys.
+_SCENARIO_KEYS = {
+    **dict.fromkeys(("objects", "num-objects", "files", "nrfiles"), "initial_files"),
+    **dict.fromkeys(("size", "obj-size", "object-size", "bs", "blocksize"), "sizes"),
+    **dict.fromkeys(("stages", "ramp-up", "ramp-time", "spawn-rate"), "stages"),
+}
+
+#: How like an option is that is offered. One that turns off checks has to be nearly the same.
+_LEAST_LIKENESS, _LEAST_LIKENESS_OF_UNSAFE = 0.72, 0.9
+_UNSAFE_OPTIONS = ("--insecure",)
+
+
+def suggest_options(wrong: str, known: Iterable[str]) -> str:
+    """Return what was meant by an unknown option, to append to a message; nothing where that is unknown."""
+    names = {name.removeprefix("--"): name for name in known if name.startswith("--")}
+    word = wrong.removeprefix("--").lower()
+    if (key := _SCENARIO_KEYS.get(word)) and "scenario-file" in names:
+        return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
+    found = [name for name in _OTHER_NAMES.get(word, ()) if name in names.values()]
+    if not found:
+        found = [names[name] for name in find_similar(word, names, _LEAST_LIKENESS)]
+        if any(each in _UNSAFE_OPTIONS for each in found):
+            sure = find_similar(word, names, _LEAST_LIKENESS_OF_UNSAFE)
+            found = [each for each in found if each not in _UNSAFE_OPTIONS or each.removeprefix("--") in sure]
+    if not found:  # --timeout is a part of several
+        found = [name for each, name in names.items() if word in each.split("-")][:3]
+    return f"; did you mean {' or '.join(found)}?" if found else ""
+
+
+class RefuseTwice(argparse._StoreAction):
+    """Stores a value that an option may have once, because a second one would replace the first unseen."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Store it."""
+        if getattr(namespace, self.dest) is not self.default:
+            raise argparse.ArgumentError(self, "given twice; one is possible in a run")
+        super().__call__(parser, namespace, values, option_string)
 
 
 class PresetValues(list[Any]):
@@ -54,13 +121,20 @@ class Parser(argparse.ArgumentParser):
     these, and ``--help-all`` shows the rest. Abbreviated options are refused, because a new option could
     change their meaning; options and sub-commands that are like an unknown one are offered.
 
+    ``other_names`` are what is meant by names that are like no sub-command.
+
     Options that are set elsewhere are :meth:`preset`. ``alternatives`` are options of which one makes the
     other meaningless. After parsing, the attribute ``given`` of the namespace holds the names of what the
     command line has, and ``set_elsewhere`` the default and the source of each value that is preset.
     """
 
     def __init__(
-        self, *args: Any, example: str | None = None, brief: Sequence[str] = (), **kwargs: Any
+        self,
+        *args: Any,
+        example: str | None = None,
+        brief: Sequence[str] = (),
+        other_names: Mapping[str, str] = MappingProxyType({}),
+        **kwargs: Any,
     ) -> None:
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
@@ -69,6 +143,7 @@ class Parser(argparse.ArgumentParser):
         self.brief = brief
         self.alternatives: tuple[tuple[argparse.Action, ...], ...] = ()
         self.example = example
+        self.other_names = other_names
         self._given: set[str] = set()
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
@@ -154,13 +229,33 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(self.epilog)
         return formatter.format_help()
 
+    def refuse_arguments(self, unknown: Sequence[str]) -> NoReturn:
+        """Exit because of arguments that nothing takes."""
+        meant = ""
+        if "--scenario-file" in self._option_string_actions and not unknown[0].startswith("-"):
+            meant = f"; did you mean -f {unknown[0]}?"
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which can be forty lines."""
+        if message.startswith("the following arguments are required") and self.example:
+            message += f", as in: {self.example}"
         said = make_printable(f"{self.prog}: error: {message} (see '{self.prog} --help')")
         self.exit(ExitCode.USAGE, f"{said}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(make_printable_lines(message), file)
+        """Write at once, as argparse would not notice that a disk is full."""
+        out = file or sys.stderr
+        if not message or out is None:  # closed by the shell
+            return
+        try:
+            out.write(make_printable_lines(message))
+            out.flush()
+        except OSError as error:
+            # Otherwise the interpreter would try to flush it again at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+            if out is sys.stdout and not isinstance(error, BrokenPipeError):
+                self.error(f"standard output: cannot be written: {error.strerror}")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         return []
@@ -179,7 +274,7 @@ class Parser(argparse.ArgumentParser):
         if not name.startswith("--") or name == "--" or " " in name or name in known:
             return
         if self._subparsers is None:  # a parser with sub-commands is shown their options as well
-            self.error(f"unrecognized arguments: {name}{did_you_mean(name, known)}")
+            self.error(f"unrecognized arguments: {name}{suggest_options(name, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices = action.choices
@@ -187,5 +282,9 @@ class Parser(argparse.ArgumentParser):
             names = [str(choice) for choice in choices]
             raise argparse.ArgumentError(
                 action,
-                f"{value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}",
+                f"{value!r} is not one of {', '.join(names)}{self._suggest_choices(str(value), names)}",
             )
+
+    def _suggest_choices(self, wrong: str, names: Iterable[str]) -> str:
+        other = self.other_names.get(wrong)
+        return f"; did you mean {other}?" if other else did_you_mean(wrong, names)

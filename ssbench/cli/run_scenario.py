@@ -33,6 +33,7 @@ from ssbench.cli import (
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import open_standard_output, try_to_write_output
 from ssbench.cli.run_report import PrintedRunReport
+from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if arguments.sweep or arguments.find:
         return _find_capacity(arguments)
     scenario = _load_scenario(arguments)
+    _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
     # What this master does of it.
     own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
@@ -129,6 +131,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
         accounts=arguments.accounts,
         policy=arguments.policy,
     )
+    _choose_workers(arguments, scenario.user_count)
     credentials = credentials_file.read_account_credentials(arguments, os.environ)
     scenario = _use_listed_accounts(scenario, len(credentials))
     credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
@@ -178,6 +181,18 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
     arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
+
+
+def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
+    """Use local workers where nothing says that there are others: one a core, at most one a user."""
+    if arguments.workers or cli_options.expects_other_workers(arguments):
+        return
+    cores = len(os.sched_getaffinity(0))
+    arguments.workers = min(cores, users or cores)
+    _log.info(
+        "Starting %s, as there is no --workers (for workers on other hosts: --expect-workers N)",
+        format_plural(arguments.workers, "local worker"),
+    )
 
 
 def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
@@ -239,6 +254,7 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
 
     capacity.check_capacity_options(arguments)
     scenario = _load_scenario(arguments)
+    _choose_workers(arguments)
     _choose_file(arguments, scenario)
     with interruption.hold_signals(), option_table.open_companions(arguments) as companions:
         return capacity.run_capacity(

@@ -29,6 +29,7 @@ from ssbench.cli.options import (
     make_argument_type,
 )
 from ssbench.cli.own_program import import_faster
+from ssbench.cli.parser import RefuseTwice
 from ssbench.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -112,12 +113,14 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
             ValueKind("WHAT=VALUES", make_argument_type(_parse_sweep)),
             "a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
             " ends where more load brings nothing, or operations fail",
+            settings={"action": RefuseTwice},
         ),
         Argument(
             "--find",
             ValueKind("CONDITIONS", make_argument_type(_parse_conditions)),
             "find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors <="
             " 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
+            settings={"action": RefuseTwice},
         ),
     )
     add_options(

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ssbench.base.errors import StatFileError, UsageError
+from ssbench.base.version import describe_install
 from ssbench.cluster.log_envelopes import host_of_record
 from ssbench.cluster.log_lines import TRANS_ID
 from ssbench.results.stream import StatFileStream
@@ -83,7 +84,9 @@ def _find_zstd(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
     with suppress(ImportError):
         module = importlib.import_module("zstandard")
         return lambda: module.ZstdDecompressor().decompressobj(), module.ZstdError
-    raise StatFileError(f"{path}: compressed by zstd: pip install zstandard, or unpack it first (zstd -d)")
+    raise StatFileError(
+        f"{path}: compressed by zstd: {describe_install('zstandard', 'zstd')}, or unpack it first (zstd -d)"
+    )
 
 
 class _Decompressed:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
+from ssbench.base.version import describe_install
 
 _FILE_PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
 _FILE_NAME = re.compile(r"(account|container|object)(?:-(\d{1,9}))?\.ring\.gz")
@@ -89,7 +90,8 @@ def _check_swift(option: str, instead: str) -> None:
             importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             raise UsageError(
-                f"{option} needs the package {package!r}: pip install swift eventlet{instead}"
+                f"{option} needs the package {package!r}:"
+                f" {describe_install('swift eventlet', 'swift')}{instead}"
             ) from None
 
 

@@ -158,7 +158,9 @@ def _parse_number(variable: Variable, text: str, whole: str, least: int = 1) -> 
         value = -1
     if not least <= value <= LARGEST_VALUES[variable] or not re.match(r"\d", text, re.ASCII):
         expected = f"a number from {least} to {LARGEST_VALUES[variable]:,}"
-        raise ValueError(f"{whole!r}: {text!r} is not {expected}")
+        ends = re.fullmatch(r"(\w+)\s*(?:-|to|:|\.{3,}|…)\s*(\w+)", text, re.ASCII)
+        meant = f"; did you mean {variable.value}={ends[1]}..{ends[2]}?" if ends else ""
+        raise ValueError(f"{whole!r}: {text!r} is not {expected}{meant}")
     return int(value)
 
 

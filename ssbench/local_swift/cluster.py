@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.base.text_values import format_duration
+from ssbench.base.version import describe_install
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import (
     DELAY_POINTS,
@@ -266,8 +267,8 @@ class LocalSwift:
                 importlib.metadata.version(package)
             except importlib.metadata.PackageNotFoundError:
                 raise UsageError(
-                    f"a local Swift needs the package {package!r}: pip install swift eventlet"
-                    " (or '.[swift]' in a clone of ssbench)"
+                    f"a local Swift needs the package {package!r}:"
+                    f" {describe_install('swift eventlet', 'swift')}"
                 ) from None
         # What began must not be lost to an exception in the middle, nor the locks of subprocess.
         with interruption.hold_signals():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError
+from ssbench.base.version import describe_install
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, port_number
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _open_counting_sink(
         except ImportError as error:
             raise UsageError(
                 f"--otlp needs a package that is missing ({error.name}):"
-                " pip install opentelemetry-exporter-otlp-proto-http"
+                f" {describe_install('opentelemetry-exporter-otlp-proto-http', 'otlp')}"
             ) from None
         stack.enter_context(otlp.make_otlp_sender(counting, arguments.otlp))
     return counting

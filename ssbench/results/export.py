@@ -17,6 +17,7 @@ import numpy as np
 
 from ssbench.base.errors import UsageError
 from ssbench.base.printable import escape_csv_cell, escape_in_json
+from ssbench.base.version import describe_install
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.results.result_fields import FIELDS, NO_WORKER, FieldKind, ResultField
@@ -173,9 +174,7 @@ def write_parquet(results: RunResults, out: BinaryIO) -> None:
         import pyarrow as pa  # noqa: PLC0415  (an extra)
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise UsageError(
-            "Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)"
-        ) from None
+        raise UsageError(f"Parquet needs pyarrow: {describe_install('pyarrow', 'parquet')}") from None
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     schema = pa.schema([(name, types[kind]) for name, kind in list_export_columns().items()])
     with parquet.ParquetWriter(out, schema) as writer:

@@ -178,7 +178,18 @@ def _operation_names() -> tuple[str, ...]:
     return (*(each.name for each in OPERATIONS.drawn), "total")
 
 
+#: What other programs call operations.
+_OTHER_NAMES = {"get": "read", "put": "create", "upload": "create", "write": "create", "download": "read"} | {
+    "stat": "head",
+    "del": "delete",
+    "remove": "delete",
+    "all": "total",
+}
+
+
 def _no_operation(name: str, text: str) -> str:
+    if other := _OTHER_NAMES.get(name.lower()):
+        return f"{text!r}: {name!r} is not an operation; did you mean {other}?"
     return (
         f"{text!r}: {name!r} is not an operation"
         f" ({', '.join(_operation_names())}){did_you_mean(name, _operation_names())}"

@@ -498,6 +498,9 @@ _log = logging.getLogger(__name__)
 #: Unknown keys for which a known one is looked for.
 _MAX_SUGGESTIONS = 200
 
+#: Keys that are few enough to be listed with each unknown one.
+_MAX_REPEATED_KEYS = 8
+
 #: The keys of weights: the name of today, and that of ssbench 0.x.
 _PROFILE_KEYS = ("profile", "crud_profile")
 
@@ -560,6 +563,8 @@ class _ScenarioChecker:
         #: Further folders whose files may be bodies.
         self._bodies = bodies
         self._limited = limited
+        #: Keys of mappings that were listed.
+        self._listed: set[tuple[str, ...]] = set()
 
     def scenario(self) -> Scenario | None:
         """Build the scenario; return None when a fault prevents that."""
@@ -840,11 +845,9 @@ class _ScenarioChecker:
             if key in structures or (value is None and key in NULLABLE_KEYS):
                 continue
             if key not in rules:
-                known = [*rules, *structures]
-                # Of so many nobody meant each, and to look takes time.
-                many = len(self._document.faults) > _MAX_SUGGESTIONS
-                meant = "" if many else did_you_mean(str(key), known)
-                self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{meant}")
+                self._fault(
+                    (*path, key), f"{where}: unknown key{self._suggest_keys(key, (*rules, *structures))}"
+                )
                 continue
             try:
                 number = rules[key].read(value)
@@ -859,6 +862,17 @@ class _ScenarioChecker:
                     (*path, key), f"{where}: expected {rules[key].expected}, not {shorten_value(shown)}"
                 )
         return values
+
+    def _suggest_keys(self, wrong: object, known: tuple[str, ...]) -> str:
+        """Return what was meant, or else all keys, unless these are many and have been listed before."""
+        # Of so many nobody meant each, and to look takes time.
+        many = len(self._document.faults) > _MAX_SUGGESTIONS
+        if meant := "" if many else did_you_mean(str(wrong), known):
+            return meant
+        if known in self._listed and len(known) > _MAX_REPEATED_KEYS:
+            return ""
+        self._listed.add(known)
+        return f", expected one of {', '.join(known)}"
 
     def _require(
         self, mapping: dict[str, Any], path: KeyPath, keys: tuple[str, ...], rules: dict[str, Rule]

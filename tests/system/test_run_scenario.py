@@ -409,3 +409,23 @@ def test_a_reader_that_has_seen_enough(fleet, tmp_path):
         "WARNING:The report was not printed (standard output: Broken pipe)."
         f" Print it with: {sys.executable} -m ssbench.cli.master report-scenario {path}\n"
     )
+
+
+def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, container_base, tmp_path):
+    scenario = write(tmp_path, container_base)
+    run = fleet.master("run-scenario", "-f", scenario, "--noop", "-u", 1, "-o", 5, "-s", tmp_path / "x")
+    assert run.end() == 0, run.err
+    assert "INFO:Starting 1 local worker, as there is no --workers" in run.err
+    # Anything that speaks of others is heeded, also where a variable says it.
+    for options, variables in (
+        (("--expect-workers", 1), {}),
+        (("--zmq-bind-ip", "127.0.0.1"), {}),
+        ((), {"SSBENCH_EXPECT_WORKERS": "1"}),
+    ):
+        run = fleet.master(
+            *("run-scenario", "-f", scenario, "--noop", "-s", tmp_path / "y", "--worker-timeout", 0.1),
+            *options,
+            environment=variables,
+        )
+        assert run.end() in {2, 4}, run.err  # the usual ports may be taken
+        assert "as there is no --workers" not in run.err

@@ -26,6 +26,7 @@ from keystoneauth1.identity import v2, v3
 from ssbench.base import interruption
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
+from ssbench.base.version import describe_install
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.credentials import Credentials, Session
 
@@ -240,8 +241,8 @@ def read_cloud_credentials(name: str, given: Credentials) -> Credentials:
         from openstack.config import OpenStackConfig  # noqa: PLC0415
     except ImportError:
         raise UsageError(
-            f"cloud {name!r} (--os-cloud, OS_CLOUD) needs openstacksdk: pip install openstacksdk"
-            " (or '.[openstack]' in a clone of ssbench)"
+            f"cloud {name!r} (--os-cloud, OS_CLOUD) needs openstacksdk:"
+            f" {describe_install('openstacksdk', 'openstack')}"
         ) from None
     region: dict[str, Any] = {"region_name": given.region_name} if given.region_name else {}
     try:

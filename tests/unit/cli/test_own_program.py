@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 from ssbench.cli import own_program
@@ -48,3 +50,26 @@ def test_full_standard_output_has_the_exit_code_of_python() -> None:
     code, _, errors = _run("sys.exit(own_program.note_exit_code(0))", Path("/dev/full"))
     assert code == 120
     assert "No space left on device" in errors
+
+
+@pytest.mark.parametrize("program", ["master", "worker"])
+def test_a_help_that_cannot_be_written_is_a_failure(program: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", f"ssbench.cli.{program}", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "standard output: cannot be written: No space left on device" in ended.stderr
+
+
+def test_the_module_is_a_program_too() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "ssbench.cli.master"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Try it:" in ended.stdout

@@ -217,8 +217,8 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
 @pytest.mark.parametrize(
     ("old", "new", "line", "expected"),
     [
-        ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
-        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "groups; did you mean run_seconds?"),
+        ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key; did you mean name?"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "unknown key; did you mean run_seconds?"),
         ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
         ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
         ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
@@ -876,3 +876,26 @@ def test_wrong_lives(write, life):
 def test_a_folder_is_no_scenario(tmp_path):
     with pytest.raises(ScenarioError, match="it is a folder; expected a scenario file"):
         read_scenario(str(tmp_path))
+
+
+def test_all_keys_are_listed_once(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text("zzz: 1\nyyy: 1\nuser_cuont: 1\n")
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(str(path))
+    text = str(caught.value)
+    assert text.count("container_concurrency") == 1
+    assert f"{path}:2: yyy: unknown key\n" in text
+    assert "user_cuont: unknown key; did you mean user_count?" in text
+
+
+@pytest.mark.parametrize("steps", ["[crate, read]", "5", "[post, create]"])
+def test_wrong_steps_are_one_error(steps: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        "name: x\nuser_count: 2\noperation_count: 3\ninitial_files: {a: 2}\nsizes: [{name: a, size: 4K}]\n"
+        f"crud_profile: {{sequence: 1}}\noperations: [{{name: sequence, steps: {steps}}}]\n"
+    )
+    with pytest.raises(ScenarioError, match=r"operations\[0\]\.steps: ") as caught:
+        read_scenario(str(path))
+    assert "\n" not in str(caught.value)
