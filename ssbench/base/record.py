@@ -55,16 +55,13 @@ def make_record_from(kind: type[_JsonRecordType], source: object, **own: Any) ->
 
 
 class JsonHead(JsonRecord, frozen=True, kw_only=True):
-    """What the JSON of each command begins with.
+    """What the JSON of each command begins with."""
 
-    ``version`` rises when a field is renamed, removed or changes its meaning; fields may be added under the
-    same version.
-    """
-
-    format: str
+    format: str  # what this is
+    #: Rises when a field is renamed, removed or changes its meaning; fields may be added under the same one.
     version: Annotated[int, Meta(ge=1)]
     made_by: Annotated[str, Meta(description="version of ssbench that wrote this")] = __version__
-    exit_code: ExitCode = ExitCode.OK
+    exit_code: ExitCode = ExitCode.OK  # that of the command
 
 
 def format_json(record: object) -> str:

@@ -62,18 +62,15 @@ else:
 
 
 class SizeClassRecord(JsonRecord, frozen=True, kw_only=True):
-    """A size class of the scenario; ``weights`` are relative, by operation.
+    """A size class of the scenario."""
 
-    ``size_mean`` is the mean of the distribution of sizes, which ``distribution`` has in words.
-    """
-
-    name: str
-    size_min: Bytes
-    size_max: Bytes
-    size_mean: float
-    distribution: str
-    initial_files: Count
-    weights: dict[str, float]
+    name: str  # that of the class
+    size_min: Bytes  # the smallest size
+    size_max: Bytes  # the largest size
+    size_mean: float  # mean of the distribution of sizes, in bytes
+    distribution: str  # the distribution of sizes, in words
+    initial_files: Count  # objects that there are at first
+    weights: dict[str, float]  # relative weights by operation
 
 
 _SCENARIO_MEANING = """\
@@ -122,26 +119,23 @@ else:
 
 
 class RunRecord(JsonRecord, frozen=True, kw_only=True):
-    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits.
+    """What was run, where and how."""
 
-    ``complete`` is false where a run was killed before its end.
-    """
-
-    scenario: ScenarioRecord
-    ssbench_version: str
-    run_id: str | None
-    seed: int | None
-    host: str | None
-    started: Moment | None
-    interrupted: bool
-    complete: bool
-    first_sent: Moment | None
-    last_ended: Moment | None
-    seconds: Seconds
-    noop: bool
-    options: dict[str, Any]
-    storage_urls: list[str]
-    stages: list[str]
+    scenario: ScenarioRecord  # what it asks for
+    ssbench_version: str  # that of the master
+    run_id: str | None  # a decimal number with up to 19 digits
+    seed: int | None  # of all that was drawn
+    host: str | None  # that of the master
+    started: Moment | None  # when the command began the run
+    interrupted: bool  # by a signal
+    complete: bool  # False where the run was killed before its end
+    first_sent: Moment | None  # when the first request was sent
+    last_ended: Moment | None  # when the last operation ended
+    seconds: Seconds  # from the one to the other
+    noop: bool  # nothing was sent to Swift
+    options: dict[str, Any]  # those of the command, by their names
+    storage_urls: list[str]  # those that requests went to
+    stages: list[str]  # their names
 
 
 def make_run_record(statistics: RunStatistics) -> RunRecord:
@@ -230,95 +224,77 @@ REPORT_FORMAT_VERSION = 1
 
 
 class Latency(JsonRecord, frozen=True, kw_only=True, rename={"minimum": "min", "maximum": "max"}):
-    """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
+    """Latencies of successes."""
 
-    A percentile is null where fewer than ten latencies lie beyond it; ``supported`` is the highest rank of
-    which that does not hold, null where it holds of all. ``intervals`` has the ranks whose interval is
-    known; it is empty in runs that were too short to tell.
-    """
-
-    count: Count
-    minimum: PerhapsSeconds
-    maximum: PerhapsSeconds
-    mean: PerhapsSeconds
-    deviation: PerhapsSeconds
+    count: Count  # how many there are
+    minimum: PerhapsSeconds  # the shortest
+    maximum: PerhapsSeconds  # the longest
+    mean: PerhapsSeconds  # their mean
+    deviation: PerhapsSeconds  # their standard deviation
+    #: Exact ones by their ranks ("99.9"); null where fewer than ten latencies lie beyond.
     percentiles: dict[str, Seconds | None]
-    intervals: dict[str, Interval]
-    supported: Percent | None
-    slowest: SlowestRecord | None
+    intervals: dict[str, Interval]  # by ranks, where known; empty in runs that were too short to tell
+    supported: Percent | None  # the highest rank beyond which ten latencies lie; null: there is none
+    slowest: SlowestRecord | None  # the operation that took longest
 
 
 class SinceDue(JsonRecord, frozen=True, kw_only=True):
     """Latencies since operations of an open loop were due, with those that never began.
 
-    These are in ``count`` and ``percentiles`` with what they had waited by the end; the percentiles whose
-    ranks are in ``at_least`` are therefore lower bounds.
+    These count with what they had waited by the end.
     """
 
-    count: Count
-    never_begun: Count
-    percentiles: dict[str, Seconds]
-    at_least: list[str]
+    count: Count  # how many there are
+    never_begun: Count  # those of them that never began
+    percentiles: dict[str, Seconds]  # by their ranks
+    at_least: list[str]  # ranks of those that are lower bounds, because of operations that never began
 
 
 _SLOWEST_NAMES = {"latency": "seconds", "completed": "ended", "worker": "worker_id"}
 
 
 class SlowestRecord(JsonRecord, frozen=True, kw_only=True, rename=_SLOWEST_NAMES):
-    """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
+    """The slowest operation of some."""
 
-    In files of ssbench 0.x they are the names. ``group`` is the group of users that it is of, null without
-    groups.
-    """
-
-    latency: Seconds
-    completed: Moment
-    operation: str | None
-    size_class: str | None
-    worker: int | None
-    container: str | None
-    object: str | None
-    trans_id: str | None
-    group: str | None
+    latency: Seconds  # how long it took
+    completed: Moment  # when it ended
+    operation: str | None  # its name
+    size_class: str | None  # that of the object
+    worker: int | None  # the id of the worker that had it
+    container: str | None  # the number in its name; in files of ssbench 0.x the name
+    object: str | None  # the same of the object
+    trans_id: str | None  # transaction id of the last answer
+    group: str | None  # the group of users that it is of; null: there are no groups
 
 
 _FIGURE_NAMES = {"failed": "errors", "moved": "bytes", "window_totals": "window"}
 
 
 class FiguresRecord(_Counters, frozen=True, kw_only=True, rename=_FIGURE_NAMES):
-    """What is counted of some operations. ``window`` is what ended in the window of the run.
+    """What is counted of some operations."""
 
-    ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
-    ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``response`` is the time of
-    successes from when they were due, ``since_due`` the same with operations that never began,
-    ``lateness`` the time of all until they began, ``late`` how many began over 1 ms late; of open loops only.
-    ``held_up`` successes are in no latency, because their worker stalled. ``last_attempt`` is what last
-    attempts took, without connecting, of all in ``last_byte``; ``connecting_times`` is of those that
-    connected. ``on_kept`` operations used connections that were there.
-    """
-
-    count: Count
-    failed: Count
-    lost: Count
-    moved: Bytes
-    ops_per_second: PerhapsPerSecond
-    bytes_per_second: PerhapsBytesPerSecond | None
-    ops_interval: Interval | None
-    bytes_interval: Interval | None
-    window_totals: WindowTotals
-    first_byte: Latency
-    last_byte: Latency
-    connecting: Part
-    pausing: Part
-    response: Latency
-    since_due: SinceDue | None
-    lateness: Latency
-    late: Count
-    held_up: Count
-    last_attempt: Latency
-    connecting_times: Latency
-    on_kept: Count
-    entries_per_second: PerhapsPerSecond | None
+    count: Count  # successes
+    failed: Count  # all others
+    lost: Count  # those of them whose worker was lost
+    moved: Bytes  # what successes moved
+    ops_per_second: PerhapsPerSecond  # rate of successes
+    bytes_per_second: PerhapsBytesPerSecond | None  # throughput of successes
+    ops_interval: Interval | None  # that of the rate
+    bytes_interval: Interval | None  # that of the throughput
+    window_totals: WindowTotals  # what ended in the window of the run
+    first_byte: Latency  # to the first byte
+    last_byte: Latency  # to the last byte
+    connecting: Part  # part of the latencies that went into new connections
+    pausing: Part  # part of them that went into our own pauses between attempts
+    response: Latency  # of successes from when they were due; of open loops only
+    since_due: SinceDue | None  # the same with operations that never began
+    lateness: Latency  # of all until they began; of open loops only
+    late: Count  # how many began over 1 ms late
+    held_up: Count  # successes that are in no latency, because their worker stalled
+    last_attempt: Latency  # what last attempts took, without connecting, of all that are in ``last_byte``
+    connecting_times: Latency  # what connecting took, of operations that connected
+    on_kept: Count  # operations that used connections that were there
+    entries_per_second: PerhapsPerSecond | None  # rate of entries of listings
 
 
 class ClassFigures(JsonRecord, frozen=True, kw_only=True):
@@ -329,251 +305,224 @@ class ClassFigures(JsonRecord, frozen=True, kw_only=True):
 
 
 class OperationRecord(JsonRecord, frozen=True, kw_only=True):
-    """The figures of an operation, or of ``all`` together.
+    """The figures of an operation, or of all together."""
 
-    ``steps`` are the times of its steps by their names, in order, where it has some.
-    """
-
-    operation: str
-    figures: FiguresRecord
-    size_classes: list[ClassFigures]
-    steps: dict[str, Latency]
+    operation: str  # its name, or ``all``
+    figures: FiguresRecord  # of all sizes
+    size_classes: list[ClassFigures]  # of each size class
+    steps: dict[str, Latency]  # times of its steps by their names, in order, where it has some
 
 
 class WorkerRecord(JsonRecord, frozen=True, kw_only=True):
-    """A worker. ``worker_id`` is null for operations of which it is not known.
+    """A worker; null is what is not known."""
 
-    ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
-    added to its monotonic clock, ``clock_slope`` how much of that in each second, at least (0 where the
-    clocks may run alike), ``wall_offset`` what is added to its time of day. ``label`` is what an engine
-    called it, ``site`` where it was; null where that is not known. Where there are more than 100 workers,
-    their figures have no intervals and no ``slowest``.
-    """
-
-    worker_id: int | None
-    host: str | None
-    version: str | None
-    cpu_share: Share | None
-    lag_p50: Seconds | None
-    lag_p99: Seconds | None
-    lag_max: Seconds | None
-    clock_offset: Seconds | None
-    clock_slope: Share | None
-    wall_offset: Seconds | None
-    figures: FiguresRecord | None
-    label: str | None
-    site: str | None
+    worker_id: int | None  # null for operations of which it is not known
+    host: str | None  # that it was on
+    version: str | None  # its version of ssbench
+    cpu_share: Share | None  # of one core
+    lag_p50: Seconds | None  # how late its event loop was, by half of the ticks
+    lag_p99: Seconds | None  # by 99 % of them
+    lag_max: Seconds | None  # at most
+    clock_offset: Seconds | None  # what is added to its monotonic clock to have the master's
+    clock_slope: Share | None  # how much of that in each second, at least; 0: the clocks may run alike
+    wall_offset: Seconds | None  # what is added to its time of day
+    figures: FiguresRecord | None  # of more than 100 workers without intervals and ``slowest``
+    label: str | None  # what an engine called it
+    site: str | None  # where it was
 
 
 class SiteRecord(JsonRecord, frozen=True, kw_only=True):
     """The figures of the workers at one site (``ssbench-worker --site``)."""
 
-    site: str
-    workers: Count
-    figures: FiguresRecord
+    site: str  # its name
+    workers: Count  # those that were there
+    figures: FiguresRecord  # of all of them together
 
 
 class StorageUrl(JsonRecord, frozen=True, kw_only=True):
-    """The figures of a storage URL; ``url`` is null where it is not known."""
+    """The figures of a storage URL."""
 
-    url: str | None
-    figures: FiguresRecord
+    url: str | None  # null: it is not known
+    figures: FiguresRecord  # of the operations that it had
 
 
 class MemberRecord(JsonRecord, frozen=True, kw_only=True):
-    """The figures of one of several accounts or addresses, and its errors by cause.
+    """The figures of one of several accounts or addresses."""
 
-    ``name`` is null where it is not known.
-    """
-
-    name: str | None
-    figures: FiguresRecord
-    errors: dict[str, Count]
+    name: str | None  # null: it is not known
+    figures: FiguresRecord  # of the operations that it had
+    errors: dict[str, Count]  # its errors by cause
 
 
 class SlowOperationRecord(JsonRecord, frozen=True, kw_only=True):
     """A slow operation with what finds it in logs."""
 
-    slowest: SlowestRecord
-    first_byte: PerhapsSeconds
-    started: PerhapsMoment
-    bytes: Bytes | None
-    retries: Count
-    storage_url: str | None
-    account: str | None
+    slowest: SlowestRecord  # the operation
+    first_byte: PerhapsSeconds  # latency to the first byte
+    started: PerhapsMoment  # when its first attempt was sent
+    bytes: Bytes | None  # what it moved
+    retries: Count  # attempts after the first one
+    storage_url: str | None  # where it was sent
+    account: str | None  # whose object it was for, of several
 
 
 class SeriesOverTime(JsonRecord, frozen=True, kw_only=True, rename={"moved": "bytes", "maximum": "max"}):
-    """A number for each bin, of one operation or ``all``; percentiles are within 1.6 % of the exact ones.
+    """A number for each bin, of one operation or all.
 
-    They are null where a bin has too few results for them.
+    Percentiles are within 1.6 % of the exact ones, and null where a bin has too few results for them.
     """
 
-    operation: str
-    count: list[Count]
-    failed: list[Count]
-    moved: list[Bytes]
-    p50: list[PerhapsSeconds]
-    p99: list[PerhapsSeconds]
-    maximum: list[PerhapsSeconds]
+    operation: str  # its name, or ``all``
+    count: list[Count]  # successes
+    failed: list[Count]  # failures
+    moved: list[Bytes]  # bytes that successes moved
+    p50: list[PerhapsSeconds]  # half took so long at most
+    p99: list[PerhapsSeconds]  # 99 % took so long at most
+    maximum: list[PerhapsSeconds]  # the longest
 
 
 class OverTimeRecord(JsonRecord, frozen=True, kw_only=True):
-    """What ended in each bin: at most 1024, where they begin and how long they are."""
+    """What ended in each bin, of which there are 1024 at most."""
 
-    starts: list[Offset]
-    seconds: list[Seconds]
-    operations: list[SeriesOverTime]
+    starts: list[Offset]  # where they begin
+    seconds: list[Seconds]  # how long they are
+    operations: list[SeriesOverTime]  # all together, and each operation
 
 
 class SideRecord(JsonRecord, frozen=True, kw_only=True):
-    """The figures of one side of a run with two (--ab), all operations first."""
+    """The figures of one side of a run with two (--ab)."""
 
-    side: str
-    operations: list[OperationRecord]
+    side: str  # its name
+    operations: list[OperationRecord]  # all together first
 
 
 class ErrorCause(
     JsonRecord, frozen=True, kw_only=True, rename={"trans_id": "first_trans_id", "times": "time_to_fail"}
 ):
-    """Failures with one cause, also by operation and by HTTP status ("none": there was no answer)."""
+    """Failures with one cause."""
 
-    cause: str
-    count: Count
-    trans_id: str | None
-    operations: dict[str, int]
-    statuses: dict[str, int]
-    times: Latency
+    cause: str  # a few words
+    count: Count  # how many there were
+    trans_id: str | None  # transaction id of the first one
+    operations: dict[str, int]  # how many by operation
+    statuses: dict[str, int]  # how many by HTTP status; "none": there was no answer
+    times: Latency  # what they took
 
 
 class RetryCause(JsonRecord, frozen=True, kw_only=True):
     """Retries with one cause."""
 
-    cause: str
-    count: Count
+    cause: str  # a few words
+    count: Count  # how many there were
 
 
 class NotSendable(JsonRecord, frozen=True, kw_only=True):
     """Operations that were drawn while no object existed for them."""
 
-    operation: str
-    size_class: str
-    count: Count
+    operation: str  # the name of the operation
+    size_class: str  # that of the objects
+    count: Count  # how many there were
 
 
 class StageFigures(JsonRecord, frozen=True, kw_only=True):
-    """A stage by itself; ``begins``, ``ends`` and ``due`` are null where the run was killed."""
+    """A stage by itself."""
 
-    name: str
-    load: Stage
-    begins: Moment | None
-    ends: Moment | None
-    due: Count | None
-    not_begun: Count | None
-    warmed_up: Count
-    operations: list[OperationRecord]
-    course: Course | None
+    name: str  # its number and its load in words
+    load: Stage  # what was asked for
+    begins: Moment | None  # when it began; null: the run was killed
+    ends: Moment | None  # when it ended; null: the run was killed
+    due: Count | None  # operations that were due; null: a closed loop, or the run was killed
+    not_begun: Count | None  # those of them that had not begun by its end
+    warmed_up: Count  # results of the warm-up, which are in no other figure
+    operations: list[OperationRecord]  # all together first
+    course: Course | None  # how it went over time
 
 
 class GroupFigures(JsonRecord, frozen=True, kw_only=True):
-    """A group of users by itself: its load, as it was asked for and as it was, and its figures.
+    """A group of users by itself."""
 
-    ``due`` and ``not_begun`` are null where its users made a closed loop.
-    """
-
-    group: str
-    asked: Load
-    delivered: Load
-    due: Count | None
-    not_begun: Count | None
-    warmed_up: Count
-    operations: list[OperationRecord]
-    stages: list[StageFigures]
-    course: Course | None
+    group: str  # its name
+    asked: Load  # its load as it was asked for
+    delivered: Load  # its load as it was
+    due: Count | None  # operations that were due; null: a closed loop
+    not_begun: Count | None  # those of them that had not begun by the end; null: a closed loop
+    warmed_up: Count  # results of the warm-up, which are in no other figure
+    operations: list[OperationRecord]  # all together first
+    stages: list[StageFigures]  # its stages, where it has some
+    course: Course | None  # how it went over time
 
 
 class Threshold(JsonRecord, frozen=True, kw_only=True):
-    """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
+    """A condition under which the run fails, and what came."""
 
-    ``value`` is null where it was not measured, which fails too; with ``at_least`` it is a lower bound.
-    ``result`` is "undecided" where its interval contains the limit, or a lower bound does not tell.
-    """
-
-    condition: str
-    limit: float
-    unit: str
-    value: PerhapsNumber | None
-    at_least: bool
+    condition: str  # as it was given
+    limit: float  # beyond which it fails, in its unit; a share is a part of 1
+    unit: str  # that of limit and value
+    value: PerhapsNumber | None  # what came; null: it was not measured, which fails too
+    at_least: bool  # the value is a lower bound
+    #: "undecided" where the interval of the value contains the limit, or a lower bound does not tell.
     result: Literal["ok", "failed", "undecided"]
-    failed: bool
+    failed: bool  # the result is "failed"
 
 
 class VerdictRecord(JsonRecord, frozen=True, kw_only=True):
-    """The verdict on the run, its reasons, the worst first, and the exit code of ``run-scenario``.
+    """The verdict on the run."""
 
-    ``delivered`` has operations that ended, those of the warm-up and failed ones too.
-    """
-
-    outcome: Outcome
-    exit_code: int
-    reasons: tuple[Reason, ...]
-    asked: Load
-    delivered: Load
+    outcome: Outcome  # how the run was
+    exit_code: int  # that of ``run-scenario``
+    reasons: tuple[Reason, ...]  # the worst first
+    asked: Load  # the load that was asked for
+    delivered: Load  # the load as it was: operations that ended, those of the warm-up and failed ones too
 
 
 class Second(JsonRecord, frozen=True, kw_only=True):
-    """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null: unknown."""
+    """Successes in a second."""
 
-    second: int
-    count: Count
-    partial: bool | None
+    second: int  # the first is 1
+    count: Count  # how many ended in it
+    partial: bool | None  # it reaches beyond the window; null: not known
 
 
 class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
-    """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst.
+    """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst."""
 
-    ``warmed_up`` results were of the warm-up, of which ``warmed_up_failed`` failed; no other figure has them.
-    ``current`` is false for stat files of ssbench 0.x, whose rates have a window of their own for each
-    operation. ``due`` counts the operations that were due in an open loop, ``not_begun`` those of them that
-    had not begun by the end; null in a closed loop. ``counters`` are what else the run counted.
-    """
-
-    format: Literal["ssbench report"] = "ssbench report"
+    format: Literal["ssbench report"] = "ssbench report"  # what this is
     version: Annotated[
         int, Meta(description="version of the format", ge=REPORT_FORMAT_VERSION, le=REPORT_FORMAT_VERSION)
     ] = REPORT_FORMAT_VERSION
     made_by: Annotated[str, Meta(description="version of ssbench that made this report")]
+    #: False for stat files of ssbench 0.x, whose rates have a window of their own for each operation.
     current: bool
-    verdict: VerdictRecord
-    run: RunRecord
-    operations: list[OperationRecord]
-    course: Course | None
-    requests_by_second: Sequence[Second]
-    over_time: OverTimeRecord | None
-    slowest: list[SlowOperationRecord]
-    warmed_up: Count
-    warmed_up_failed: Count
-    due: Count | None
-    not_begun: Count | None
-    stages: list[StageFigures]
-    master: MasterFacts | None
-    gaps: tuple[Gap, ...]
-    generator_load: tuple[LoadSample, ...]
-    hosts: tuple[HostFacts, ...]
-    workers: list[WorkerRecord]
-    worker_count: Count
-    spread_over_workers: Spread
-    storage_urls: list[StorageUrl]
-    accounts: list[MemberRecord]
-    addresses: list[MemberRecord]
-    sites: list[SiteRecord]
-    sides: list[SideRecord]
-    groups: list[GroupFigures]
-    errors: list[ErrorCause]
-    retries: list[RetryCause]
-    thresholds: list[Threshold]
-    not_sendable: list[NotSendable]
-    counters: dict[str, float]
-    warnings: tuple[str, ...]
-    waits: tuple[Wait, ...]
-    cluster: Observation | None
+    verdict: VerdictRecord  # on the run as a whole
+    run: RunRecord  # what was run
+    operations: list[OperationRecord]  # all together first
+    course: Course | None  # how the run went over time
+    requests_by_second: Sequence[Second]  # successes in each second
+    over_time: OverTimeRecord | None  # what ended in each bin
+    slowest: list[SlowOperationRecord]  # the slowest first
+    warmed_up: Count  # results of the warm-up, which are in no other figure
+    warmed_up_failed: Count  # those of them that failed
+    due: Count | None  # operations that were due in an open loop; null in a closed one
+    not_begun: Count | None  # those of them that had not begun by the end
+    stages: list[StageFigures]  # each stage by itself, where there are several
+    master: MasterFacts | None  # what the master used
+    gaps: tuple[Gap, ...]  # when workers and master stalled
+    generator_load: tuple[LoadSample, ...]  # how busy the load generator was over time
+    hosts: tuple[HostFacts, ...]  # its machines
+    workers: list[WorkerRecord]  # each worker by itself
+    worker_count: Count  # workers of which there are results
+    spread_over_workers: Spread  # how unevenly operations were spread over workers
+    storage_urls: list[StorageUrl]  # each storage URL by itself, of several
+    accounts: list[MemberRecord]  # each account by itself, of several
+    addresses: list[MemberRecord]  # each address by itself, of hosts with several
+    sites: list[SiteRecord]  # each site by itself, where workers have one
+    sides: list[SideRecord]  # each side by itself, of a run with two
+    groups: list[GroupFigures]  # each group of users by itself
+    errors: list[ErrorCause]  # why operations failed
+    retries: list[RetryCause]  # why requests were tried again
+    thresholds: list[Threshold]  # the conditions under which the run fails
+    not_sendable: list[NotSendable]  # operations for which there was no object
+    counters: dict[str, float]  # what else the run counted
+    warnings: tuple[str, ...]  # what to know before relying on figures
+    waits: tuple[Wait, ...]  # waits that are as long as a timeout of some system
+    cluster: Observation | None  # what Swift's servers said beside the run
