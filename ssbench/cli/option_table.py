@@ -197,7 +197,7 @@ _MEASUREMENT_OPTIONS = (
         "--repeat",
         COUNT,
         "run N times with the same workers, each with a stat file of its own, and print what differs between"
-        " the runs, or with --ab between the sides",
+        " the runs, or with --ab between the sides; with --sweep each step N times",
         default_text="once, with a report",
     ),
     Argument(
@@ -207,6 +207,12 @@ _MEASUREMENT_OPTIONS = (
         " 4K', --versus='-f OTHER', --versus='' for equal runs; options of load and requests, -f, --label",
     ),
     Argument("--pause", SECONDS_OR_0, "seconds between the runs of --repeat", 5.0),
+    Argument(
+        "--resume",
+        None,
+        "with --repeat, --sweep or --find, and -s: go on after an interruption; runs that have a complete"
+        " stat file are not made again",
+    ),
 )
 
 _TARGET_OPTIONS = (

@@ -10,10 +10,10 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, UsageError
@@ -37,10 +37,8 @@ from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
-from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, refuse_past_moment
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.run.stats_path import new_stats_path
@@ -54,9 +52,9 @@ from ssbench.store.request_options import RequestOptions
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli import repeat
+    from ssbench.cli import plans
     from ssbench.run.bench import Companions
-    from ssbench.run.series import Series
+    from ssbench.run.plan import Trial
 
 _log = logging.getLogger(__name__)
 
@@ -69,39 +67,22 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return ExitCode.OK
     settings.log_settings_files(arguments)
     _check_arguments(arguments)
-    if arguments.sweep or arguments.find:
-        return _find_capacity(arguments)
+    if arguments.sweep or arguments.find or arguments.repeat:
+        return _run_plan(arguments)
     scenario = _load_scenario(arguments)
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
     # What this master does of it.
     own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
     report = PrintedRunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
-    repetition = _make_repetition(arguments)
-    plans = _make_plans(arguments, scenario) if repetition else []
     compare = (
         sides.make_comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
     )
     with (
-        Bench(_make_bench_options(arguments, plans)) as bench,
+        Bench(_make_bench_options(arguments)) as bench,
         option_table.open_companions(arguments) as companions,
         companions.open_sinks(own, bench) as shown,
     ):
-        if repetition:
-            from ssbench.cli import repeat
-
-            def once(series: Series, plan: repeat.RunPlan, what: str, number: int) -> RunOutcome:
-                return series.run(
-                    plan.scenario,
-                    what,
-                    sinks=[*_make_progress_sinks(plan.arguments, plan.scenario, bench), *shown],
-                    observer=companions.observer,
-                    goal=_make_goal(plan.arguments, plan.scenario),
-                    # What one seed draws would be the same for all runs, and so seem to be known.
-                    seed_offset=number - 1,
-                )
-
-            return repeat.run_in_turn(plans, repetition, bench, once)
         options = _make_run_options(arguments)
         with report.interruptible():
             outcome = bench.run(
@@ -162,13 +143,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
-    if not arguments.find:
-        settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
-    if not arguments.repeat and "pause" in arguments.given:
-        raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
-    if arguments.sweep or arguments.find or arguments.repeat:
-        several = "--sweep, --find and --repeat are several runs of one master"
-        settings.refuse_options(arguments, several, "--part", "--start-at")
+    _check_options_of_plans(arguments)
     if arguments.start_at is not None:
         refuse_past_moment(arguments.start_at, time.time())
     elif arguments.part is not None:
@@ -195,6 +170,23 @@ def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> 
     )
 
 
+def _check_options_of_plans(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for an option of many runs that lacks the one that it belongs to."""
+    if not arguments.find:
+        settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
+    if not (arguments.sweep or arguments.find or arguments.repeat):
+        if "pause" in arguments.given:
+            raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
+        settings.refuse_options(arguments, "--resume is for --repeat, --sweep and --find", "--resume")
+    if not arguments.repeat:
+        settings.ignore_options(arguments, "it needs --repeat", "--versus")
+        if arguments.versus is not None:
+            raise UsageError("--versus needs --repeat, which says how often both are run")
+    if arguments.sweep or arguments.find or arguments.repeat:
+        several = "--sweep, --find and --repeat are several runs of one master"
+        settings.refuse_options(arguments, several, "--part", "--start-at")
+
+
 def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
     """Where the objects are that exist already; None where the run makes its own."""
     if not arguments.existing and arguments.existing_list is None:
@@ -219,55 +211,100 @@ def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
         arguments.stats_file = new_stats_path(folder, scenario, time.time())
 
 
-def _make_plans(arguments: argparse.Namespace, scenario: Scenario) -> list[repeat.RunPlan]:
-    """Return what is run again and again; raises UsageError where ``--versus`` is wrong."""
-    from ssbench.cli import repeat
+def _run_plan(arguments: argparse.Namespace) -> ExitCode:
+    """Carry out many runs: repeated, in turn, of a sweep or of a search."""
+    from ssbench.cli import plans
+    from ssbench.run.plan import PlanSettings
 
-    plans = [repeat.RunPlan(arguments, scenario, _make_run_options(arguments))]
-    if arguments.versus is not None:
-        other = repeat.parse_second_side(arguments)
-        plans.append(repeat.RunPlan(other, _load_scenario(other), _make_run_options(other)))
-    return plans
-
-
-def _make_repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
-    """How often to run; None for once."""
-    if arguments.repeat is None:
-        settings.ignore_options(arguments, "it needs --repeat", "--versus")
-        if arguments.versus is not None:
-            raise UsageError("--versus needs --repeat, which says how often both are run")
-        return None
-    settings.refuse_options(
-        arguments,
-        "--repeat prints a summary of all runs (report-scenario writes reports of each, compare of groups)",
-        *map(products.format_option, products.FORMAT_FILES),
-    )
-    from ssbench.cli import repeat
-
-    return repeat.Repetition(arguments.repeat, arguments.pause, prints=not arguments.no_default_report)
-
-
-def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
-    """Carry out many runs, to see how much load the store bears."""
-    from ssbench.cli import capacity
-    from ssbench.cli.capacity import StepSetting
-
-    capacity.check_capacity_options(arguments)
-    scenario = _load_scenario(arguments)
-    _choose_workers(arguments)
-    _choose_file(arguments, scenario)
-    with interruption.hold_signals(), option_table.open_companions(arguments) as companions:
-        return capacity.run_capacity(
-            arguments,
-            StepSetting(
-                scenario,
-                _make_bench_options(arguments),
-                _make_run_options(arguments),
-                companions.observer,
-                partial(_open_sinks, arguments, companions),
-                partial(_make_goal, arguments),
-            ),
+    _check_plan_options(arguments)
+    made = _make_sides(arguments)
+    is_repeated = not (arguments.sweep or arguments.find)
+    pause = arguments.pause if is_repeated or "pause" in arguments.given else 0.0
+    work = _make_work(arguments, made, pause)
+    # All runs have the same workers, where it is known what they need.
+    users = work.list_users()
+    bench_options = _make_bench_options(arguments, users, [each.scenario.policy for each in made])
+    with (
+        interruption.hold_signals(),
+        option_table.open_companions(arguments) as companions,
+        _PlanSinks(arguments, companions, keeps=is_repeated) as sinks,
+    ):
+        plan = PlanSettings(
+            pause=pause,
+            is_quiet=not is_repeated,
+            stops_on_errors=is_repeated,
+            accompany=sinks.accompany,
+            observer=companions.observer,
         )
+        return plans.run_plan(arguments, work, bench_options, plan)
+
+
+def _make_work(
+    arguments: argparse.Namespace, made: Sequence[plans.PlanSide], pause: float
+) -> plans.PlanWork[Any]:
+    """Return the plan that the options ask for."""
+    from ssbench.cli import plans
+
+    if arguments.sweep:
+        repeats = arguments.repeat or 1
+        return plans.SweepWork(made, arguments.sweep, repeats, pause, partial(_make_goal, arguments))
+    if arguments.find:
+        return plans.SearchWork(made[0], arguments.find, arguments.find_within)
+    return plans.RepeatWork(made, arguments.repeat, pause)
+
+
+def _check_plan_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together in many runs."""
+    from ssbench.cli import plans
+
+    if arguments.resume and arguments.stats_file is None:
+        raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
+    if arguments.sweep or arguments.find:
+        plans.check_capacity_options(arguments)
+    else:
+        plans.check_repeat_options(arguments)
+
+
+def _make_sides(arguments: argparse.Namespace) -> list[plans.PlanSide]:
+    """Return the ways to run; raises UsageError where ``--versus`` is wrong."""
+    from ssbench.cli import plans
+
+    scenario = _load_scenario(arguments)
+    _choose_workers(arguments, scenario.user_count if arguments.repeat and not arguments.sweep else None)
+    _choose_file(arguments, scenario)
+    found = [plans.PlanSide(scenario, _make_run_options(arguments))]
+    if arguments.versus is not None:
+        other = plans.parse_second_side(arguments)
+        found.append(plans.PlanSide(_load_scenario(other), _make_run_options(other)))
+    return found
+
+
+class _PlanSinks(ExitStack):
+    """The sinks of the results of many runs, besides the stat files.
+
+    ``keeps``: those of companions are opened once, with the scenario of the first run.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, companions: Companions, *, keeps: bool) -> None:
+        super().__init__()
+        self._arguments = arguments
+        self._companions = companions
+        self._keeps = keeps
+        self._kept: list[Sink] | None = None
+
+    @contextmanager
+    def accompany(self, trial: Trial, bench: Bench) -> Iterator[tuple[list[Sink], Goal | None]]:
+        """Yield what receives the results of a run, and what may end it."""
+        scenario = trial.cell.scenario
+        progress = _make_progress_sinks(self._arguments, scenario, bench)
+        goal = _make_goal(self._arguments, scenario)
+        if not self._keeps:
+            with self._companions.open_sinks(scenario, bench) as shown:
+                yield [*progress, *shown], goal
+            return
+        if self._kept is None:
+            self._kept = self.enter_context(self._companions.open_sinks(scenario, bench))
+        yield [*progress, *self._kept], goal
 
 
 def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
@@ -285,15 +322,6 @@ def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None
     from ssbench.statistics.stopping_rule import StoppingSink
 
     return StoppingSink(arguments.until)
-
-
-@contextmanager
-def _open_sinks(
-    arguments: argparse.Namespace, companions: Companions, scenario: Scenario, bench: Bench
-) -> Iterator[list[Sink]]:
-    """Yield the sinks of the results of a run, besides the stat file."""
-    with companions.open_sinks(scenario, bench) as shown:
-        yield [*_make_progress_sinks(arguments, scenario, bench), *shown]
 
 
 def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
@@ -342,19 +370,19 @@ def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
-def _make_bench_options(arguments: argparse.Namespace, plans: Sequence[repeat.RunPlan] = ()) -> BenchOptions:
+def _make_bench_options(
+    arguments: argparse.Namespace, users: Sequence[int] = (), policies: Sequence[str | None] = ()
+) -> BenchOptions:
+    """Return what all runs share; ``users`` are those of runs that are to have the same local workers."""
     needs_credentials = not arguments.noop and not arguments.local_swift
     credentials = arguments.listed
     if needs_credentials and not credentials:
         credentials = sides.make_side_credentials(arguments, os.environ)
-    users = max((plan.scenario.user_count for plan in plans), default=0)
+    most = max(users, default=0)
     return BenchOptions(
         workers=arguments.workers or 0,
-        # Both ways of --versus have the same workers.
-        concurrency=min(-(-users // arguments.workers), wire.MAX_JOBS)
-        if users and arguments.workers
-        else None,
-        policies=tuple(plan.scenario.policy for plan in plans if plan.scenario.policy),
+        concurrency=min(-(-most // arguments.workers), wire.MAX_JOBS) if most and arguments.workers else None,
+        policies=tuple(filter(None, policies)),
         address=_make_address(arguments),
         key_file=cli_options.choose_key_file(arguments),
         credentials=next(iter(credentials), None),

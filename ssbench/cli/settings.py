@@ -49,9 +49,9 @@ _OPTIONS_OF_ANY_FILE = {
     "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
     "object-servers", "op-count", "part", "pause", "pctile", "policy", "prepared", "progress", "proxies",
     "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout", "retries", "retry-404",
-    "ring", "run-seconds", "runs", "sample", "scenario", "scenario-file", "seed", "sides", "site", "slow",
-    "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until",
-    "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
+    "resume", "ring", "run-seconds", "runs", "sample", "scenario", "scenario-file", "seed", "sides", "site",
+    "slow", "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided",
+    "until", "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_field
 from itertools import repeat
 from typing import Literal
 
@@ -19,6 +20,8 @@ from msgspec.structs import replace
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode
+from ssbench.comparison.family import FamilyComparison, RowRun, compare_families
+from ssbench.comparison.family_report import make_family_csv, make_family_document, make_family_report
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sweep import (
     GroupStep,
@@ -44,6 +47,7 @@ from ssbench.document.elements import (
     Document,
     Element,
     Note,
+    Section,
     Table,
     Tone,
     Verdict,
@@ -232,6 +236,71 @@ def make_capacity_report(found: Capacity, *_: object) -> str:
             judged_by=found.words,
         )
     )
+
+
+# -- Two sweeps ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SweepComparison:
+    """Two ways to run, swept through the same values."""
+
+    before: Capacity
+    after: Capacity
+    family: FamilyComparison  # the values at which both were run
+
+
+def compare_sweeps(
+    before: Capacity, after: Capacity, runs: Sequence[tuple[float, int, RowRun]]
+) -> SweepComparison:
+    """Compare two sweeps; ``runs`` are those of each value and side (0 or 1)."""
+    values = sorted({value for value, *_ in runs})
+    sides = {
+        value: [[run for at, own, run in runs if (at, own) == (value, side)] for side in (0, 1)]
+        for value in values
+    }
+    rows = [
+        (before.variable.words(value), first, second)
+        for value, (first, second) in sides.items()
+        if first and second
+    ]
+    conclusions = [f"{side}: {each.conclusion}" for side, each in (("Before", before), ("After", after))]
+    family = compare_families(f"{before.title} (a)", f"{after.title} (b)", rows)
+    return SweepComparison(before, after, replace_field(family, remarks=tuple(conclusions)))
+
+
+def make_sweeps_document(found: SweepComparison, view: View | None = None) -> Document:
+    """Return the document: the verdict on all values, and the steps of both sides."""
+    made = make_family_document(found.family, view)
+    sections = [
+        Section(title, make_capacity_document(each, view).elements)
+        for title, each in (("Before", found.before), ("After", found.after))
+    ]
+    curves = [
+        Curve(
+            title,
+            np.array([step.value for step in each.steps], np.float64),
+            np.array([step.rate for step in each.steps], np.float64),
+            SLATE,
+            width=2.0,
+            dash=dash,
+            pointed=True,
+        )
+        for title, each, dash in (("before", found.before, "dashed"), ("after", found.after, "solid"))
+    ]
+    unit = found.before.variable.unit
+    chart = Chart("Rate", f"ops/s, by {unit}", curves, axis=unit, digits=1)
+    return replace(made, elements=[*made.elements, chart, *sections])
+
+
+def make_sweeps_csv(found: SweepComparison, view: View | None = None) -> str:
+    """Return the changes at each value as CSV."""
+    return make_family_csv(found.family, view)
+
+
+def make_sweeps_report(found: SweepComparison, *_: object) -> str:
+    """Return the changes at each value as one JSON document."""
+    return make_family_report(found.family)
 
 
 # -- The report ------------------------------------------------------------------------------------

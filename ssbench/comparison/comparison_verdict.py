@@ -25,7 +25,7 @@ from ssbench.comparison.change import (
 from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
-from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, Figure
 from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.run_verdict import tone_of_outcome
@@ -109,13 +109,23 @@ _OUTCOMES = {
 }
 
 
+def rate_word(word: Word) -> Outcome:
+    """Return how good it is what a word says."""
+    return _OUTCOMES.get(word, Outcome.FAILED)
+
+
 def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]) -> Word:
     if not comparison.repeated:
         return Word.UNDECIDED
-    better = {change.better for *_, change in shown}
+    return choose_change_word([(COMPARED_FIGURES[figure], change) for _, figure, change in shown])
+
+
+def choose_change_word(shown: Sequence[tuple[Figure, FigureChange]]) -> Word:
+    """Return the word for all changes that are shown; that there is no difference without any."""
+    better = {change.better for _, change in shown}
     if not better:
         return Word.SAME
-    speeds = {change.better for _, figure, change in shown if not COMPARED_FIGURES[figure].is_share}
+    speeds = {change.better for figure, change in shown if not figure.is_share}
     worse, both, good = (
         (Word.SLOWER, Word.MIXED, Word.FASTER)
         if speeds == better

@@ -263,6 +263,10 @@ _RUN_NOISE_SHARE = 0.02
 _CHI_SQUARE_QUANTILE = 3.841
 _F_QUANTILES = (161.4, 18.51, 10.13, 7.709, 6.608, 5.987, 5.591, 5.318, 5.117, 4.965)
 
+#: With so many degrees of freedom or more the scatter of repeated runs is used; it is this much at least.
+_MIN_REPEATS = 4
+_MIN_SCATTER = 0.002
+
 _SHARPNESS_GRID = np.geomspace(0.7, 60.0, 60)
 _CONTENTION_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 90)))
 _CROSSTALK_GRID = np.concatenate(([0.0], np.geomspace(1e-8, 0.3, 120)))
@@ -323,17 +327,21 @@ def estimate_knee(
     x = np.array([value for value, _, _ in known])
     y = np.log([rate for _, rate, _ in known])
     spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], _RUN_NOISE_SHARE)
+    measured, repeats = _scatter_of_repeats(x, y)
+    if repeats >= _MIN_REPEATS:
+        # What differs from run to run is measured, not assumed.
+        spread = np.full(len(x), max(measured, _MIN_SCATTER))
     weights = 1 / spread**2
     fits = [_fit_queue(x, y, weights), _fit_usl(x, y, weights)]
     best = min(fits, key=lambda fit: float(fit.rest.min()))
     least = float(best.rest.min())
-    allowed = least + _allowed_increase(least, len(known) - 3)
+    allowed = least + _allowed_increase(least, len(known) - 3, repeats)
     likely = np.concatenate([fit.knees[fit.rest <= allowed] for fit in fits])
     lowest, highest = float(x.min()), float(x.max())
-    measured, rise, levelled = _between_steps(x, y)
+    near, rise, levelled = _between_steps(x, y)
     low, high = (max(lowest, float(each)) for each in (likely.min(), likely.max()))
     # Models cannot tell corners that are below all steps.
-    value = lowest if measured == low == lowest else _weigh_knees(fits, least, 4 * highest)
+    value = lowest if near == low == lowest else _weigh_knees(fits, least, 4 * highest)
     value = min(max(value, low), high)
     error = math.sqrt(least / float(weights.sum()))
     if high > highest or not levelled:
@@ -342,6 +350,14 @@ def estimate_knee(
         value = value if value <= highest and levelled else math.inf
         return Knee(value, low, math.inf, best.name, error, rise)
     return Knee(value, low, high, best.name, error, rise)
+
+
+def _scatter_of_repeats(x: _Floats, y: _Floats) -> tuple[float, int]:
+    """Return how much repeated runs of one load differ, as a share, and the degrees of freedom of that."""
+    groups = [y[x == load] for load in np.unique(x)]
+    freedom = sum(len(group) - 1 for group in groups)
+    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    return (math.sqrt(squares / freedom), freedom) if freedom else (0.0, 0)
 
 
 def _weigh_knees(fits: Sequence[_Fit], least: float, most: float) -> float:
@@ -373,14 +389,19 @@ def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
     return near, rise, before - float(logs[loads > half].max()) >= math.log(KNEE_RATE_SHARE)
 
 
-def _allowed_increase(least: float, degrees: int) -> float:
-    """Return how much more than the least a knee may leave, to be in the interval."""
+def _allowed_increase(least: float, degrees: int, repeats: int = 0) -> float:
+    """Return how much more than the least a knee may leave, to be in the interval.
+
+    ``repeats`` are the degrees of freedom by which the scatter of runs is known; 0: it is assumed.
+    """
     scatter = least / max(1, degrees)
-    return (
-        _CHI_SQUARE_QUANTILE
-        if scatter <= 1
-        else scatter * _F_QUANTILES[min(max(1, degrees), len(_F_QUANTILES)) - 1]
-    )
+    known = _find_f_quantile(repeats) if repeats >= _MIN_REPEATS else _CHI_SQUARE_QUANTILE
+    return known if scatter <= 1 else max(known, scatter * _find_f_quantile(degrees))
+
+
+def _find_f_quantile(freedom: int) -> float:
+    """Return the quantile .95 of F with 1 and this many degrees of freedom, for 10 those of more too."""
+    return _F_QUANTILES[min(max(1, freedom), len(_F_QUANTILES)) - 1]
 
 
 def _sum_residuals(y: _Floats, weights: _Floats, shapes: _Floats) -> _Floats:

@@ -32,6 +32,8 @@ class Product(Enum):
     RUN = "a single run"
     COMPARISON = "a comparison"
     CAPACITY = "a sweep or a search"
+    SWEEPS = "two sweeps"
+    SUITES = "two suites"
     REPEATED = "repeated runs"
     CONFIGURATIONS = "a table of many runs"
     LIST = "a list of runs"
@@ -52,6 +54,8 @@ _DOCUMENT_MAKERS = {
     Product.REPEATED: "ssbench.comparison.repeated_runs:make_repeated_document",
     Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
+    Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
+    Product.SUITES: "ssbench.comparison.family_report:make_family_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
     Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
     Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
@@ -93,6 +97,14 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.CAPACITY: {
         "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
         "json": "ssbench.comparison.capacity_report:make_capacity_report",
+    },
+    Product.SWEEPS: {
+        "csv": "ssbench.comparison.capacity_report:make_sweeps_csv",
+        "json": "ssbench.comparison.capacity_report:make_sweeps_report",
+    },
+    Product.SUITES: {
+        "csv": "ssbench.comparison.family_report:make_family_csv",
+        "json": "ssbench.comparison.family_report:make_family_report",
     },
 }
 
@@ -199,6 +211,10 @@ JSON_KINDS = {
     "capacity": (
         "run-scenario --sweep or --find with --json",
         "ssbench.comparison.capacity_report:CapacityReport",
+    ),
+    "suites": (
+        "compare of suites with --json, run-scenario --sweep with --versus and --json",
+        "ssbench.comparison.family_report:FamilyReport",
     ),
     "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),
     "trend": ("list --trend --json", "ssbench.comparison.runs_list:Trend"),

@@ -28,7 +28,7 @@ REPORTS = {
     "ssbench.statistics",
     "ssbench.reports.writing",
     "ssbench.comparison.compare",
-    "ssbench.run.series",
+    "ssbench.run.plan",
 }
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import archives, capacity, master, options, settings, worker
+from ssbench.cli import archives, master, options, plans, settings, worker
 from ssbench.cli import run_scenario as command
 from ssbench.cli.parser import Parser
 
@@ -406,7 +406,7 @@ def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
     caplog.set_level("INFO")
     found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    capacity.check_capacity_options(found)
+    plans.check_capacity_options(found)
     assert (str(found.summary_md), found.junit) == ("found.md", None)
     assert "--junit is ignored: --sweep has no such report" in caplog.text
 
@@ -415,21 +415,21 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
     write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
     caplog.set_level("INFO")
     found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    capacity.check_capacity_options(found)
+    plans.check_capacity_options(found)
     assert (found.fail_if, found.report, found.workers) == ([], None, 4)
     for option in ("--fail-if", "--report"):
         said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
         assert said in caplog.text
-    capacity.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4"))
+    plans.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4"))
     with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
-        capacity.check_capacity_options(
+        plans.check_capacity_options(
             run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%")
         )
     with pytest.raises(UsageError, match="--workers"):
-        capacity.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
+        plans.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
 
 
-@pytest.mark.parametrize("words", [[], ["--sweep", "users=1..8"], ["--find", "errors < 1%"]])
+@pytest.mark.parametrize("words", [[], ["-u", "2"]])
 def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
     write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
     command._check_arguments(parse("run-scenario", "-f", "small", "-r", "1", *words))
@@ -450,7 +450,7 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
 @pytest.mark.parametrize(
     ("setting", "words", "said"),
     [
-        ('html = "x.html"', ["--repeat", "2"], "--html is ignored: --repeat prints a summary of all runs"),
+        ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
         ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
         ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
         ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
@@ -472,8 +472,9 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     assert getattr(arguments, field)
     command._check_arguments(arguments)
     scenario = command._load_scenario(arguments)
-    if command._make_repetition(arguments):
-        command._make_plans(arguments, scenario)
+    if arguments.repeat:
+        command._check_plan_options(arguments)
+        command._make_sides(arguments)
     command._make_goal(arguments, scenario)
     assert not getattr(arguments, field)
     assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
@@ -491,7 +492,7 @@ def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
 
 def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
     write("[run-scenario]\nrepeat = 3\nwarmup = 9")
-    for words, name in (["--html", "x.html"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
+    for words, name in (["--junit", "x.xml"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
         assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
         said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"
         assert said in capsys.readouterr().err

@@ -11,12 +11,13 @@ from full_run import write_full_run
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import capacity, master
+from ssbench.cli import master, plans
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
 from ssbench.comparison.archive import make_entry
-from ssbench.comparison.capacity_report import Capacity
+from ssbench.comparison.capacity_report import Capacity, compare_sweeps
 from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.family import compare_families, make_row_run
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
@@ -40,13 +41,17 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
     figures = [make_run_figures(statistics, name) for name in ("one", "two")]
     entry = make_entry(statistics, path.name, 1, 1)
     steps = (make_step(3, statistics),)
+    sweep = Capacity("a sweep", Variable.USERS, steps, (), "it ended", GateResult.PASSED)
+    row = make_row_run(statistics)
     joined = simulate(1, Cause(devices=(1,)), Shape(devices=4, nodes=3, requests=400))
     return {
         Product.RUN: statistics,
         Product.COMPARISON: compare_runs(figures[:1], figures[1:]),
         Product.REPEATED: figures,
         Product.CONFIGURATIONS: figures,
-        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", GateResult.PASSED),
+        Product.CAPACITY: sweep,
+        Product.SWEEPS: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
+        Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
         Product.OUTLOOK: read_scenario("very_small"),
@@ -72,6 +77,8 @@ def test_each_product_is_made_in_each_format(
             Product.REPEATED: "2 runs: one to two",
             Product.CONFIGURATIONS: "GET/s",
             Product.CAPACITY: "it ended",
+            Product.SWEEPS: "Before: it ended",
+            Product.SUITES: "no verdict",
             Product.LIST: "last",
             Product.TREND: "1 run",
             Product.OUTLOOK: "8 operations at once",
@@ -116,7 +123,7 @@ def asked(*more: str) -> argparse.Namespace:
 @pytest.mark.parametrize("option", ["--junit"])
 def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
     with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
-        capacity.check_capacity_options(asked(option, "x"))
+        plans.check_capacity_options(asked(option, "x"))
 
 
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +133,7 @@ def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.Monk
     arguments = asked()
     arguments.yaml = Path("x")  # as the option of the format would, which is made when modules are loaded
     with pytest.raises(UsageError, match="--yaml is for a single run"):
-        capacity.check_capacity_options(arguments)
+        plans.check_capacity_options(arguments)
 
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,22 +7,21 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from simulated_runs import reads
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import repeat
+from ssbench.cli import plans
 from ssbench.cli.master import parser
-from ssbench.cli.repeat import Repetition
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
-from ssbench.run.bench import Bench
+from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import RunOptions
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
@@ -35,16 +34,16 @@ def arguments(*more: str) -> argparse.Namespace:
 
 def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() -> None:
     first = arguments("--label", "one", "--versus=-f medium -p silver --block-size 4K --label two")
-    other = repeat.parse_second_side(first)
+    other = plans.parse_second_side(first)
     changed = {name for name in vars(first) if getattr(first, name) != getattr(other, name)} - {"given"}
     assert changed == {"scenario_file", "policy", "block_size", "label"}
     assert (other.user_count, other.label, other.block_size) == (7, "two", 4096)
     assert first.label == "one"
-    assert not repeat.parse_second_side(arguments("--verify", "--versus=--no-verify")).verify
-    counted = repeat.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
+    assert not plans.parse_second_side(arguments("--verify", "--versus=--no-verify")).verify
+    counted = plans.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
     assert (counted.run_seconds, counted.op_count) == (None, 5)
     same = arguments("--versus=")
-    assert vars(repeat.parse_second_side(same)) == vars(same)
+    assert vars(plans.parse_second_side(same)) == vars(same)
 
 
 @pytest.mark.parametrize(
@@ -60,24 +59,13 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
 )
 def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
     with pytest.raises(UsageError, match=f"^--versus: .*{why}"):
-        repeat.parse_second_side(arguments(f"--versus={options}"))
+        plans.parse_second_side(arguments(f"--versus={options}"))
 
 
 @pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics-port", "9102")])
 def test_what_does_not_go_with_it(other: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"--versus.*leave out|leave out --versus"):
-        repeat.parse_second_side(arguments("--versus=", *other))
-
-
-def test_neither_way_is_always_the_first_of_a_pair() -> None:
-    assert [repeat.find_side_and_pair(number) for number in range(1, 7)] == [
-        (0, 1),
-        (1, 1),
-        (1, 2),
-        (0, 2),
-        (0, 3),
-        (1, 3),
-    ]
+        plans.parse_second_side(arguments("--versus=", *other))
 
 
 def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, caplog: Any) -> None:
@@ -85,6 +73,18 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
     done: list[RunOptions] = []
 
     class Recorder:
+        def __init__(self, _options: object) -> None:
+            pass
+
+        def __enter__(self) -> Recorder:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def capacity(self) -> int:
+            return 1
+
         def run(self, _scenario: object, options: RunOptions, **_more: object) -> RunOutcome:
             done.append(options)
             return RunOutcome(run_id=1, seed=options.seed or 0, path=options.stats_file, count=10)
@@ -94,24 +94,19 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         row = {("ALL", None): {"p50": FigureSample(p50)}}
         return RunFigures(name, row, {}, started=float(len(done)))
 
-    monkeypatch.setattr(repeat, "open_results", lambda path: path)
-    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
+    monkeypatch.setattr(plan, "open_results", lambda path: path)
+    monkeypatch.setattr(plan, "summarize", lambda path: SimpleNamespace(path=path))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
-    monkeypatch.setattr(repeat, "verdict_of", lambda _statistics: good)
-    monkeypatch.setattr(repeat, "make_run_figures", figures)
+    monkeypatch.setattr(plans, "Bench", Recorder)
+    monkeypatch.setattr(plans, "verdict_of", lambda _statistics: good)
+    monkeypatch.setattr(plans, "make_run_figures", figures)
     options = RunOptions(stats_file=tmp_path / "s.stat.gz")
-    plans = [
-        repeat.RunPlan(argparse.Namespace(), SCENARIO, each)
-        for each in (options, replace(options, label="x"))
-    ]
-
-    def once(series: Any, plan: repeat.RunPlan, what: str, number: int) -> RunOutcome:
-        return cast(RunOutcome, series.run(plan.scenario, what, seed_offset=number - 1))
-
+    sides = [plans.PlanSide(SCENARIO, each) for each in (options, replace(options, label="x"))]
     caplog.set_level("INFO")
-    code = repeat.run_in_turn(plans, Repetition(4, 0.0, prints=True), cast(Bench, Recorder()), once)
-    assert code is ExitCode.OK
+    work = plans.RepeatWork(sides, 4, 0.0)
+    assert plans.run_plan(arguments(), work, BenchOptions(workers=1), plan.PlanSettings()) is ExitCode.OK
     names = [each.stats_file.name.split(".")[1] for each in done if each.stats_file]
+    # Neither way is always the first of a pair.
     assert names == ["a-1", "b-1", "b-2", "a-2", "a-3", "b-3", "b-4", "a-4"]
     seeds = [each.seed for each in done if each.seed is not None]
     assert [seed - seeds[0] for seed in seeds] == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -120,6 +115,10 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
     assert "pairs of runs, which were measured in turn" in " ".join(out.split())
     assert "Drift from the first run to the last, besides the change: p50 +40" in " ".join(out.split())
     assert f"compare {tmp_path}/s.a-*.stat.gz --to {tmp_path}/s.b-*.stat.gz" in caplog.text
+    assert (
+        caplog.messages[0] == "Repetition: 8 runs, as long as their operations take, besides initial uploads"
+    )
+    assert "Run 8 of 8" in caplog.text
 
 
 def sided(place: int, change: float, sides: tuple[str, ...] = ("old", "new")) -> SidedRun:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,14 @@ import pytest
 from result_rows import many
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
-from ssbench.cli import capacity, master
-from ssbench.cli.capacity import StepSetting
+from ssbench.cli import master, plans
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results.block import Failure, Sink
+from ssbench.results.block import Failure
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.plan import PlanSettings, silence_runs
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
@@ -85,7 +84,7 @@ class Store:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Store:
     caplog.set_level(logging.INFO)
     made = Store(tmp_path)
-    monkeypatch.setattr(capacity, "Bench", made)
+    monkeypatch.setattr(plans, "Bench", made)
     return made
 
 
@@ -98,21 +97,19 @@ def carry_out(
     store: Store, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
 ) -> ExitCode:
     given = arguments(*options)
-    capacity.check_capacity_options(given)
-
-    @contextmanager
-    def sinks(_scenario: Scenario, _bench: object) -> Iterator[list[Sink]]:
-        yield []
-
-    setting = StepSetting(
-        scenario,
-        bench or BenchOptions(address=BindAddress("127.0.0.1")),
-        RunOptions(stats_file=store.folder / "x.stat.gz"),
-        nullcontext(),
-        sinks,
-        lambda _: None,
-    )
-    return capacity.run_capacity(given, setting)
+    plans.check_capacity_options(given)
+    side = plans.PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz"))
+    other = plans.PlanSide(replace(scenario, name="other"), side.options)
+    sides = [side] if given.versus is None else [side, other]
+    work: plans.PlanWork[Any]
+    if given.sweep:
+        work = plans.SweepWork(sides, given.sweep, given.repeat or 1, 0.0, lambda _: None)
+    else:
+        work = plans.SearchWork(side, given.find)
+    made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
+    if made.workers and work.list_users():
+        made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))
+    return plans.run_plan(given, work, made, PlanSettings())
 
 
 def users(store: Store) -> list[int]:
@@ -145,6 +142,55 @@ def test_a_sweep_goes_through_its_values_with_the_same_objects(
 def test_a_sweep_ends_where_more_brings_nothing(store: Store) -> None:
     assert carry_out(store, "--sweep", "users=5..5000") == ExitCode.OK
     assert AT_ONCE < users(store)[-1] < 640
+
+
+def test_the_steps_of_a_sweep_can_be_repeated(store: Store, tmp_path: Path) -> None:
+    """The first round says how far the others go; every other one goes down."""
+    found = tmp_path / "found.json"
+    assert carry_out(store, "--sweep", "users=5..5000", "--repeat", 3, "--json", found) == ExitCode.OK
+    reached = len(users(store)) // 3
+    first = users(store)[:reached]
+    assert first == sorted(first)
+    assert users(store) == [*first, *first[::-1], *first]
+    steps = json.loads(found.read_text())["steps"]
+    assert [step["value"] for step in steps] == sorted(first * 3)
+    assert [Path(step["stat_file"]).name for step in steps[:3]] == [
+        f"x.users-5{each}.stat.gz" for each in ("", ".2", ".3")
+    ]
+    seeds = [(each.seed or 0) - (store.options[0].seed or 0) for each in store.options]
+    assert seeds == [0] * reached + [1] * reached + [2] * reached
+
+
+def test_two_sweeps_take_turns_and_are_compared_value_by_value(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tmp_path / "found.json"
+    options = ("--sweep", "users=5,10", "--repeat", 3, "--versus=", "--json", found)
+    assert carry_out(store, *options) == ExitCode.OK
+    names = [each.stats_file.name.removeprefix("x.") for each in store.options if each.stats_file]
+    turns = ["a-5", "b-5", "b-10", "a-10", "a-10.2", "b-10.2", "b-5.2", "a-5.2", "b-5.3", "a-5.3"]
+    turns += ["a-10.3", "b-10.3"]
+    assert [each.replace(".users", "").removesuffix(".stat.gz") for each in names] == turns
+    report = json.loads(found.read_text())
+    assert [(row["name"], row["runs"]) for row in report["rows"]] == [
+        ("5 users", [3, 3]),
+        ("10 users", [3, 3]),
+    ]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Before: The sweep went through all of its values." in said
+
+
+def test_a_sweep_goes_on_after_an_interruption(store: Store) -> None:
+    def interrupt(outcome: RunOutcome) -> RunOutcome:
+        assert outcome.path is not None
+        outcome.path.write_bytes(outcome.path.read_bytes()[:200])  # as one that was killed
+        return replace(outcome, path=None, interrupted=True)
+
+    store.instead[3] = interrupt
+    assert carry_out(store, "--sweep", "users=5,10,20") == ExitCode.INTERRUPTED
+    store.instead = {}
+    assert carry_out(store, "--sweep", "users=5,10,20", "--resume") == ExitCode.OK
+    assert users(store) == [5, 10, 20, 20]
 
 
 def test_a_sweep_in_which_nothing_succeeds_has_failed(store: Store) -> None:
@@ -257,7 +303,8 @@ def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: P
         (["--sweep=users=1,2", "-u", "4"], {}, "--sweep varies what -u/--user-count sets"),
         (["--sweep=rate=1,2", "--rate", "4"], {}, "--sweep varies what --rate sets"),
         (["--sweep=workers=1,2", "--zmq-bind-ip", "127.0.0.1"], {}, "--sweep workers= starts local workers"),
-        (["--sweep=users=1,2", "--repeat", "2"], {}, "--sweep makes many runs"),
+        (["--sweep=users=1,2", "--ab", "a=x", "b=y"], {}, "--sweep makes many runs"),
+        (["--find=errors <= 1%", "--repeat", "2"], {}, "--find makes many runs"),
         (["--find=errors <= 1%", "--until", "2%"], {}, "--find makes many runs"),
         (["--find=errors <= 1%"], {"run_seconds": None}, "--find needs -r/--run-seconds"),
         (["--find=errors <= 1%"], {"stages": (Stage(1.0, (1, 2)),)}, "--find needs -r"),
@@ -281,8 +328,8 @@ def test_what_does_not_go_together(
 def test_messages_of_phases_come_back_after_a_step() -> None:
     log = logging.getLogger("ssbench.run")
     before = log.level
-    with capacity._silence_steps(after_first=True):
+    with silence_runs(True):
         assert log.level == logging.WARNING
     assert log.level == before
-    with capacity._silence_steps(after_first=False):
+    with silence_runs(False):
         assert log.level == before

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli import repeat
+from ssbench.cli import master, plans
 from ssbench.comparison.repeated_runs import find_outlier_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.reports import products
 from ssbench.reports.products import Product
+from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.scenario.reading import read_scenario
+
+SCENARIO = read_scenario("very_small")
 
 
 def run(name, rate=500.0, p50=0.01, half=0.01, **more):
@@ -67,67 +71,90 @@ def test_a_percentile_that_a_run_lacks_is_left_out_of_the_summary():
 
 
 def outcomes(monkeypatch, *given):
-    """Let runs end so, and return what runs one and the numbers of those."""
+    """Let runs end so; return the numbers of those that were made."""
     seen, left = [], list(given)
-    monkeypatch.setattr(repeat, "open_results", lambda path: path)
-    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
     codes = {each.path: each.exit_code for each in given if isinstance(each, RunOutcome)}
 
-    def verdict(statistics):
-        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=(), undelivered=[])
+    class Bench:
+        def __init__(self, _options):
+            pass
 
-    monkeypatch.setattr(repeat, "verdict_of", verdict)
+        def __enter__(self):
+            return self
 
-    def once(number):
-        seen.append(number)
-        outcome = left.pop(0)
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
+        def __exit__(self, *_):
+            pass
 
-    return once, seen
+        def capacity(self):
+            return 1
+
+        def run(self, _scenario, _options, **_):
+            seen.append(len(seen) + 1)
+            outcome = left.pop(0)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+    def verdict(path):
+        return SimpleNamespace(exit_code=codes[path], judgments=(), reasons=(), undelivered=[])
+
+    monkeypatch.setattr(plans, "Bench", Bench)
+    monkeypatch.setattr(plan, "open_results", lambda path: path)
+    monkeypatch.setattr(plan, "summarize", lambda path: path)
+    monkeypatch.setattr(plans, "verdict_of", verdict)
+    monkeypatch.setattr(plans, "make_run_figures", lambda _, name: run(name))
+    return seen
+
+
+def repeat(monkeypatch, *given):
+    """Repeat a run three times, that ends so."""
+    seen = outcomes(monkeypatch, *given)
+    argv = ["run-scenario", "-f", "small", "--repeat", "3"]
+    work = plans.RepeatWork([plans.PlanSide(SCENARIO, RunOptions())], 3, 0.0)
+    settings = plan.PlanSettings(stops_on_errors=True)
+    return plans.run_plan(master.parser(argv).parse_args(argv), work, BenchOptions(workers=1), settings), seen
 
 
 def ended(number, **changes):
     return RunOutcome(run_id=1, seed=1, path=Path(f"r-{number}.stat.gz"), count=10, **changes)
 
 
-THRICE = repeat.Repetition(3, 0.0, prints=True)
-KEPT = replace(repeat.make_group_reduction(), keep=lambda _statistics, name: run(name))
-
-
 def test_all_runs_are_summed_up(monkeypatch, capsys):
-    once, seen = outcomes(monkeypatch, ended(1), ended(2), ended(3))
-    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.OK
+    code, seen = repeat(monkeypatch, ended(1), ended(2), ended(3))
+    assert code is ExitCode.OK
     assert seen == [1, 2, 3]
     assert capsys.readouterr().out.startswith("3 runs: r-1 to r-3")
 
 
 def test_a_run_that_ends_early_ends_the_group(monkeypatch, capsys):
-    once, seen = outcomes(monkeypatch, ended(1), ended(2, interrupted=True))
-    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.INTERRUPTED
+    code, seen = repeat(monkeypatch, ended(1), ended(2, interrupted=True))
+    assert code is ExitCode.INTERRUPTED
     assert len(seen) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
-    once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
-    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.INTERRUPTED
+    with pytest.raises(KeyboardInterrupt):
+        repeat(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
     assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")
 
 
 def test_of_several_exit_codes_the_worst_counts(monkeypatch):
     """An undecided run is a warning for CI; one after it that is not good enough has to be red."""
-    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     codes = iter([ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED])
-    monkeypatch.setattr(repeat.run_report, "choose_final_code", lambda _verdict, _outcome: next(codes))
-    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.THRESHOLD
+
+    def verdict(_path):
+        return SimpleNamespace(exit_code=next(codes), judgments=(), reasons=(), undelivered=[])
+
+    monkeypatch.setattr(
+        plans, "make_repetition", lambda *given: plans.RepeatedRun(verdict(given), run(given[1]))
+    )
+    assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.THRESHOLD
 
 
 @pytest.mark.parametrize(("output", "code"), [("gone", 1), ("/dev/full", 1)])
 def test_a_summary_that_nobody_takes_leaves_the_exit_code(monkeypatch, output, code):
     """As ``run-scenario --repeat 3 --fail-if ... | head``."""
-    once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), ended(3))
     if output == "gone":
         reading, writing = os.pipe()
         os.close(reading)
@@ -135,17 +162,15 @@ def test_a_summary_that_nobody_takes_leaves_the_exit_code(monkeypatch, output, c
         writing = os.open(output, os.O_WRONLY)
     with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr(sys, "stdout", out)
-        assert repeat.repeat_run(once, THRICE, KEPT) == code
+        assert repeat(monkeypatch, ended(1, errors=1), ended(2), ended(3))[0] == code
 
 
 def test_a_summary_that_could_not_be_printed_is_a_failure(monkeypatch):
-    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     with open("/dev/full", "w") as out:  # noqa: PTH123 - as a shell does
         monkeypatch.setattr(sys, "stdout", out)
-        assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.FAILED
+        assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.FAILED
 
 
 def test_standard_output_that_was_closed_is_none(monkeypatch):
-    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
     monkeypatch.setattr(sys, "stdout", None)
-    assert repeat.repeat_run(once, THRICE, KEPT) is ExitCode.OK
+    assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.OK

@@ -1,0 +1,608 @@
+"""``run-scenario --repeat``, ``--versus``, ``--sweep`` and ``--find``: options to a plan, and its report.
+
+A :class:`PlanWork` is a plan with what is said of it: the rule, the forecast, a line after each run, and what
+is concluded of all runs. :func:`run_plan` carries it out over one bench and writes the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import logging
+import re
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NoReturn, Protocol, TextIO, TypeVar
+
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
+from ssbench.base.text_values import format_duration
+from ssbench.cli import file_options, option_table, output_file, run_report, settings
+from ssbench.cli import options as cli_options
+from ssbench.cli.options import parse_label
+from ssbench.cli.own_program import quote_own_command
+from ssbench.cli.parser import Parser
+from ssbench.comparison import search
+from ssbench.comparison.capacity_report import (
+    Capacity,
+    compare_sweeps,
+    conclude_search,
+    conclude_sweep,
+)
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.plan_rules import GridRule, SearchRule, StepResult, SweepRule, SweptSide
+from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
+from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.comparison.sweep import describe_limits, describe_short_steps, make_step_scenario
+from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
+from ssbench.document.columns import format_plural
+from ssbench.document.gates import GateResult, choose_worst_code
+from ssbench.document.units import format_number
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.plan import (
+    Cell,
+    DoneTrial,
+    PlanEnd,
+    PlanRule,
+    PlanSettings,
+    carry_out_plan,
+    describe_time_needed,
+)
+from ssbench.scenario.conditions import Condition
+from ssbench.scenario.model import Scenario
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import RunVerdict, verdict_of
+
+_log = logging.getLogger(__name__)
+
+#: What a plan keeps of a run.
+_Kept = TypeVar("_Kept")
+
+#: What is kept of a run that is repeated.
+_Reduced = TypeVar("_Reduced")
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What is reported of a plan."""
+
+    product: Product
+    found: Any  # what the product is made of; None: too little was done for a report
+    code: ExitCode = ExitCode.OK  # the exit code that follows from it, besides how the runs ended
+
+
+class PlanWork(Protocol[_Kept]):
+    """A plan with what is said of it."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def product(self) -> Product:
+        """What its report is."""
+
+    @property
+    def rule(self) -> PlanRule[_Kept]:
+        """What makes its runs."""
+
+    def list_users(self) -> list[int]:
+        """Return the users of the runs that are to have the same local workers; none: as they come."""
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+
+    def say(self, done: Sequence[DoneTrial[_Kept]]) -> None:
+        """Log the result of the last run."""
+
+    def conclude(self, end: PlanEnd[_Kept], took: str) -> Conclusion:
+        """Return what is known; ``took`` is how long all took beside the forecast."""
+
+    def say_files(self, done: Sequence[DoneTrial[_Kept]]) -> None:
+        """Log where the results of all runs are."""
+
+
+def run_plan(
+    arguments: argparse.Namespace, work: PlanWork[_Kept], bench: BenchOptions, plan: PlanSettings
+) -> ExitCode:
+    """Carry out a plan and report on it; raises SsbenchError where a run cannot begin."""
+    output = PlanOutput(arguments, work.product)
+    plan = replace(plan, on_done=work.say, resumes=arguments.resume)
+    end: PlanEnd[_Kept] = PlanEnd()
+    with Bench(bench) as opened:
+        forecast, began = work.forecast(), time.monotonic()
+        _log.info("%s: %s, besides initial uploads", work.name, forecast)
+
+        def report() -> ExitCode:
+            took = _describe_time_taken(time.monotonic() - began, forecast)
+            found = work.conclude(end, took)
+            code = choose_worst_code([end.code, found.code])
+            written = found.found is None or output.write(found)
+            return code if written else choose_worst_code([code, ExitCode.FAILED])
+
+        try:
+            carry_out_plan(work.rule, opened, plan, end)
+        except (SsbenchError, KeyboardInterrupt):
+            report()
+            raise
+        work.say_files(end.done)
+        return report()
+
+
+def _describe_time_taken(seconds: float, forecast: str) -> str:
+    """Say how long all took, beside the forecast."""
+    return f"took {format_duration(seconds)} with initial uploads; forecast without them: {forecast}"
+
+
+class PlanOutput:
+    """Where the report of a plan goes: standard output, and files."""
+
+    def __init__(self, arguments: argparse.Namespace, product: Product) -> None:
+        files = file_options.choose_report_files(arguments)
+        files.check([], arguments.stats_file)
+        self._force: bool = arguments.force
+        self._wanted = [*files.wanted]
+        if files.on_standard_output is None and not arguments.no_default_report:
+            name = "csv" if arguments.csv and products.has_format(product, "csv") else "text"
+            self._wanted.insert(0, (name, Path("-")))
+        for name, _ in self._wanted:  # before the runs: they may take hours
+            products.find_writer(product, name)
+
+    def write(self, found: Conclusion) -> bool:
+        """Write all; log what could not be written, and return whether all was."""
+        written = [
+            output_file.try_to_write_output(
+                path,
+                partial(_write_conclusion, name, found),
+                force=self._force,
+                clean=printable.choose_cleaner(name),
+            )
+            for name, path in self._wanted
+        ]
+        return all(written)
+
+
+def _write_conclusion(name: str, found: Conclusion, out: TextIO) -> None:
+    out.writelines(products.make_product_parts(found.product, name, found.found, output_file.make_view(out)))
+
+
+def _check_formats(arguments: argparse.Namespace, product: Product, option: str) -> None:
+    """Raise UsageError for a report that the product does not have; ignore one that is set elsewhere."""
+    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
+    lacking = [name for name in wanted if not products.has_format(product, name)]
+    settings.ignore_options(arguments, f"{option} has no such report", *map(products.format_option, lacking))
+    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
+    products.check_format(product, wanted, option)
+
+
+# -- Repeated runs, and runs in turn ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSide:
+    """A way to run: the only one of a plan, or one of the two of ``--versus``."""
+
+    scenario: Scenario
+    options: RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRun(Generic[_Reduced]):
+    """What is kept of a run that is repeated."""
+
+    verdict: RunVerdict
+    reduced: _Reduced
+
+
+class RepeatWork:
+    """The runs of ``--repeat``: of one way to run, or in turn of the two of ``--versus``."""
+
+    name = "Repetition"
+
+    def __init__(self, sides: Sequence[PlanSide], count: int, pause: float) -> None:
+        self._sides = sides
+        self._pause = pause
+        self._count = count
+        self._kinds = ("a", "b") if len(sides) > 1 else ("run",)
+        self._has_sides = bool(sides[0].options.sides)
+        self.rule: GridRule[RepeatedRun[Any]] = GridRule(
+            [Cell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)],
+            count,
+            make_sided_repetition if self._has_sides else make_repetition,
+        )
+
+    @property
+    def product(self) -> Product:
+        """What its report is."""
+        return Product.COMPARISON if len(self._sides) > 1 or self._has_sides else Product.REPEATED
+
+    def list_users(self) -> list[int]:
+        """Return the users of all ways to run."""
+        return [side.scenario.user_count for side in self._sides]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        seconds = [side.scenario.run_seconds or 0.0 for side in self._sides]
+        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
+        count = self.rule.count
+        return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
+
+    def say(self, done: Sequence[DoneTrial[RepeatedRun[Any]]]) -> None:
+        """Log where the results of the last run are, and what was judged."""
+        last = done[-1]
+        _log.info("Results saved to %s", last.path)
+        run_report.log_thresholds(last.kept.verdict, in_report=False)
+
+    def conclude(self, end: PlanEnd[RepeatedRun[Any]], took: str) -> Conclusion:
+        """Return the summary of the runs that ended as they should; their worst code counts."""
+        codes = [choose_worst_code([each.kept.verdict.exit_code, each.ending_code]) for each in end.done]
+        code = choose_worst_code(codes)
+        good = [each for each in end.done if each.ended_early is None]
+        if len(good) < self.rule.count:
+            _log.warning("%d of %d runs ended as they should", len(good), self.rule.count)
+        runs = [[each.kept.reduced for each in good if each.trial.cell.name == kind] for kind in self._kinds]
+        found: Any = None
+        if len(runs) > 1 and all(runs):
+            found = compare_runs(runs[0], runs[1])
+        elif len(runs) == 1 and len(runs[0]) > 1:
+            found = compare_sided(runs[0]) if self._has_sides else runs[0]
+        return Conclusion(self.product, found, code)
+
+    def say_files(self, done: Sequence[DoneTrial[RepeatedRun[Any]]]) -> None:
+        """Log the command that compares both sides again."""
+        if len(self._kinds) < 2:
+            return
+        files = {each.trial.cell.name: each.path for each in done}
+        if len(files) == len(self._kinds):
+            before, after = (_make_file_pattern(files[kind], f".{kind}-") for kind in self._kinds)
+            _log.info("Compare them again with: %s compare %s --to %s", quote_own_command(), before, after)
+
+
+def make_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[RunFigures]:
+    """Return what is kept of a run."""
+    return RepeatedRun(verdict_of(statistics), make_run_figures(statistics, name))
+
+
+def make_sided_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[SidedRun]:
+    """Return what is kept of a run with two sides."""
+    return RepeatedRun(verdict_of(statistics), make_sided_run(statistics, name))
+
+
+def _make_file_pattern(file: Path, kind: str) -> str:
+    """Return the pattern of a shell that matches the files of a series."""
+    name, found, _ = str(file).rpartition(kind)
+    return f"{shlex.quote(name + found)}*.stat.gz"
+
+
+#: What both sides share, or what would make more than two of them.
+_SHARED_OPTIONS = (
+    "ab",
+    "repeat",
+    "pause",
+    "resume",
+    "versus",
+    "until",
+    "local_swift",
+    "keep_objects",
+    "seed",
+)
+
+
+class _VersusParser(Parser):
+    """A parser of options within an option."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"--versus: {message}")
+
+
+def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return the options of the second side; raises UsageError.
+
+    They are those of the command line, but for what ``--versus`` names.
+    """
+    if arguments.ab:
+        raise UsageError("--ab compares two sides within each run; leave out --versus")
+    settings.refuse_options(
+        arguments,
+        "--versus is for runs of two kinds",
+        "--metrics-port",
+        "--metrics-push",
+        "--otlp",
+        "--statsd",
+    )
+    try:
+        words = shlex.split(arguments.versus)
+    except ValueError as error:
+        raise UsageError(f"--versus: {error}") from None
+    parser = _VersusParser(prog="--versus", add_help=False)
+    parser.add_argument("-f", "--scenario-file")
+    parser.add_argument("--label", type=parse_label)
+    option_table.add_load_arguments(parser)
+    option_table.add_request_arguments(parser)
+    parser.add_opposites()
+    other = copy.copy(arguments)
+    del other.given
+    found, unknown = parser.parse_known_args(words, other)
+    if unknown:
+        raise UsageError(
+            f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label"
+        )
+    for name in _SHARED_OPTIONS:
+        if getattr(found, name) != getattr(arguments, name):
+            raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
+    if "op_count" in found.given and "run_seconds" not in found.given:
+        found.run_seconds = None  # of the first side, which would win
+    found.given |= arguments.given
+    found.set_elsewhere = arguments.set_elsewhere
+    return found
+
+
+def check_repeat_options(arguments: argparse.Namespace) -> None:
+    """Check what goes with ``--repeat`` alone; raises UsageError."""
+    product = Product.COMPARISON if arguments.ab or arguments.versus is not None else Product.REPEATED
+    _check_formats(arguments, product, "--repeat")
+
+
+# -- Sweeps and searches ---------------------------------------------------------------------------
+
+
+#: How many steps a search takes: rarely fewer, rarely more.
+_MIN_TRIALS, _USUAL_TRIALS = 5, 12
+
+
+def check_capacity_options(arguments: argparse.Namespace) -> None:
+    """Check the options that do not go together; raises UsageError."""
+    option = "--sweep" if arguments.sweep else "--find"
+    single = ["--report", "--pctile", "--fail-if", "--ab"]
+    if arguments.find:
+        single += ["--repeat", "--versus", "--until"]
+    settings.refuse_options(arguments, f"{option} makes many runs", *single)
+    is_compared = arguments.sweep and arguments.versus is not None
+    _check_formats(arguments, Product.SWEEPS if is_compared else Product.CAPACITY, option)
+    if arguments.sweep:
+        _check_sweep_options(arguments, arguments.sweep)
+
+
+def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
+    varied: dict[Varied, tuple[str, str]] = {
+        Variable.USERS: ("-u/--user-count", "user_count"),
+        Variable.RATE: ("--rate", "rate"),
+        Variable.WORKERS: ("--workers", "workers"),
+    }
+    name, field = varied.get(sweep.variable, ("", ""))
+    if field in arguments.given:  # the values of the sweep win over one of a file or a variable
+        raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
+    if sweep.variable is Variable.WORKERS:
+        settings.ignore_options(arguments, "--sweep workers= starts local workers", "--expect-workers")
+        if cli_options.has_zmq_options(arguments) or arguments.expect_workers:
+            raise UsageError(
+                "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
+            )
+        arguments.workers = sweep.values[0]
+
+
+class _StepsWork:
+    """What sweeps and searches say of their steps."""
+
+    def __init__(self, variable: Varied) -> None:
+        self.variable = variable
+
+    def _say_step(self, done: Sequence[DoneTrial[StepResult]], verdict: str) -> None:
+        """Log the result of the last step in one line."""
+        step, side = done[-1].kept.step, done[-1].trial.label.partition(".")[0]
+        _log.info(
+            "Step %d: %s%s, %.0f s: %s ops/s, %d failed%s",
+            len(done),
+            f"{side}, " if side in {"a", "b"} else "",
+            self.variable.words(step.value),
+            step.seconds,
+            format_number(step.rate),
+            step.failed,
+            f"; {verdict}" if verdict else "",
+        )
+
+    def say_files(self, done: Sequence[DoneTrial[StepResult]]) -> None:
+        """Log where the results of all steps are."""
+        if not done:
+            return
+        last, kind = str(done[-1].path), self.variable.value
+        pattern = re.sub(
+            rf"(\.[ab])?\.{re.escape(kind)}-\d+(\.\d+)?(\.stat\.gz)\Z",
+            lambda match: f"{'.*' if match[1] else ''}.{kind}-*{match[3]}",
+            last,
+            flags=re.ASCII,
+        )
+        _log.info("Results saved to %s", last if len(done) == 1 else pattern)
+
+
+class SweepWork(_StepsWork):
+    """The steps of ``--sweep``, once or repeated, of one way to run or of two."""
+
+    name = "Sweep"
+
+    def __init__(
+        self,
+        sides: Sequence[PlanSide],
+        sweep: Sweep,
+        rounds: int,
+        pause: float,
+        check: Callable[[Scenario], object],
+    ) -> None:
+        super().__init__(sweep.variable)
+        self._sides = sides
+        self._sweep = sweep
+        self._rounds = rounds
+        self._pause = pause
+        swept: list[SweptSide] = [(side.scenario, side.options) for side in sides]
+        self.rule = SweepRule(swept, sweep, rounds)
+        for side in sides:
+            for value in sweep.values:  # so that a wrong one is reported before the first run
+                check(make_step_scenario(side.scenario, sweep.variable, value))
+
+    @property
+    def product(self) -> Product:
+        """What its report is."""
+        return Product.SWEEPS if len(self._sides) > 1 else Product.CAPACITY
+
+    def list_users(self) -> list[int]:
+        """Return the most users of any step of each side, where users are swept."""
+        varied = self.variable.variable if isinstance(self.variable, GroupVariable) else self.variable
+        if varied is not Variable.USERS:
+            return []
+        last = self._sweep.values[-1]
+        return [make_step_scenario(side.scenario, self.variable, last).user_count for side in self._sides]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        count = len(self._sweep.values) * len(self._sides) * self._rounds
+        seconds = self._sides[0].scenario.run_seconds or 0.0
+        return f"{format_plural(count, 'step')}, {describe_time_needed(seconds, count, pause=self._pause)}"
+
+    def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
+        """Log the result of the last step."""
+        self._say_step(done, "")
+
+    def conclude(self, end: PlanEnd[StepResult], took: str) -> Conclusion:
+        """Return what is known."""
+        self.rule.done = end.done
+        found = [
+            replace(
+                conclude_sweep(
+                    side.scenario.name, self.variable, self.rule.steps(place), self.rule.stops[place], end.why
+                ),
+                took=took,
+            )
+            for place, side in enumerate(self._sides)
+        ]
+        # A run by itself in which no operation succeeds has failed, too.
+        failed = not end.why and not all(each.kept.step.count for each in end.done)
+        code = ExitCode.FAILED if failed else ExitCode.OK
+        worst = choose_worst_code([end.code, code])
+        if len(found) == 1:
+            return Conclusion(Product.CAPACITY, replace(found[0], exit_code=worst), code)
+        runs = [
+            (each.kept.step.value, each.kept.side, each.kept.figures)
+            for each in end.done
+            if each.kept.figures is not None
+        ]
+        return Conclusion(Product.SWEEPS, compare_sweeps(found[0], found[1], runs), code)
+
+
+class SearchWork(_StepsWork):
+    """The steps of ``--find``."""
+
+    name = "Search"
+    product = Product.CAPACITY
+
+    def __init__(
+        self, side: PlanSide, conditions: Sequence[Condition], tolerance: float | None = None
+    ) -> None:
+        scenario = side.scenario
+        variable = Variable.RATE if scenario.rate is not None else Variable.USERS
+        super().__init__(variable)
+        self._scenario = scenario
+        if scenario.run_seconds is None or scenario.stages:
+            raise UsageError("--find needs -r/--run-seconds, the time of a step, and no stages")
+        if scenario.groups:
+            names = ", ".join(f"{each.name}.users" for each in scenario.groups)
+            raise UsageError(
+                f"--find: the scenario has groups of users; vary those of one: --sweep ({names})"
+            )
+        try:
+            known = search.resolve_objective(conditions, scenario, noop=side.options.noop)
+        except ValueError as error:
+            raise UsageError(f"--find: {error}") from None
+        start = scenario.user_count if scenario.rate is None else max(1, round(scenario.rate))
+        limit = LimitSearch(
+            start,
+            scenario.run_seconds,
+            most=LARGEST_VALUES[variable],
+            tolerance=tolerance or LIMIT_TOLERANCE,
+        )
+        self.rule = SearchRule(scenario, side.options, variable, tuple(dict.fromkeys(known)), limit)
+
+    def list_users(self) -> list[int]:
+        """Return nothing: what it will try is not known."""
+        return []
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        seconds = self._scenario.run_seconds or 0.0
+        return (
+            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps,"
+            f" {describe_time_needed(seconds, _MIN_TRIALS, _USUAL_TRIALS)}"
+        )
+
+    def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
+        """Log the result of the last step, unless it was interrupted."""
+        last = done[-1]
+        is_judged = last.ended_early is None or last.ending_code is TooManyErrorsError.exit_code
+        self._say_step(done, _describe_findings(last.kept.verdict, last.kept.findings) if is_judged else "")
+
+    def conclude(self, end: PlanEnd[StepResult], took: str) -> Conclusion:
+        """Return what is known."""
+        rule, why = self.rule, end.why
+        results = [each.kept for each in end.done]
+        judged = results[: rule.judged] if why else results
+        steps = tuple(each.step for each in results)
+        answer = rule.search.answer()
+        wanted = " and ".join(condition.text for condition in rule.conditions)
+        left = len(results) - len(judged)
+        words = [
+            *(_describe_result(each.verdict, [one.text for one in each.findings]) for each in judged),
+            *([f"not judged: {why}"] * left),
+        ]
+        findings = [*(each.findings for each in judged), *([()] * left)]
+        conclusion, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
+        notes = describe_limits(self.variable, steps)
+        notes += [] if rule.is_bounded else describe_short_steps(steps)
+        code = ExitCode.OK
+        if not why:
+            if not answer.narrow:
+                code = ExitCode.UNDECIDED
+            elif answer.value is None:
+                code = ExitCode.FAILED
+        found = Capacity(
+            f"{self._scenario.name}: {self.variable.most} at which {wanted}",
+            self.variable,
+            steps,
+            tuple(words),
+            conclusion,
+            result,
+            tuple(notes),
+            tuple(findings),
+            answer=answer,
+            exit_code=choose_worst_code([end.code, code]),
+            took=took,
+        )
+        return Conclusion(Product.CAPACITY, found, code)
+
+
+#: How reports say that an objective holds.
+_RESULT_WORDS = {
+    GateResult.PASSED: "holds",
+    GateResult.FAILED: "does not hold",
+    GateResult.UNDECIDED: "undecided",
+}
+
+
+def _describe_result(verdict: GateResult, texts: Sequence[str]) -> str:
+    return f"{_RESULT_WORDS[verdict]}: {'; '.join(texts)}"
+
+
+def _describe_findings(verdict: GateResult, findings: Sequence[search.ObjectiveFinding]) -> str:
+    """Return the result of a step in few words: the figures without the operations that they rest on."""
+    measured = [
+        f"{each.condition.subject} "
+        + ("not measured" if each.value is None else each.condition.spell_measured(each.value))
+        for each in findings
+    ]
+    return _describe_result(verdict, measured)

@@ -1,0 +1,257 @@
+"""The rules of plans: which run is next, given what has been done.
+
+:class:`GridRule` goes through cells in rounds: one cell is a repetition, two are runs in turn, more are a
+suite. :class:`SweepRule` goes through the values of a variable until more load brings nothing, and then again
+through those that it reached. :class:`SearchRule` asks a search for the next load. Each makes its trials in a
+generator, which may look at what has been done before it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from ssbench.comparison.family import RowRun, make_row_run
+from ssbench.comparison.search import (
+    FAILS_EVIDENCE,
+    LimitSearch,
+    ObjectiveFinding,
+    judge_objective,
+)
+from ssbench.comparison.sweep import (
+    SweepStep,
+    describe_missing_gain,
+    explain_stop,
+    make_step,
+    make_step_scenario,
+)
+from ssbench.comparison.sweep_variables import Sweep, Variable, Varied
+from ssbench.document.gates import GateResult, combine_gate_results
+from ssbench.run.options import RunOptions
+from ssbench.run.plan import Cell, DoneTrial, EndedRun, Kept, Trial
+from ssbench.scenario.conditions import Condition
+from ssbench.scenario.model import Scenario
+from ssbench.statistics.run_statistics import RunStatistics
+
+
+class _GeneratedTrials(Generic[Kept]):
+    """What all rules are: a generator of trials, which sees in ``done`` what has been done."""
+
+    def __init__(self) -> None:
+        self.done: Sequence[DoneTrial[Kept]] = ()
+        self._trials = self._make_trials()
+
+    def next(self, done: Sequence[DoneTrial[Kept]]) -> Trial | None:
+        """Return the next trial, None where there is none."""
+        self.done = done
+        return next(self._trials, None)
+
+    def _make_trials(self) -> Iterator[Trial]:
+        raise NotImplementedError
+
+
+class GridRule(_GeneratedTrials[Kept]):
+    """Each cell once in each round.
+
+    ``in_turn``: every other round goes the other way (A B, B A, ...), so that what drifts evenly is the same
+    for all cells. Otherwise all rounds of a cell come before those of the next. The trials of a round draw
+    the same operations, those of another one others: what one seed draws would be the same for all runs, and
+    so seem to be known.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        rounds: int,
+        keep: Callable[[RunStatistics, str], Kept],
+        *,
+        in_turn: bool = True,
+    ) -> None:
+        super().__init__()
+        self.cells = cells
+        self._rounds = rounds
+        self._keep = keep
+        self._in_turn = in_turn
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all trials begin with."""
+        return [f"{cell.name}-" for cell in self.cells]
+
+    @property
+    def count(self) -> int:
+        """How many trials there are."""
+        return len(self.cells) * self._rounds
+
+    def keep(self, _trial: Trial, statistics: RunStatistics, ended: EndedRun) -> Kept:
+        """Return what is kept of a run, by its statistics and the name of its stat file."""
+        return self._keep(statistics, ended.path.name.removesuffix(".gz").removesuffix(".stat"))
+
+    def _make_trials(self) -> Iterator[Trial]:
+        numbers = range(1, self._rounds + 1)
+        if not self._in_turn:
+            yield from (Trial(cell, number, number - 1) for cell in self.cells for number in numbers)
+            return
+        for number in numbers:
+            yield from (Trial(cell, number, number - 1) for cell in self.cells[:: 1 if number % 2 else -1])
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What is kept of the run of a step."""
+
+    step: SweepStep
+    side: int = 0  # which of the ways to run it is of
+    #: The judgment of each condition of a search.
+    findings: tuple[ObjectiveFinding, ...] = ()
+    verdict: GateResult = GateResult.UNDECIDED  # that of all conditions together
+    figures: RowRun | None = None  # where two ways to run are compared
+
+
+#: A way to run that is swept: a scenario, and how it is run.
+SweptSide = tuple[Scenario, RunOptions]
+
+
+class SweepRule(_GeneratedTrials[StepResult]):
+    """The values of a sweep in ascending order, and in further rounds those that the first one reached.
+
+    Of two ``sides`` each ends where its own rate rises no more; they take turns at each value.
+    """
+
+    def __init__(self, sides: Sequence[SweptSide], sweep: Sweep, rounds: int = 1) -> None:
+        super().__init__()
+        self.variable: Varied = sweep.variable
+        #: Why the first round of each side ended before the last value; None where it did not.
+        self.stops: list[str | None] = [None] * len(sides)
+        self._sides = sides
+        self._values = sweep.values
+        self._rounds = rounds
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all trials begin with."""
+        return [f"{self._name(side)}-" for side in range(len(self._sides))]
+
+    @property
+    def count(self) -> int | None:
+        """How many trials there are, where all of them are made whatever they find."""
+        known = not self.variable.is_load
+        return len(self._sides) * len(self._values) * self._rounds if known else None
+
+    def steps(self, side: int = 0) -> list[SweepStep]:
+        """Return the steps of a side, those of further rounds beside the first ones."""
+        own = [each.kept.step for each in self.done if each.kept.side == side]
+        return sorted(own, key=lambda step: step.value) if self._rounds > 1 else own
+
+    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
+        """Return the step that a run is."""
+        value, side = trial.cell.value
+        figures = make_row_run(statistics) if len(self._sides) > 1 else None
+        return StepResult(make_kept_step(value, statistics, ended), side, figures=figures)
+
+    def _name(self, side: int) -> str:
+        name = self.variable.value
+        return f"{'ab'[side]}.{name}" if len(self._sides) > 1 else name
+
+    def _cell(self, side: int, value: int) -> Cell:
+        scenario, options = self._sides[side]
+        return Cell(
+            f"{self._name(side)}-{value}",
+            make_step_scenario(scenario, self.variable, value),
+            options,
+            (value, side),
+            value if self.variable is Variable.WORKERS else None,
+            is_counted=False,
+        )
+
+    def _make_trials(self) -> Iterator[Trial]:
+        reached: list[list[int]] = [[] for _ in self._sides]
+        for place, value in enumerate(self._values):
+            for side in self._turn(place):
+                if self.stops[side] is None:
+                    yield Trial(self._cell(side, value))
+                    reached[side].append(value)
+                    own = [each.kept.step for each in self.done if each.kept.side == side]
+                    self.stops[side] = explain_stop(self.variable, own)
+        for number in range(2, self._rounds + 1):
+            for place, value in enumerate(self._values[:: 1 if number % 2 else -1]):
+                for side in self._turn(place + number):
+                    if value in reached[side]:
+                        yield Trial(self._cell(side, value), number, number - 1)
+
+    def _turn(self, place: int) -> Sequence[int]:
+        return range(len(self._sides))[:: -1 if place % 2 else 1]
+
+
+def make_kept_step(value: float, statistics: RunStatistics, ended: EndedRun) -> SweepStep:
+    """Return the step of a run that has ended."""
+    return make_step(value, statistics, room=ended.room, file=str(ended.path), ended_early=ended.ended_early)
+
+
+class SearchRule(_GeneratedTrials[StepResult]):
+    """The trials of a search for the highest load at which conditions hold."""
+
+    count = None
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        variable: Variable,
+        conditions: Sequence[Condition],
+        search: LimitSearch,
+    ) -> None:
+        super().__init__()
+        self.variable = variable
+        self.conditions = conditions
+        self.search = search
+        #: Whether a condition ends with more load whatever the store is.
+        self.is_bounded = any(condition.rank is not None for condition in conditions)
+        self.why_not_higher = ""  # why no higher load says anything of the store
+        self.judged = 0  # trials that the search knows of: not one that was interrupted
+        self._scenario = scenario
+        self._options = options
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all trials begin with."""
+        return [f"{self.variable.value}-"]
+
+    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
+        """Return the step that a run is, judged."""
+        step = make_kept_step(trial.cell.value, statistics, ended)
+        findings = tuple(judge_objective(statistics, self.conditions))
+        verdict = combine_gate_results(each.verdict for each in findings)
+        if step.ended_early is not None:  # too many operations failed
+            verdict = GateResult.FAILED
+        return StepResult(step, findings=findings, verdict=verdict)
+
+    def _make_trials(self) -> Iterator[Trial]:
+        counts: dict[int, int] = {}
+        while (wanted := self.search.next()) is not None:
+            value, seconds = wanted.value, wanted.seconds
+            counts[value] = counts.get(value, 0) + 1
+            scenario = make_step_scenario(self._scenario, self.variable, value, seconds)
+            name = f"{self.variable.value}-{value}"
+            yield Trial(Cell(name, scenario, self._options, value, is_counted=False), counts[value])
+            found = self.done[-1].kept
+            evidence = [each.evidence for each in found.findings]
+            if found.step.ended_early is not None:
+                evidence = [FAILS_EVIDENCE for _ in evidence]
+            self.judged += 1
+            self.search.record(evidence, no_higher=self._is_high_enough(found))
+
+    def _is_high_enough(self, found: StepResult) -> bool:
+        """Whether a higher value would say nothing of Swift, and why."""
+        if found.verdict is not GateResult.PASSED:
+            return False
+        last = found.step
+        why = "the load generator was full" if last.generator_full else None
+        steps = [each.kept.step for each in self.done]
+        below = [step for step in steps if step.value < last.value]
+        if why is None and below and not self.is_bounded:
+            # Nothing that is asked for would ever end: more users only wait longer.
+            why = describe_missing_gain(self.variable, max(below, key=lambda step: step.value), last)
+        self.why_not_higher = why or self.why_not_higher
+        return why is not None

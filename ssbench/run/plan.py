@@ -1,0 +1,330 @@
+"""A plan: runs over one bench that a rule chooses, each with a stat file of its own.
+
+A :class:`Cell` is one way to run, a :class:`Trial` one run of it. A :class:`PlanRule` says what to run next,
+given what has been done, and :func:`carry_out_plan` is the one loop over all rules: names of files, pauses,
+messages, what happens after an interruption. All trials have the workers, the token, the local Swift and,
+where their scenarios allow it, the initial objects of the bench.
+
+The stat files are the memory of a plan: with ``resumes`` a trial that has a complete one is not run again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from ssbench.base import interruption
+from ssbench.base.errors import (
+    ExitCode,
+    SsbenchError,
+    StatFileError,
+    TooManyErrorsError,
+    UsageError,
+)
+from ssbench.base.text_values import format_duration
+from ssbench.document.gates import choose_worst_code
+from ssbench.results.block import Goal, Sink
+from ssbench.results.cluster_observation import ClusterObserver
+from ssbench.results.reading import open_results
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
+from ssbench.run.stats_path import check_labels_unused, label_stats_path
+from ssbench.scenario.model import Scenario
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.summary import summarize
+
+_log = logging.getLogger(__name__)
+
+#: What a rule keeps of a run.
+Kept = TypeVar("Kept")
+
+#: Seconds that a run takes beside its time, for its drain and the deletion of what it created.
+RUN_OVERHEAD_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One way to run: what the trials of a plan differ in, besides their numbers."""
+
+    name: str  # it is in the names of stat files: ``run``, ``a``, ``users-4``
+    scenario: Scenario
+    options: RunOptions
+    value: Any = None  # what the rule knows it by
+    workers: int | None = None  # local workers from here on; None: as before
+    is_counted: bool = True  # the first run of it has a number in its name too
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run that is to be made."""
+
+    cell: Cell
+    number: int = 1  # how often the cell is run with this one
+    seed_offset: int = 0  # added to the seed of the plan, for a run that is to draw other operations
+
+    @property
+    def label(self) -> str:
+        """What distinguishes its stat file from those of the other trials: ``run-2``, ``users-4.2``."""
+        if self.cell.is_counted:
+            return f"{self.cell.name}-{self.number}"
+        return self.cell.name if self.number == 1 else f"{self.cell.name}.{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class DoneTrial(Generic[Kept]):
+    """A trial that has its stat file."""
+
+    trial: Trial
+    path: Path
+    kept: Kept
+    ending_code: ExitCode = ExitCode.OK  # that of how the run ended; OK of one that an earlier call made
+    ended_early: str | None = None  # why the run ended before its time
+
+
+class PlanRule(Protocol[Kept]):
+    """What makes the list of runs of a plan."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all its trials begin with."""
+
+    @property
+    def count(self) -> int | None:
+        """How many trials it has, as far as that is known before; None: it depends on what they find."""
+
+    def next(self, done: Sequence[DoneTrial[Kept]]) -> Trial | None:
+        """Return the next trial after those that are done, None where there is none."""
+
+    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> Kept:
+        """Return what is kept of a run; the statistics themselves, which are large, are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """What is known of a run besides its statistics."""
+
+    path: Path
+    room: int | None = None  # how many operations all workers could run at once; None: not known
+    ended_early: str | None = None  # why it ended before its time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings:
+    """How a plan is carried out, whatever its rule."""
+
+    pause: float = 0.0  # seconds between two runs
+    resumes: bool = False  # trials that have a complete stat file are not run again
+    is_quiet: bool = True  # only the first run has messages on its phases
+    #: Whether any run that ends before its time ends the plan; otherwise not one of too many errors.
+    stops_on_errors: bool = False
+    #: A context for one trial: what receives its results, and what may end it.
+    accompany: Callable[[Trial, Bench], AbstractContextManager[tuple[list[Sink], Goal | None]]] | None = None
+    observer: ClusterObserver | None = None  # what watches the cluster
+    #: What is called with all that is done after each run.
+    on_done: Callable[[Sequence[DoneTrial[Any]]], object] | None = None
+
+
+@dataclass(slots=True)
+class PlanEnd(Generic[Kept]):
+    """What came of a plan; filled while it is carried out, so that all there is can be reported."""
+
+    done: list[DoneTrial[Kept]] = field(default_factory=list)
+    why: str = ""  # why it ended before its time; empty where it did not
+    code: ExitCode = ExitCode.OK  # how the runs ended, and the plan
+    resumed: int = 0  # trials that an earlier call had done
+
+
+def carry_out_plan(
+    rule: PlanRule[Kept], bench: Bench, settings: PlanSettings, end: PlanEnd[Kept] | None = None
+) -> PlanEnd[Kept]:
+    """Carry out the trials of a rule, one after another, and return what came of them.
+
+    What has been done is in ``end`` too, where that is given, while it goes on. Raises SsbenchError where a
+    trial cannot begin, and KeyboardInterrupt between two trials; ``end`` then says why.
+    """
+    end = PlanEnd() if end is None else end
+    runs = _PlanRuns(bench, settings)
+    began: float | None = None
+    try:
+        while (trial := rule.next(end.done)) is not None:
+            if not end.done:
+                runs.check_files(trial, rule.labels)
+            if (found := runs.find(trial)) is not None:
+                statistics, ended = found
+                end.done.append(DoneTrial(trial, ended.path, rule.keep(trial, statistics, ended)))
+                end.resumed += 1
+                _log.info("Done already: %s", ended.path)
+                continue
+            if began is None:
+                began = time.monotonic()
+            elif settings.pause:
+                _log.info("Waiting for %g s before the next run", settings.pause)
+                interruption.sleep_interruptibly(settings.pause)
+            _say_number(rule, end, time.monotonic() - began)
+            outcome = runs.run(trial, is_first=len(end.done) == end.resumed)
+            if outcome.path is None:
+                end.code = choose_worst_code([end.code, outcome.exit_code])
+                end.why = "interrupted"
+                break
+            statistics = summarize(open_results(outcome.path))
+            ended = EndedRun(outcome.path, bench.capacity(), outcome.ended_early)
+            end.done.append(
+                DoneTrial(
+                    trial,
+                    outcome.path,
+                    rule.keep(trial, statistics, ended),
+                    outcome.ending_code,
+                    outcome.ended_early,
+                )
+            )
+            if outcome.trouble:
+                end.code = choose_worst_code([end.code, ExitCode.FAILED])
+            end.why, code = _explain_end(outcome, settings)
+            end.code = choose_worst_code([end.code, code])
+            if settings.on_done is not None:
+                settings.on_done(end.done)
+            if end.why:
+                break
+    except (SsbenchError, KeyboardInterrupt) as error:
+        end.why = str(error) or "interrupted"
+        end.code = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
+        raise
+    return end
+
+
+def _explain_end(outcome: RunOutcome, settings: PlanSettings) -> tuple[str, ExitCode]:
+    """Return why no trial can follow a run, and the exit code of that; nothing where one can."""
+    too_many = isinstance(outcome.error, TooManyErrorsError)
+    if outcome.error is not None and (settings.stops_on_errors or not too_many):
+        return str(outcome.error), outcome.error.exit_code
+    return ("interrupted", ExitCode.INTERRUPTED) if outcome.interrupted else ("", ExitCode.OK)
+
+
+def _say_number(rule: PlanRule[Kept], end: PlanEnd[Kept], seconds: float) -> None:
+    """Say which of how many runs begins, and how long the others will take by those that were made."""
+    if rule.count is None:
+        return
+    made = len(end.done) - end.resumed
+    left = (rule.count - len(end.done)) * seconds / made if made else 0.0
+    more = f"; about {format_duration(left)} left" if left else ""
+    _log.info("Run %d of %d%s", len(end.done) + 1, rule.count, more)
+
+
+def describe_time_needed(seconds: float, least: int, most: int | None = None, pause: float = 0.0) -> str:
+    """Return how long so many runs take, in words; initial uploads and clean-up come on top."""
+    if not seconds:
+        return "as long as their operations take"
+    few, many = (
+        format_duration(count * (seconds + RUN_OVERHEAD_SECONDS) + (count - 1) * pause)
+        for count in (least, most or least)
+    )
+    return f"about {few}" if few == many else f"about {few} to {many}"
+
+
+class _PlanRuns:
+    """The runs of a plan, with their names and seeds."""
+
+    def __init__(self, bench: Bench, settings: PlanSettings) -> None:
+        self._bench = bench
+        self._settings = settings
+        self._seed: int | None = None
+        self._began = time.time()
+
+    def check_files(self, first: Trial, labels: Sequence[str]) -> None:
+        """Raise StatFileError where a stat file of another plan would be overwritten."""
+        options = first.cell.options
+        if options.stats_file is None:
+            if self._settings.resumes:
+                raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
+            return
+        if not options.force and not self._settings.resumes:
+            for label in labels:
+                check_labels_unused(options.stats_file, label)
+
+    def find(self, trial: Trial) -> tuple[RunStatistics, EndedRun] | None:
+        """Return a trial that an earlier call has carried out to its end; None where it is to be run.
+
+        Raises UsageError where there is a complete run of something else.
+        """
+        path = self._path(trial)
+        if not self._settings.resumes or not path.exists():
+            return None
+        try:
+            statistics = summarize(open_results(path))
+        except StatFileError:  # such as one that was reserved when the program was killed
+            return None
+        if not statistics.complete or statistics.interrupted or statistics.ended_early:
+            return None
+        if wrong := _describe_difference(statistics.run.scenario, trial.cell.scenario):
+            raise UsageError(f"{path}: is a run with {wrong}; --resume needs the options of the first call")
+        if self._seed is None and statistics.run.seed is not None:
+            self._seed = statistics.run.seed - trial.seed_offset
+        return statistics, EndedRun(path)
+
+    def run(self, trial: Trial, *, is_first: bool) -> RunOutcome:
+        """Carry out a trial."""
+        cell, settings = trial.cell, self._settings
+        if cell.workers is not None:
+            self._bench.use_local_workers(cell.workers)
+        options = replace(
+            cell.options,
+            stats_file=self._path(trial),
+            seed=self._choose_seed(cell.options) + trial.seed_offset,
+            force=cell.options.force or settings.resumes,
+        )
+        with self._accompany(trial) as (sinks, goal), silence_runs(settings.is_quiet and not is_first):
+            return self._bench.run(cell.scenario, options, sinks=sinks, observer=settings.observer, goal=goal)
+
+    @contextmanager
+    def _accompany(self, trial: Trial) -> Iterator[tuple[list[Sink], Goal | None]]:
+        if self._settings.accompany is None:
+            yield [], None
+            return
+        with self._settings.accompany(trial, self._bench) as found:
+            yield found
+
+    def _choose_seed(self, options: RunOptions) -> int:
+        """Return the seed of the plan: the one that is given, that of earlier runs, or a new one."""
+        if self._seed is None:
+            self._seed = secrets.randbits(32) if options.seed is None else options.seed
+        return self._seed
+
+    def _path(self, trial: Trial) -> Path:
+        cell = trial.cell
+        return label_stats_path(cell.options.stats_file, cell.scenario, trial.label, self._began)
+
+
+def _describe_difference(there: Scenario, wanted: Scenario) -> str:
+    """Return what a run that is there has otherwise than the one that is wanted, if anything."""
+    for key in ("name", "user_count", "run_seconds", "operation_count", "rate", "policy", "container_count"):
+        value = getattr(there, key)
+        if value != getattr(wanted, key):
+            return f"{key} {value}, not {getattr(wanted, key)}"
+    sizes = [
+        [(each.name, each.size_min, each.size_max, each.initial_files) for each in one.size_classes]
+        for one in (there, wanted)
+    ]
+    return "" if sizes[0] == sizes[1] else "other sizes"
+
+
+@contextmanager
+def silence_runs(quiet: bool) -> Iterator[None]:
+    """Leave out the messages of runs on their phases in this context; warnings and -v stay."""
+    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "store", "fleet")]
+    own = logging.getLogger(__name__)
+    before = [each.level for each in loggers]
+    quiet = quiet and not own.isEnabledFor(logging.DEBUG)
+    try:
+        for each in loggers if quiet else ():
+            each.setLevel(logging.WARNING)
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)

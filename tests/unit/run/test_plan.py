@@ -1,0 +1,214 @@
+"""The one loop over plans: names of stat files, seeds, pauses, what goes on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ssbench.base.errors import (
+    ClusterError,
+    ExitCode,
+    SsbenchError,
+    StatFileError,
+    TooManyErrorsError,
+    UsageError,
+)
+from ssbench.comparison.plan_rules import GridRule
+from ssbench.run import plan
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
+from ssbench.run.plan import Cell, PlanEnd, PlanSettings, Trial, carry_out_plan
+from ssbench.scenario.reading import read_scenario
+
+SCENARIO = read_scenario("very_small")
+
+
+class Planted:
+    """Stands for a bench: its runs write files that say what they were, and end as they are told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.options: list[RunOptions] = []
+        self.ends: dict[int, dict[str, Any] | BaseException] = {}
+        self.files: dict[Path, SimpleNamespace] = {}
+        monkeypatch.setattr(plan, "open_results", lambda path: path)
+        monkeypatch.setattr(plan, "summarize", self._read)
+
+    def _read(self, path: Path) -> SimpleNamespace:
+        if path not in self.files:
+            raise StatFileError(f"{path}: is empty")
+        return self.files[path]
+
+    def capacity(self) -> int:
+        return 7
+
+    def run(self, scenario: object, options: RunOptions, **_: Any) -> RunOutcome:
+        self.options.append(options)
+        end = self.ends.get(len(self.options), {})
+        if isinstance(end, BaseException):
+            raise end
+        path = cast(Path, options.stats_file)
+        path.touch()
+        run = SimpleNamespace(scenario=scenario, seed=options.seed)
+        self.files[path] = SimpleNamespace(
+            run=run,
+            complete=not end.get("killed"),
+            interrupted=bool(end.get("interrupted")),
+            ended_early=False,
+        )
+        changes = {key: value for key, value in end.items() if key != "killed"}
+        outcome = RunOutcome(run_id=1, seed=options.seed or 0, path=path, count=1)
+        return replace(outcome, **changes)
+
+    @property
+    def names(self) -> list[str]:
+        return [cast(Path, each.stats_file).name for each in self.options]
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Planted:
+    return Planted(monkeypatch)
+
+
+def grid(folder: Path, *names: str, rounds: int = 2, in_turn: bool = True, **options: Any) -> GridRule[str]:
+    run = RunOptions(stats_file=folder / "s.stat.gz", **options)
+    cells = [Cell(name, SCENARIO, run) for name in names]
+    return GridRule(cells, rounds, lambda _, name: name, in_turn=in_turn)
+
+
+def carry_out(rule: Any, bench: Planted, end: PlanEnd[Any] | None = None, **settings: Any) -> PlanEnd[Any]:
+    return carry_out_plan(rule, cast(Bench, bench), PlanSettings(**settings), end)
+
+
+def test_cells_take_turns_and_draw_the_same_in_each_round(bench: Planted, tmp_path: Path) -> None:
+    end = carry_out(grid(tmp_path, "a", "b", "c"), bench)
+    assert bench.names == [f"s.{each}.stat.gz" for each in ("a-1", "b-1", "c-1", "c-2", "b-2", "a-2")]
+    seeds = [each.seed or 0 for each in bench.options]
+    assert [seed - seeds[0] for seed in seeds] == [0, 0, 0, 1, 1, 1]
+    assert [each.kept for each in end.done] == ["s.a-1", "s.b-1", "s.c-1", "s.c-2", "s.b-2", "s.a-2"]
+    assert (end.why, end.code, end.resumed) == ("", ExitCode.OK, 0)
+
+
+def test_cells_may_follow_each_other(bench: Planted, tmp_path: Path) -> None:
+    carry_out(grid(tmp_path, "a", "b", in_turn=False, seed=7), bench)
+    assert [name.split(".")[1] for name in bench.names] == ["a-1", "a-2", "b-1", "b-2"]
+    assert [each.seed for each in bench.options] == [7, 8, 7, 8]
+
+
+@pytest.mark.parametrize(("number", "label"), [(1, "users-4"), (2, "users-4.2"), (3, "users-4.3")])
+def test_a_value_has_a_number_from_its_second_run_on(number: int, label: str) -> None:
+    assert Trial(Cell("users-4", SCENARIO, RunOptions(), is_counted=False), number).label == label
+
+
+def test_files_of_another_plan_are_seen_before_the_first_run(bench: Planted, tmp_path: Path) -> None:
+    (tmp_path / "s.b-512.stat.gz").touch()
+    with pytest.raises(StatFileError, match="b-512"):
+        carry_out(grid(tmp_path, "a", "b"), bench)
+    assert not bench.options
+    assert carry_out(grid(tmp_path, "a", "b", force=True), bench).done
+
+
+def test_a_plan_goes_on_with_what_it_lacks(bench: Planted, tmp_path: Path) -> None:
+    """Killed in its fourth run, of which an incomplete file is left."""
+    bench.ends = {4: {"killed": True}, 5: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(grid(tmp_path, "a", "b", rounds=3), bench)
+    first = bench.options[:4]
+    bench.options, bench.ends = [], {}
+    end = carry_out(grid(tmp_path, "a", "b", rounds=3), bench, resumes=True)
+    assert [name.split(".")[1] for name in bench.names] == ["a-2", "a-3", "b-3"]
+    assert (end.resumed, len(end.done)) == (3, 6)
+    assert bench.options[0].force  # of what is left there
+    assert bench.options[0].seed == first[3].seed  # the operations that the plan drew
+    again = carry_out(grid(tmp_path, "a", "b", rounds=3), bench, resumes=True)
+    assert again.resumed == 6
+    assert len(bench.options) == 3
+
+
+def test_a_plan_does_not_go_on_with_runs_of_something_else(bench: Planted, tmp_path: Path) -> None:
+    carry_out(grid(tmp_path, "a"), bench)
+    rule = grid(tmp_path, "a")
+    rule.cells = [replace(each, scenario=replace(SCENARIO, user_count=99)) for each in rule.cells]
+    with pytest.raises(
+        UsageError, match="user_count 8, not 99; --resume needs the options of the first call"
+    ):
+        carry_out(rule, bench, resumes=True)
+
+
+def test_to_go_on_takes_a_name(bench: Planted) -> None:
+    rule: GridRule[str] = GridRule([Cell("a", SCENARIO, RunOptions())], 1, lambda _, name: name)
+    with pytest.raises(UsageError, match="--resume needs -s/--stats-file"):
+        carry_out(rule, bench, resumes=True)
+
+
+@pytest.mark.parametrize(
+    ("end", "stops", "made", "code"),
+    [
+        ({"interrupted": True}, False, 2, ExitCode.INTERRUPTED),
+        ({"path": None, "interrupted": True}, False, 2, ExitCode.INTERRUPTED),
+        ({"error": ClusterError("gone")}, False, 2, ExitCode.CLUSTER),
+        ({"error": TooManyErrorsError("many")}, False, 4, ExitCode.OK),
+        ({"error": TooManyErrorsError("many")}, True, 2, ExitCode.THRESHOLD),
+        ({"trouble": True}, False, 4, ExitCode.FAILED),
+    ],
+)
+def test_how_a_run_ends_the_plan(
+    bench: Planted, tmp_path: Path, end: dict[str, Any], stops: bool, made: int, code: ExitCode
+) -> None:
+    bench.ends = {2: end}
+    found = carry_out(grid(tmp_path, "a", "b"), bench, stops_on_errors=stops)
+    assert (len(bench.options), found.code) == (made, code)
+    assert bool(found.why) is (made == 2)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ClusterError("no answer")])
+def test_what_is_done_is_kept_where_a_run_cannot_begin(
+    bench: Planted, tmp_path: Path, error: BaseException
+) -> None:
+    bench.ends = {3: error}
+    end: PlanEnd[Any] = PlanEnd()
+    with pytest.raises(type(error)):
+        carry_out(grid(tmp_path, "a", "b"), bench, end)
+    assert len(end.done) == 2
+    assert end.why == (str(error) or "interrupted")
+    assert end.code == (error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED)
+
+
+def test_pauses_are_between_runs_that_are_made(
+    bench: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    sleep: Callable[[float], None] = slept.append
+    monkeypatch.setattr(plan.interruption, "sleep_interruptibly", sleep)
+    carry_out(grid(tmp_path, "a", "b"), bench, pause=9.0)
+    assert slept == [9.0] * 3
+    carry_out(grid(tmp_path, "a", "b", rounds=3), bench, pause=9.0, resumes=True)
+    assert slept == [9.0] * 4
+
+
+def test_all_that_is_done_is_told_after_each_run(bench: Planted, tmp_path: Path) -> None:
+    told: list[int] = []
+
+    def note(done: Sequence[object]) -> None:
+        told.append(len(done))
+
+    carry_out(grid(tmp_path, "a", "b"), bench, on_done=note)
+    assert told == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((20.0, 3), "about 1 min 3 s"),
+        ((20.0, 3, None, 5.0), "about 1 min 13 s"),
+        ((1.0, 5, 12), "about 10 s to 24 s"),
+        ((0.0, 3), "as long as their operations take"),
+    ],
+)
+def test_the_time_that_a_plan_takes(given: tuple[Any, ...], words: str) -> None:
+    assert plan.describe_time_needed(*given) == words
