@@ -71,8 +71,7 @@ def choose_stat_files(arguments: argparse.Namespace) -> list[Path]:
 def _resolve_one(arguments: argparse.Namespace, named: str) -> Path:
     """Return the stat file of a name or reference; raises UsageError where it is not one."""
     found = resolve_references(arguments, [named])
-    there = os.path.exists(found[0])  # noqa: PTH110 - it raises nothing where that cannot be known
-    if not there and (hint := did_you_mean(named, ["last"])):
+    if not _is_there(found[0]) and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
         raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
@@ -144,7 +143,10 @@ def find_noise_floors(
 
 
 def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Return names of files for names and references (last, @label)."""
+    """Return names of files for names and references (last, @label); ``.gz`` may be missing.
+
+    Runs add it to the name that ``-s`` gives.
+    """
     found: list[str] = []
     archive = None
     for name in names:
@@ -153,8 +155,12 @@ def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> l
             found += [str(path) for path in archive.find(name)]
             warn_of_unreadable(archive)
         else:
-            found.append(name)
+            found.append(name if _is_there(name) or not _is_there(f"{name}.gz") else f"{name}.gz")
     return found
+
+
+def _is_there(name: str) -> bool:
+    return os.path.exists(name)  # noqa: PTH110 - it raises nothing where that cannot be known
 
 
 def warn_of_unreadable(archive: Archive) -> None:

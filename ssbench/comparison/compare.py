@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -33,6 +34,7 @@ from ssbench.comparison.run_figures import (
     make_operation_key,
     runs_with_figure,
 )
+from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import format_change_size
@@ -353,5 +355,17 @@ def _join_names(runs: Sequence[RunFigures]) -> str:
     return first if len(runs) == 1 else f"{first} and {len(runs) - 1} more"
 
 
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
 def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:
-    return [warning for run in (*before, *after) for warning in run.warnings]
+    """Return what the runs warn of; what several say with other numbers, once with a count."""
+    alike: dict[str, list[str]] = {}
+    for run in (*before, *after):
+        for warning in run.warnings:
+            kind = _NUMBER.sub("", warning.removeprefix(f"{run.name}: "))
+            alike.setdefault(kind, []).append(warning)
+    return [
+        f"{first} (and alike in {format_plural(len(more), 'more run')})" if more else first
+        for first, *more in alike.values()
+    ]

@@ -129,7 +129,10 @@ class ProgressBar:
 
 
 class ReadingBar:
-    """Progress of reading a file: a bar on a terminal, once it takes longer than a second."""
+    """Progress of reading a file: a bar on a terminal, once it takes longer than a second.
+
+    Where standard output is a pipe there is none: a pager may have the terminal.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -138,7 +141,7 @@ class ReadingBar:
 
     def __call__(self, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` bytes have been read."""
-        if self._drawn is None and time.monotonic() >= self._due:
+        if self._drawn is None and time.monotonic() >= self._due and not terminal.writes_to_pipe():
             self._drawn = _draw(f"Reading {self._name}", total, counts=False)
         if self._drawn is not None:
             self._drawn.show(done)

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 from ssbench.base import interruption
 from ssbench.base.errors import SsbenchError
 from ssbench.base.interruption import call_concurrently
+from ssbench.document.columns import format_plural
 from ssbench.run.group_run import ContainerSet
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
@@ -313,10 +314,14 @@ class Ownership:
             if self._is_part(other):
                 _log.info("%s carries out another part of this run", other.sentence_start)
         new = [other for other in new if not self._is_part(other)]
-        for other in new[:_MAX_NAMED_RUNS]:
-            self._warn(sentence(other))
-        if len(new) > _MAX_NAMED_RUNS:
-            self._warn(f"The same holds for {len(new) - _MAX_NAMED_RUNS} more runs in the same containers")
+        alike: dict[str, list[RunMark]] = {}
+        for other in new:
+            alike.setdefault(sentence(other).replace(str(other)[1:], ""), []).append(other)
+        for first, *more in alike.values():
+            names = ", ".join(other.run for other in more[:_MAX_NAMED_RUNS])
+            rest = "" if len(more) <= _MAX_NAMED_RUNS else " and others"
+            count = f"; the same holds for {format_plural(len(more), 'more run')} ({names}{rest})"
+            self._warn(sentence(first) + (count if more else ""))
 
     def _say_what_was_kept(self, others: Sequence[RunMark]) -> list[RunMark]:
         """Say what earlier runs left by request; return the marks of the others."""

@@ -13,6 +13,7 @@ import io
 import logging
 import os
 import select
+import stat
 import sys
 import threading
 from collections.abc import Sequence
@@ -326,6 +327,14 @@ def shares_standard_output() -> bool:
     if out.st_rdev:
         return out.st_rdev == err.st_rdev
     return (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+
+
+def writes_to_pipe() -> bool:
+    """Return whether standard output is a pipe."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
+        return False
 
 
 def shows_progress() -> bool:

@@ -112,6 +112,8 @@ def _parse_yaml(text: str) -> ParsedText:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
+        if "nest" in reason:  # newer versions of PyYAML have a limit of their own, and words for it
+            reason = f"nested deeper than {MAX_DEPTH} levels"
         document.data = None
         line = mark.line + 1 if mark is not None else None
         document.faults.append(Fault(line, f"expected YAML or JSON, but it is broken: {reason}"))

@@ -713,3 +713,15 @@ def test_an_interval_that_says_nothing_is_a_dash() -> None:
     shown = text(wide)
     assert "-100.0 to" not in shown
     assert "of intervals: too wide to say anything" in " ".join(shown.split())
+
+
+def test_what_several_runs_warn_of_is_one_line_with_a_count():
+    def warned(name, *warnings):
+        return replace(run(name, p50=1.0), warnings=tuple(f"{name}: {each}" for each in warnings))
+
+    shared = "The host vm{} was shared: other programs used {} % of its CPU"
+    found = compare_runs(
+        [warned("a", shared.format(1, "75.2"), "no end"), warned("b", shared.format(1, "8.1"))],
+        [warned("c", shared.format(2, "60"))],
+    )
+    assert found.warnings == (f"a: {shared.format(1, '75.2')} (and alike in 2 more runs)", "a: no end")

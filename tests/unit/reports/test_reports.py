@@ -770,3 +770,12 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
     assert main(["export", "-s", str(known), "-o", output.replace("KNOWN", str(known))]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR:")
     assert numbers(known).total.count == 3
+
+
+def test_the_name_that_a_run_was_given_is_found_with_the_ending_that_it_added(
+    known: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["-q", "report-scenario", "-s", str(known).removesuffix(".gz"), "--report", "table"]) == 0
+    assert capsys.readouterr().out == TABLE
+    assert main(["-q", "report-scenario", str(known.with_name("other"))]) == 2
+    assert "other.gz" not in capsys.readouterr().err

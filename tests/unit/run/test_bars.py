@@ -63,3 +63,21 @@ def test_a_message_above_a_bar_is_not_broken_into_lines() -> None:
         os.close(controller)
     assert program.returncode == 0
     assert command in text.decode()
+
+
+def test_no_bar_of_reading_is_drawn_over_a_pager(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(bars, "_READING_SECONDS", 0.0)
+    monkeypatch.setattr(bars, "_draw", lambda what, *_arguments, **_options: drawn.append(what))
+    read, written = os.pipe()
+    try:
+        with os.fdopen(written, "w") as pipe:
+            monkeypatch.setattr(sys, "stdout", pipe)
+            bars.ReadingBar("x")(1, 2)
+            assert drawn == []
+            with open(os.devnull, "w") as file:  # noqa: PTH123 - as a shell does
+                monkeypatch.setattr(sys, "stdout", file)
+                bars.ReadingBar("x")(1, 2)
+    finally:
+        os.close(read)
+    assert drawn == ["Reading x"]

@@ -15,6 +15,7 @@ from ssbench.run import ownership
 from ssbench.run.options import RunOptions
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.reading import read_scenario
+from ssbench.store.swift.run_marks import RunMark
 
 SECONDS = 10
 
@@ -115,3 +116,16 @@ def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
     owner.end()
     assert store.listed == times
     assert deleted == (["00000007"] if times == 1 else [])
+
+
+def test_other_runs_are_one_warning_with_a_count(owner: ownership.Ownership, store: Store) -> None:
+    others = [RunMark(run=f"c{number}", host="vm", pid=number, tag=f"c{number}") for number in range(1, 8)]
+    store.others = lambda _run: others  # type: ignore[method-assign]
+    assert owner.begin() == ""
+    owner.end()
+    (warning,) = owner._loop.news.warnings
+    assert warning == (
+        "Run c1 of host vm (pid 1) is under way in the same containers; names of its objects are apart from"
+        " those of this run, its load is in these figures; the same holds for 6 more runs (c2, c3, c4, c5, c6"
+        " and others)"
+    )
