@@ -97,6 +97,7 @@ PLANTED = {
     "proxy 10 ms": Planted(Cause(proxy=1, seconds=0.01), ("p1",)),
     "way 10 ms": Planted(Cause(proxy=1, seconds=0.01, where="before"), ("p1",)),
     "container 10 ms": Planted(Cause(container=1, seconds=0.01), ("c1",)),
+    "c. before 50 ms": Planted(Cause(container=1, seconds=0.05, where="before"), ("c1",)),
     "two 30 ms": Planted(Cause(devices=(1, 3)), ("d1", "d3")),
     "two commit 30 ms": Planted(Cause(devices=(1, 3), where="commit"), ("d1", "d3")),
     "two w. before": Planted(Cause(devices=(1, 3), where="before", only="writes"), ("d1", "d3")),
@@ -108,7 +109,15 @@ PLANTED = {
 
 
 #: By changes of the columns, or of parties, of which Perseus says nothing.
-NOT_OF_DEVICES = ("proxy 10 ms", "way 10 ms", "container 10 ms", "507", "no log, 30 ms", "no log, nothing")
+NOT_OF_DEVICES = (
+    "proxy 10 ms",
+    "way 10 ms",
+    "container 10 ms",
+    "c. before 50 ms",
+    "507",
+    "no log, 30 ms",
+    "no log, nothing",
+)
 
 
 def simulated(runs: int, cases: Sequence[str], peers: str | None, *, noisy: bool) -> None:

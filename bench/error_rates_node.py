@@ -29,7 +29,8 @@ def _shapes(*rings: str) -> Iterator[Shape]:
 
 def _named(cause: Cause, shape: Shape, seed: int) -> set[str]:
     found = make_attribution(simulate(seed, cause, shape)).findings
-    return {name.split()[0] for each in found if each.kind in _SLOW for name in each.members or [each.name]}
+    names = (name for each in found if each.kind in _SLOW for name in each.members or [each.name])
+    return {name.rpartition("server's ")[2].split()[0] for name in names}
 
 
 #: A cause that is planted in a shape by a seed, and those who are to be named.
@@ -83,12 +84,23 @@ def _slow_proxy(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
     return Cause(proxy=1, seconds=0.01), {"p1"}
 
 
+def _container(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
+    """Slow a container server before its own clock starts, so that its log shows nothing."""
+    return Cause(container=1, seconds=0.01, where="before"), {"c1"}
+
+
+def _leaves(_shape: Shape, _seed: int) -> tuple[Cause, set[str]]:
+    """Have a healthy device leave when the load ends."""
+    return Cause(load=(0.65, 0.6), away=(1, 0.65, 1.0)), set()
+
+
 _EVERY = ("fresh", "grown")
 ROWS = tuple(
     ErrorRate(name, partial(count, plant=plant, rings=rings), limit)
     for name, count, plant, rings, limit in (
         ("nothing is slow, and somebody is named", _wrong, _nothing, _EVERY, 0.03),
-        ("a healthy device joins as the load begins, and is named", _wrong, _load, _EVERY, 0.1),
+        ("a healthy device joins as the load begins, and is named", _wrong, _load, _EVERY, 0.03),
+        ("a healthy device leaves as the load ends, and is named", _wrong, _leaves, _EVERY, 0.03),
         ("one that is slow joins then, and is not named", _missed, _loaded, _EVERY, 0.05),
         (
             "a write fits three devices of a fresh ring, and a wrong one is named",
@@ -97,6 +109,7 @@ ROWS = tuple(
             ("fresh",),
             0.02,
         ),
+        ("a container server is slow before its clock, and not named", _missed, _container, _EVERY, 0.05),
         ("a proxy is slow by 10 ms, and not named", _missed, _slow_proxy, _EVERY, 0.05),
     )
 )

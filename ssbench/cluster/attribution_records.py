@@ -516,7 +516,8 @@ class LogFinding:
     ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
     ``members`` are the devices of a process, node or server, ``ties`` those whose own times rule them out.
     ``part`` is the time that shows it best (:mod:`ssbench.cluster.own_times`; ``last`` for replicas of
-    writes that end last, ``account updates`` of the containers that the run made) and ``group`` is ``reads``
+    writes that end last, ``told`` for container servers that the replicas which end last were told to,
+    ``account updates`` of the containers that the run made) and ``group`` is ``reads``
     or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
     ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
     took part; of account updates, in how many of these.

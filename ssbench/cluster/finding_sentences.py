@@ -41,6 +41,7 @@ _PART_PHRASES = {
     "own part": "its own part of requests takes {}",
     "way": "the way to it takes {}",
     "last": "writes wait for it: its replica takes {} than the others of the same write, by their own logs",
+    "told": "an object server that tells it of a new object takes {} than the others of the same write",
 }
 _PART_NAMES = {
     "reads": "reads",
@@ -51,18 +52,19 @@ _PART_NAMES = {
     "way": "way to it",
 }
 _DISK_STEPS = "iostat -x on its node, the kernel's log, swift-drive-audit"
+_BEFORE_STEPS = "network, CPU and workers of the node, ss -lt for a queue of connections"
 _NEXT_STEPS = {
     "own": _DISK_STEPS,
     "reads": _DISK_STEPS,
     "deletes": _DISK_STEPS,
     "last": _DISK_STEPS,
+    "told": _BEFORE_STEPS,
     "updates": "iostat -x of the device with the container's database, and how many objects it lists",
     "lookups": "iostat -x of the device with the databases",
     "account updates": "iostat -x of the device with the databases",
     "own part": "CPU and workers of the proxy, its middleware, memcached",
     "way": "the network and the load balancer before the proxy, its CPU and backlog",
 }
-_BEFORE_STEPS = "network, CPU and workers of the node, ss -lt for a queue of connections"
 _ANSWER_STEPS = "the log of its server, ss -lt for a queue of connections, iostat -x on its node"
 _NO_LINE_NOTE = "proxies had no answer, or the log given has no line of the run."
 _BUSY_STEPS = "load, CPU and network of the node, workers of the server, iostat -x"
@@ -97,6 +99,7 @@ def _describe_slow(finding: LogFinding) -> str:
         f" takes {format_latency(size)} longer than"
         " others to note a new object, and proxies wait as long as that, or post_quorum_timeout.",
         _describe_certainty(finding),
+        _describe_other_measure(finding) if finding.part == "told" else "",
         _describe_recon(finding),
         _describe_all_work(finding),
         f"Next: {_describe_next_steps(finding)}.",
@@ -245,6 +248,8 @@ def _describe_other_measure(finding: LogFinding) -> str:
     """Return the other leg: what clients felt of it, or what the servers' own clocks show of it."""
     if finding.part == "last" or finding.difference is None:
         return ""
+    if finding.part == "told":
+        return _NOT_IN_UPDATES_NOTE
     if finding.part != "total":
         felt = [f"{name} {format_signed_duration(_size_of(each))}" for name, each in finding.felt.items()]
         said = f"Clients: {', '.join(felt)}." if felt else ""
@@ -513,7 +518,17 @@ _MIN_SHARE_OF_WRITES = 0.5
 #: What an all-clear begins with, and what follows where some could not be compared.
 ALL_CLEAR, _SOME_COMPARED = "No server is slower than its peers", ", of those that can be compared,"
 #: Times by a server's own clock, which a generator that is late does not change.
-_OWN_CLOCK_PARTS = ("own", "reads", "deletes", "updates", "lookups", "account updates", "last", "own part")
+_OWN_CLOCK_PARTS = (
+    "own",
+    "reads",
+    "deletes",
+    "updates",
+    "lookups",
+    "account updates",
+    "last",
+    "told",
+    "own part",
+)
 #: What those take longer who are nearest to being suspects.
 _LEAD_PHRASES = {
     "own": "in reads and deletes",

@@ -27,7 +27,6 @@ from ssbench.cluster.attribution_records import (
 from ssbench.cluster.joined_run import NO_INDEX, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.cluster.operation_times import GROUPS, average_time_shares
-from ssbench.cluster.own_times import LastReplica, WriteReplicas
 from ssbench.cluster.possible_causes import BackgroundWork
 from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
@@ -35,23 +34,26 @@ from ssbench.cluster.rank_tests import (
     IntegerArray,
     PeerDifference,
     Shown,
-    interval_of_median,
     is_evident,
-    measure_excess,
-    measure_median_interval,
     sort_distinct,
 )
 from ssbench.cluster.server_times import (
     DifferenceCourse,
-    OwnTimes,
     Timelines,
+    list_own_times,
     make_timelines,
     measure_course,
     measure_evidence,
-    own_times_of_families,
     rank_standings,
 )
-from ssbench.cluster.suspect_search import POOLED, Family, Suspect, SuspectVerdict, find_detectable_delay
+from ssbench.cluster.suspect_search import (
+    POOLED,
+    Measure,
+    Stage,
+    Suspect,
+    SuspectVerdict,
+    find_detectable_delay,
+)
 
 #: Differences of fewer requests are not reported.
 _MIN_REQUESTS = 5
@@ -91,9 +93,7 @@ class _Conclusions:
             joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False
         )
         seconds = own_times.subtract_update_times(joined)
-        # Before the families, since it takes much memory for a moment.
-        self._replicas = WriteReplicas(joined, compared, seconds)
-        self._families = own_times.make_test_families(
+        self._measures = own_times.make_measures(
             joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds
         )
         self._nodes = operation_times.list_node_names(joined)
@@ -102,24 +102,24 @@ class _Conclusions:
 
     def all(self) -> Attribution:
         joined, lines = self._joined, self._joined.lines
-        verdict = suspect_search.find_suspects(self._families, self._replicas.latest)
+        verdict = suspect_search.find_suspects(self._measures)
         findings = self._findings(verdict)
         named = [each for each in findings if each.kind in {"slow", "late", "507"}]
         suspects = {name for each in named for name in (each.name, *each.members)}
-        by_device, by_proxy = self._families[-2:]
+        by_device, by_proxy = self._measures[-2:]
         return Attribution(
             coverage=attribution_records.measure_coverage(joined, self._complete, self._usable.compared),
             findings=findings,
             comparisons=sum(verdict.counts.values()),
             overload=list(self._facts.overload),
-            detectable=find_detectable_delay(self._families, "own", verdict.counts),
-            detectable_at_end=self._replicas.detectable(),
-            detectable_of_updates=find_detectable_delay(self._families, "updates", verdict.counts),
-            detectable_of_proxies=find_detectable_delay(self._families, "own part", verdict.counts),
+            detectable=find_detectable_delay(self._measures, "own", verdict.counts),
+            detectable_at_end=find_detectable_delay(self._measures, "last", verdict.counts),
+            detectable_of_updates=find_detectable_delay(self._measures, "updates", verdict.counts),
+            detectable_of_proxies=find_detectable_delay(self._measures, "own part", verdict.counts),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
             lead=None if verdict.suspects else self._lead(verdict),
-            standings=rank_standings(self._families, verdict, self._name),
+            standings=rank_standings(self._measures, verdict, self._name),
             timelines=self._timelines(),
             unlogged=self._unlogged,
             parts=attribution_records.make_part_rows(joined, self._parts, self._fine),
@@ -131,7 +131,7 @@ class _Conclusions:
                 by_device.levels[2],
                 self._nodes,
                 self._node_of_lines(),
-                measure_evidence(self._families, verdict, "node"),
+                measure_evidence(self._measures, verdict, "node"),
             ),
             devices=attribution_records.make_server_rows(
                 joined,
@@ -139,7 +139,7 @@ class _Conclusions:
                 by_device.levels[0],
                 [str(each) for each in joined.devices],
                 lines.device,
-                measure_evidence(self._families, verdict, "device"),
+                measure_evidence(self._measures, verdict, "device"),
             ),
             partitions=attribution_records.make_partition_rows(joined),
             slowest=attribution_records.make_slowest_rows(joined, self._parts, suspects),
@@ -149,14 +149,14 @@ class _Conclusions:
 
     def _timelines(self) -> Timelines:
         ended = self._joined.operations.ended
-        device, operation, beyond = self._replicas.times()
-        own = [
-            *own_times_of_families(self._families, ended),
-            OwnTimes("last", device, ended[operation], beyond),
-        ]
+        own = list(list_own_times(self._measures, ended))
+        is_object = np.array([each.server == "object" for each in self._joined.devices], np.bool_)
+        for place, each in enumerate(own):
+            if each.part == "last":
+                own[place] = each.where(is_object[each.who])
         return make_timelines(own, self._run, self._name)
 
-    def _in_writes(self, total: Family) -> float:
+    def _in_writes(self, total: Measure) -> float:
         """Return the median share of the writes that object servers' devices take part in."""
         level = total.levels[0]
         is_write = total.units.group[total.units.stratum] == GROUPS.index("writes")
@@ -181,12 +181,8 @@ class _Conclusions:
 
     def _findings(self, verdict: SuspectVerdict) -> list[LogFinding]:
         found = [self._suspect(each, verdict) for each in verdict.suspects]
-        found += self._last(found)
         found += self._together(found)
         found = self._beside_updates(found)
-        known = {each.name for each in found}
-        of_accounts = own_times.find_slow_account_servers(self._joined, self._families[-2].request)
-        found += [each for each in of_accounts if each.name not in known]
         late = troubles.find_late_devices(self._joined, self._run)
         found += late
         found += troubles.find_given_up_replicas(self._joined, self._run, [each.name for each in late])
@@ -205,11 +201,11 @@ class _Conclusions:
         That is why requests with such a server take longer, though its own log may not show it: where clients
         alone show that it is slow, this is not said once more.
         """
-        updates = troubles.find_missed_updates(self._joined, self._addresses, self._replicas, self._run)
+        updates = troubles.find_missed_updates(self._joined, self._addresses, self._run)
         waited = {
             each.name for each in updates if each.waited is not None and each.waited >= LONG_WAIT_SECONDS
         }
-        rest = [each for each in found if each.name not in waited or each.part != "total"]
+        rest = [each for each in found if each.name not in waited or each.part not in ("total", "told")]
         first = [each for each in updates if each.name in waited]
         return [*first, *rest, *(each for each in updates if each.name not in waited)]
 
@@ -233,23 +229,21 @@ class _Conclusions:
         return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))
 
     def _suspect(self, suspect: Suspect, verdict: SuspectVerdict) -> LogFinding:
-        family = suspect.family
-        level = suspect.level
-        mask = family.mask(level, suspect.candidate)
-        at = family.of_group(suspect.group)
+        measure, level = suspect.measure, suspect.level
+        where = level, suspect.candidate, suspect.group
         felt = self._felt(suspect)
         own = {
             self._part(each, group): shown
-            for each, tests in zip(self._families, verdict.tests, strict=True)
-            if each.own and not each.windows and not each.tail
+            for each, tests in zip(self._measures, verdict.tests, strict=True)
+            if each.stage is not Stage.TOTAL and not each.windows and not each.tail
             for group in range(len(each.groups))
             if (shown := self._shown(each, tests, suspect, group)) is not None
         }
-        if family.part == "total" and level.name == "device":
-            last = self._replicas.beside(suspect.candidate)
-            own |= {} if last is None else {"last": last}
         after = self._answers_after_proxies(suspect)
-        waited = self._waited(suspect) if after and family.part == "updates" else None
+        part = self._part(measure, suspect.group)
+        if measure.stage is Stage.ENDS and self._joined.devices[suspect.candidate].server == "container":
+            part = "told"
+        waited = self._waited(suspect) if part == "told" or (after and part == "updates") else None
         is_unfelt = after and waited is None
         return LogFinding(
             "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
@@ -257,75 +251,82 @@ class _Conclusions:
             self._name(level.name, suspect.candidate),
             requests=suspect.with_,
             share=self._share(suspect),
-            part=self._part(family, suspect.group),
-            group=GROUPS[suspect.group] if family.groups == GROUPS and suspect.group != POOLED else None,
+            part=part,
+            group=self._group(measure, suspect.group),
             difference=suspect.difference,
-            interval=measure_median_interval(family.part_of(at), mask[at]),
-            request=family.request,
+            interval=measure.interval(*where),
+            request=measure.request,
             probability=suspect.probability,
             own=own,
             felt=felt,
             members=[
-                self._name(family.levels[0].name, place)
+                self._name(measure.levels[0].name, place)
                 for place in (level.members[suspect.candidate] if level.members else ())
             ],
             same=[self._name(level.name, place) for place in suspect.rivals],
             ties=[self._name(level.name, place) for place in suspect.ties],
-            course=self._course(family, suspect),
+            course=self._course(suspect),
             waited=waited,
         )
 
-    def _part(self, family: Family, group: int) -> str:
-        of_group = family.part == "own" and group != POOLED and not family.windows
-        return family.groups[group] if of_group else family.part
+    def _part(self, measure: Measure, group: int) -> str:
+        of_group = measure.part == "own" and group != POOLED and not measure.windows
+        return measure.groups[group] if of_group else measure.part
 
-    def _difference(self, family: Family, suspect: Suspect, group: int = POOLED) -> PeerDifference | None:
+    def _group(self, measure: Measure, group: int) -> str | None:
+        """Return the group of operations that a test is of; None where it is of all."""
+        name = "" if group == POOLED else measure.groups[group]
+        return name if measure.stage is not Stage.OWN and name in GROUPS else None
+
+    def _difference(self, measure: Measure, suspect: Suspect, group: int = POOLED) -> PeerDifference | None:
         """Measure one more time of a suspect; None where it has too few of them, or everybody else has."""
-        level = family.level(suspect.level.name)
+        level = measure.level(suspect.level.name)
         if level is None:
             return None
-        mask = family.mask(level, suspect.candidate)[family.of_group(group)]
+        mask = measure.mask(level, suspect.candidate)[measure.of_group(group)]
         if mask.sum() < _MIN_REQUESTS or mask.all():
             return None
-        measured = family.difference(level, suspect.candidate, group)
+        measured = measure.difference(level, suspect.candidate, group)
         return None if np.isnan(measured.median) else measured
 
-    def _shown(self, family: Family, tests: Sequence[Deviates], suspect: Suspect, group: int) -> Shown | None:
+    def _shown(
+        self, measure: Measure, tests: Sequence[Deviates], suspect: Suspect, group: int
+    ) -> Shown | None:
         """Measure one of a suspect's own times, and judge it by the test of all; None as for a difference."""
-        measured, level = self._difference(family, suspect, group), family.level(suspect.level.name)
+        measured, level = self._difference(measure, suspect, group), measure.level(suspect.level.name)
         if measured is None or level is None:
             return None
-        at = family.of_group(group)
-        z = tests[family.levels.index(level)].z[group, suspect.candidate]
-        _, high = measure_median_interval(family.part_of(at), family.mask(level, suspect.candidate)[at])
+        z = tests[measure.levels.index(level)].z[group, suspect.candidate]
+        # What does not show in the end of a write may have passed before: that is no evidence against it.
+        is_end = measure.stage is Stage.ENDS
+        high = np.nan if is_end else measure.interval(level, suspect.candidate, group)[1]
         return Shown(measured.median, measured.mean, measured.base, is_evident(z), high)
 
     def _felt(self, suspect: Suspect) -> dict[str, PeerDifference]:
         return {
             name: measured
-            for family in self._families[-2:]
+            for measure in self._measures[-2:]
             for group, name in enumerate(GROUPS)
-            if (measured := self._difference(family, suspect, group)) is not None
+            if (measured := self._difference(measure, suspect, group)) is not None
         }
 
     def _lead(self, verdict: SuspectVerdict) -> Lead | None:
         """Return who is nearest to being a suspect by the tests; None where nobody takes longer."""
         ranked = [
             (float(adjusted[row, candidate]), -float(test.z[row, candidate]), place, index, row, candidate)
-            for place, index, test, adjusted in suspect_search.adjust_all_tests(self._families, verdict.tests)
+            for place, index, test, adjusted in suspect_search.adjust_all_tests(self._measures, verdict.tests)
             for row, candidate in zip(*np.nonzero(test.z > _MIN_LEAD_DEVIATE), strict=True)
         ]
         for probability, _, place, index, row, candidate in sorted(ranked):
-            family = self._families[place]
-            group = POOLED if row == len(family.groups) else int(row)
-            level = family.levels[index]
-            measured = family.difference(level, int(candidate), group)
+            measure = self._measures[place]
+            group = POOLED if row == len(measure.groups) else int(row)
+            level = measure.levels[index]
+            measured = measure.difference(level, int(candidate), group)
             if measured.median > 0 or measured.mean > 0:
                 name = self._name(level.name, int(candidate))
                 who = name if level.name == "device" else f"{level.name} {name}"
-                part = self._part(family, group)
-                of = GROUPS[group] if family.groups == GROUPS and group != POOLED else None
-                return Lead(who, part, of, measured, probability)
+                part = self._part(measure, group)
+                return Lead(who, part, self._group(measure, group), measured, probability)
         return None
 
     def _waited(self, suspect: Suspect) -> float | None:
@@ -333,75 +334,58 @@ class _Conclusions:
 
         None where that is little beside what this takes: they did not wait for it.
         """
-        family = suspect.family
-        mine = family.mask(suspect.level, suspect.candidate)
-        waited = self._replicas.beyond_quorum(sort_distinct(family.operation[mine]))
+        measure = suspect.measure
+        mine = measure.mask(suspect.level, suspect.candidate)
+        waited = operation_times.measure_wait_beyond_quorum(
+            self._joined, sort_distinct(measure.operation[mine])
+        )
         size = max(suspect.difference.median, suspect.difference.mean)
-        least = max(_MIN_WAITED_SHARE * size, suspect_search.MIN_DELAY_SHARE * family.request)
-        return waited if waited >= least else None
+        least = max(_MIN_WAITED_SHARE * size, suspect_search.MIN_DELAY_SHARE * measure.request)
+        # What object servers took longer is all that proxies waited for, unless they gave up.
+        is_all = measure.stage is Stage.ENDS and waited > size
+        return waited if waited >= least and not is_all else None
 
     def _answers_after_proxies(self, suspect: Suspect) -> bool:
         """Whether proxies answered before the server had, as a rule: else they wait for every replica."""
-        family = suspect.family
-        if not family.own or family.part in ("own part", "way"):
+        measure = suspect.measure
+        if not measure.own or measure.part in ("own part", "way") or not len(measure.operation):
             return False
-        level = suspect.level
-        mine = family.mask(level, suspect.candidate)
+        mine = measure.mask(suspect.level, suspect.candidate)
         after = (
-            family.units.seconds
-            > self._joined.proxy_seconds[family.operation] + operation_times.LATE_REPLICA_SECONDS
+            measure.units.seconds
+            > self._joined.proxy_seconds[measure.operation] + operation_times.LATE_REPLICA_SECONDS
         )
         return bool(after[mine].mean() > _UNFELT_SHARE)
 
     def _share(self, suspect: Suspect) -> float:
-        """Return in what share of the run's requests it took part."""
-        name, family = suspect.level.name, suspect.family
-        if family.part == "lookups":
-            asked = sort_distinct(family.operation[family.mask(suspect.level, suspect.candidate)])
+        """Return in what share of the run's requests it took part; of account updates, in which of these."""
+        name, measure = suspect.level.name, suspect.measure
+        mine = measure.mask(suspect.level, suspect.candidate)
+        if not len(measure.operation):
+            return float(mine.mean())
+        if measure.part == "lookups":
+            asked = sort_distinct(measure.operation[mine])
             return len(asked) / max(int(self._usable.first_try.sum()), 1)
-        total = next((each for each in self._families[-2:] if each.level(name)), None)
+        if measure.stage is Stage.ENDS:
+            return int(mine.sum()) / max(int(self._usable.compared.sum()), 1)
+        total = next((each for each in self._measures[-2:] if each.level(name)), None)
         if total is None or not len(total.units):
             return float("nan")
         return float(total.mask(total.level(name) or suspect.level, suspect.candidate).mean())
 
-    def _course(self, family: Family, suspect: Suspect) -> DifferenceCourse | None:
-        level = suspect.level
-        mask = family.mask(level, suspect.candidate)
-        group = POOLED if family.windows else suspect.group
-        at = np.intersect1d(family.of_group(group), np.flatnonzero(mask))
-        moment = self._joined.operations.ended[family.operation[at]]
-        return measure_course(moment, measure_excess(family.units, mask)[at], self._run)
-
-    def _last(self, found: list[LogFinding]) -> list[LogFinding]:
-        """Devices whose replicas of writes end last, beside those that are suspects already."""
-        slow = [each for each in found if each.kind != "inconclusive"]
-        names = {name for each in slow for name in (each.name, *each.members, *each.same)}
-        devices = range(len(self._joined.devices))
-        known = [place for place in devices if self._name("device", place) in names]
-        return [self._ends_last(each) for each in self._replicas.last(known)]
-
-    def _ends_last(self, last: LastReplica) -> LogFinding:
-        writes = len(last.operation)
-        return LogFinding(
-            "slow",
-            "device",
-            self._name("device", last.device),
-            requests=writes,
-            share=writes / max(int(self._usable.compared.sum()), 1),
-            part="last",
-            group="writes",
-            difference=last.difference,
-            interval=interval_of_median(last.beyond),
-            request=last.difference.base,
-            probability=last.probability,
-            course=measure_course(self._joined.operations.ended[last.operation], last.beyond, self._run),
-        )
+    def _course(self, suspect: Suspect) -> DifferenceCourse | None:
+        measure, level = suspect.measure, suspect.level
+        if not len(measure.operation):
+            return None
+        where = level, suspect.candidate, POOLED if measure.windows else suspect.group
+        moment = self._joined.operations.ended[measure.operation[measure.places(*where)]]
+        return measure_course(moment, measure.excess(*where), self._run)
 
     def _together(self, found: list[LogFinding]) -> list[LogFinding]:
         """Name the process, or else the node, of which all devices are slow."""
         slow = {each.name for each in found if each.kind == "slow" and each.level == "device"}
         named: list[LogFinding] = []
-        for level in self._families[-2].levels[1:]:
+        for level in self._measures[-2].levels[1:]:
             for place, members in enumerate(level.members or ()):
                 names = sorted(self._name("device", member) for member in members)
                 known = any(set(names) <= set(other.members) for other in named)
@@ -422,7 +406,7 @@ class _Conclusions:
                     known.add(place)
                     server = devices[place].server
                 elif level == "process":
-                    members = self._families[-2].levels[1].members or ()
+                    members = self._measures[-2].levels[1].members or ()
                     if len(members[place]) == 1 or known.issuperset(members[place]):
                         continue
                     server = self._joined.processes[place].server
@@ -435,8 +419,8 @@ class _Conclusions:
         """Return the candidates of a level that served some requests, though no test could tell of them."""
         served: dict[int, int] = {}
         tested: set[int] = set()
-        for family, tests in zip(self._families, verdict.tests, strict=True):
-            for one, test in zip(family.levels, tests, strict=True):
+        for measure, tests in zip(self._measures, verdict.tests, strict=True):
+            for one, test in zip(measure.levels, tests, strict=True):
                 if one.name == level:
                     counts = np.bincount(one.who.candidate, minlength=one.who.count)
                     tested.update(np.flatnonzero(~np.isnan(test.z).all(axis=0)).tolist())

@@ -26,6 +26,7 @@ from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.joined_run import (
     NO_INDEX,
     OBJECT,
+    UPDATE,
     Device,
     FileCount,
     JoinedOperations,
@@ -146,6 +147,7 @@ class LogJoin:
         self._columns = cluster_joined.LineColumns()
         self._proxies: dict[str, int] = {}
         self._workers: dict[str, int] = {}
+        self._updaters: dict[tuple[str, str], int] = {}
         self._partitions: dict[tuple[int, int], int] = {}
         self._devices: dict[tuple[str, str, str], int] = {}
         self._processes: dict[tuple[str, str, str], int] = {}
@@ -241,9 +243,12 @@ class LogJoin:
         self._kept += [(file.node, file.named, line) for line in found.kept]
         np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
         lines = cluster_joined.unpack_line_rows(found.rows)
-        asked = lines["worker"] != cluster_joined.NO_WORKER
+        known = lines["asker"] != cluster_joined.NO_ASKER
+        asked, updated = known & (lines["of"] != UPDATE), known & (lines["of"] == UPDATE)
         workers = _number_all(self._workers, found.workers)
-        self._worker[lines["operation"][asked]] = workers[lines["worker"][asked]]
+        self._worker[lines["operation"][asked]] = workers[lines["asker"][asked]]
+        updaters = np.minimum(_number_all(self._updaters, found.updaters), cluster_joined.NO_ASKER)
+        lines["asker"][updated] = updaters[lines["asker"][updated]]
         for name, numbers in (
             ("device", _number_all(self._devices, found.devices)),
             ("process", _number_all(self._processes, found.processes)),
@@ -273,15 +278,17 @@ class LogJoin:
 
     def joined(self) -> JoinedRun:
         """Return everything as columns; nothing can be added after that."""
-        lines, duplicates = self._columns.lines()
+        devices = [Device(*words) for words in self._devices]
+        processes = [Process(*words) for words in self._processes]
+        lines, duplicates = self._columns.lines(devices, processes, list(self._updaters))
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         return JoinedRun(
             operations=self._operations,
             results=self._results,
             proxies=list(self._proxies),
             proxy_workers=list(self._workers),
-            devices=[Device(*words) for words in self._devices],
-            processes=[Process(*words) for words in self._processes],
+            devices=devices,
+            processes=processes,
             partitions=list(self._partitions),
             proxy=self._proxy,
             proxy_worker=self._worker,

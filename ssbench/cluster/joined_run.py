@@ -79,6 +79,9 @@ class JoinedLines:
     seconds: npt.NDArray[np.float64]
     status: IntegerArray
     of: npt.NDArray[np.uint8]
+    #: Of an update of a container server the device of the object server that sent it; :data:`NO_INDEX`: not
+    #: known, or no update.
+    sender: IntegerArray
 
     def __len__(self) -> int:
         return len(self.operation)
@@ -158,10 +161,10 @@ def find_slowest_operations(latency: npt.NDArray[np.float64]) -> IntegerArray:
 
 
 #: The fields of a line as it comes from a file: those of :class:`~ssbench.cluster.joined_run.JoinedLines`,
-#: and the proxy's process that asked.
+#: and who asked: the proxy's process, or of an update the object server's process and device.
 LINE_ROW = struct.Struct("<IIIIfHBH")
-#: No proxy asked, or more have than have numbers.
-NO_WORKER = 0xFFFF
+#: Nobody known asked, or more have than have numbers.
+NO_ASKER = 0xFFFF
 #: A proxy's line: operation, proxy, seconds, policy.
 PROXY_ROW = struct.Struct("<IHdh")
 _PROXY_FIELDS = np.dtype([("operation", "<u4"), ("proxy", "<u2"), ("seconds", "<f8"), ("policy", "<i2")])
@@ -174,6 +177,7 @@ _COLUMN_TYPES: dict[str, type[np.generic]] = {
     "seconds": np.float64,
     "status": np.int32,
     "of": np.uint8,
+    "asker": np.int32,
 }
 _ROW_FIELDS = np.dtype(
     [
@@ -184,7 +188,7 @@ _ROW_FIELDS = np.dtype(
         ("seconds", "<f4"),
         ("status", "<u2"),
         ("of", "u1"),
-        ("worker", "<u2"),
+        ("asker", "<u2"),
     ]
 )
 
@@ -217,8 +221,13 @@ class LineColumns:
         for name, parts in self._parts.items():
             parts.append(rows[name].astype(_COLUMN_TYPES[name]))
 
-    def lines(self) -> tuple[JoinedLines, int]:
-        """Return all, without those that say all the same as another one, and how many these are."""
+    def lines(
+        self, devices: Sequence[Device], processes: Sequence[Process], senders: Sequence[tuple[str, str]]
+    ) -> tuple[JoinedLines, int]:
+        """Return all, without those that say all the same as another one, and how many these are.
+
+        ``senders`` are the processes and devices of object servers that updated container servers.
+        """
         columns: dict[str, npt.NDArray[Any]] = {}
         for name, kind in _COLUMN_TYPES.items():
             columns[name] = np.concatenate([*self._parts.pop(name), np.zeros(0, kind)])
@@ -226,7 +235,40 @@ class LineColumns:
         duplicates = int(len(kept) - np.count_nonzero(kept))
         if duplicates:
             columns = {name: values[kept] for name, values in columns.items()}
-        return JoinedLines(**columns), duplicates
+        asker = columns.pop("asker")
+        sender = np.full(len(asker), NO_INDEX, np.int32)
+        lines = JoinedLines(**columns, sender=sender)
+        _match_senders(lines, asker, devices, processes, senders)
+        return lines, duplicates
+
+
+def _match_senders(
+    lines: JoinedLines,
+    asker: IntegerArray,
+    devices: Sequence[Device],
+    processes: Sequence[Process],
+    senders: Sequence[tuple[str, str]],
+) -> None:
+    """Find for each update the device of that name and process which did the same operation."""
+    updates = np.flatnonzero((lines.of == UPDATE) & (asker != NO_ASKER))
+    if not len(updates):
+        return
+    pids = {pid: place for place, pid in enumerate(dict.fromkeys(pid for pid, _ in senders))}
+    names = {name: place for place, name in enumerate(dict.fromkeys(name for _, name in senders))}
+    of_pid = np.array([pids.get(each.pid, NO_INDEX) for each in processes], np.int64)
+    of_name = np.array([names.get(each.name, NO_INDEX) for each in devices], np.int64)
+    at = np.flatnonzero(lines.of == OBJECT)
+    at = at[(of_pid[lines.process[at]] != NO_INDEX) & (of_name[lines.device[at]] != NO_INDEX)]
+    count = len(pids) * len(names)
+    key = of_pid[lines.process[at]] * len(names) + of_name[lines.device[at]]
+    key += lines.operation[at].astype(np.int64) * count
+    order = np.argsort(key, kind="stable")
+    key = np.append(key[order], [-1, -1])
+    sent_by = np.array([pids[pid] * len(names) + names[name] for pid, name in senders], np.int64)
+    wanted = sent_by[asker[updates]] + lines.operation[updates].astype(np.int64) * count
+    place = np.searchsorted(key[:-2], wanted)
+    single = (key[place] == wanted) & (key[place + 1] != wanted)  # pids of two nodes may be the same
+    lines.sender[updates[single]] = lines.device[at[order[place[single]]]]
 
 
 def _is_first_of_equal(rows: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
@@ -277,6 +319,7 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         "device": device_of[after.lines.device],
         "process": process_of[after.lines.process],
         "partition": partition_of[after.lines.partition],
+        "sender": _renumber(after.lines.sender, device_of),
     }
     lines = {
         name: np.concatenate((getattr(before.lines, name), moved.get(name, getattr(after.lines, name))))

@@ -96,6 +96,7 @@ class FileLines:
     handoffs: array[int] = field(default_factory=lambda: array("L"))
     proxies: list[str] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)
+    updaters: list[tuple[str, str]] = field(default_factory=list)  # pids and devices of object servers
     partitions: list[tuple[int, int]] = field(default_factory=list)
     devices: list[tuple[str, str, str]] = field(default_factory=list)
     processes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -138,6 +139,7 @@ class _LogScan:
         self._rows, self._proxy_rows, self._handoffs = bytearray(), bytearray(), array("L")
         self._proxies: dict[RawName, int] = {}
         self._workers: dict[tuple[bytes, bytes], int] = {}
+        self._updaters: dict[tuple[bytes, bytes], int] = {}
         self._partitions: dict[tuple[int, bytes], int] = {}
         self._devices: dict[tuple[RawName, bytes, bytes], int] = {}
         self._processes: dict[tuple[RawName, bytes, bytes], int] = {}
@@ -179,6 +181,7 @@ class _LogScan:
             self._handoffs,
             [_decode_word(name) for name in self._proxies],
             [f"{_decode_word(address)} {_decode_word(pid)}" for address, pid in self._workers],
+            [(_decode_word(pid), _decode_word(device)) for pid, device in self._updaters],
             [(policy, int(number)) for policy, number in self._partitions],
             [_decode_words(words) for words in self._devices],
             [_decode_words(words) for words in self._processes],
@@ -300,14 +303,17 @@ class _LogScan:
 
     def _take_backend(self, place: int, line: BackendLine) -> None:
         host, server, device, partition, _, status, seconds, asker, sender, pid, policy, _, referer = line
-        worker = joined_run.NO_WORKER
+        number = joined_run.NO_ASKER
         if asker == b"proxy-server":
             of = OBJECT if server == b"object" else OTHER
-            worker = min(_number_of(self._workers, sender), joined_run.NO_WORKER)
+            number = _number_of(self._workers, sender)
         elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.
             of, server = UPDATE, b"container"
-            self._take_sender(place, sender[0], referer)
+            sent_by = node_addresses.device_of_referer(referer)
+            if sent_by is not None:
+                number = _number_of(self._updaters, (sender[1], sent_by))
+                self._take_sender(place, sender[0], sent_by)
         else:
             return
         node = self._node(host)
@@ -319,16 +325,14 @@ class _LogScan:
             seconds,
             status & 0xFFFF,
             of,
-            worker,
+            min(number, joined_run.NO_ASKER),
         )
 
-    def _take_sender(self, place: int, address: bytes, referer: bytes) -> None:
+    def _take_sender(self, place: int, address: bytes, device: bytes) -> None:
         """Take which object server updated a container server for an operation; some operations for each."""
-        device = node_addresses.device_of_referer(referer)
-        if device is not None:
-            known = self._senders.setdefault((address, device), [])
-            if len(known) < node_addresses.MAX_SENDER_OPERATIONS:
-                known.append(place)
+        known = self._senders.setdefault((address, device), [])
+        if len(known) < node_addresses.MAX_SENDER_OPERATIONS:
+            known.append(place)
 
     def _take_other(self, line: bytes) -> None:
         record = parse_swift_line(line, self._proxy)

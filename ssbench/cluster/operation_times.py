@@ -22,7 +22,15 @@ import numpy.typing as npt
 
 from ssbench.base.measures import Count, Seconds
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
-from ssbench.cluster.rank_tests import FloatArray, IntegerArray, Pairs, Units, divide_in_slices, make_pairs
+from ssbench.cluster.rank_tests import (
+    FloatArray,
+    IntegerArray,
+    Pairs,
+    Units,
+    divide_in_fine_slices,
+    divide_in_slices,
+    make_pairs,
+)
 from ssbench.cluster.suspect_search import CandidateLevel
 from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, RequestTarget
 
@@ -107,8 +115,8 @@ class ComparedUnits:
 def group_by_kind(joined: JoinedRun, usable: npt.NDArray[np.bool_], *, by_proxy: bool) -> ComparedUnits:
     """Sort the usable operations into kinds; with ``by_proxy`` those of two proxies are of two kinds.
 
-    Without, units are in slices of the run: requests that one proxy serves at the same time wait for each
-    other, so that the slower proxy changes by chance during the run.
+    Without, deviates allow for what comes and goes: requests that one proxy serves at the same time wait for
+    each other, so that the slower proxy changes by chance during the run.
     """
     operations = joined.operations
     at = np.flatnonzero(usable)
@@ -134,7 +142,13 @@ def group_by_kind(joined: JoinedRun, usable: npt.NDArray[np.bool_], *, by_proxy:
     group[stratum] = ~READS[code]
     unit_of = np.full(len(usable), NO_INDEX, np.int32)
     unit_of[at] = unit
-    units = Units(seconds, stratum[first], group, None if by_proxy else divide_in_slices(first))
+    units = Units(
+        seconds,
+        stratum[first],
+        group,
+        (divide_in_slices if by_proxy else divide_in_fine_slices)(first),
+        is_dispersed=not by_proxy,
+    )
     return ComparedUnits(units, unit_of, at[first].astype(np.int32))
 
 
@@ -313,6 +327,21 @@ def find_late_replicas(joined: JoinedRun) -> LateReplicas:
         every / max(every.sum(), 1),
         np.array(waited),
     )
+
+
+def measure_wait_beyond_quorum(joined: JoinedRun, operation: IntegerArray) -> float:
+    """Return how long proxies waited, as a rule, after most replicas of some writes had ended (s).
+
+    NaN without any.
+    """
+    lines = joined.lines
+    at = np.flatnonzero((lines.of == OBJECT) & (lines.status < 300) & np.isin(lines.operation, operation))
+    at = at[np.lexsort((lines.seconds[at], lines.operation[at]))]
+    of, first, counts = np.unique(lines.operation[at], return_index=True, return_counts=True)
+    quorum = lines.seconds[at[first + counts // 2]]
+    waited = joined.proxy_seconds[of] - quorum
+    known = waited[(counts > 1) & ~np.isnan(waited) & ~READS[joined.operations.code[of]]]
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def median_and_p99(values: npt.NDArray[np.float64]) -> tuple[float, float] | None:

@@ -4,13 +4,16 @@
 and in deletes (and whatever else sends no data). For deletes the time of the container server that was
 updated is subtracted; those of writes are coupled, because the proxy waits for all, and are no evidence of
 one server (but see below). ``updates`` are those of container servers, sent by object servers; ``lookups``
-those of account and container servers that a proxy asked. ``own part`` is a proxy's time less the slowest
-server's, ``way`` the client's less the proxy's. ``total`` is the client's, for devices and for proxies.
+those of account and container servers that a proxy asked. ``account updates`` are what container servers tell
+account servers of the run's containers, which are requests besides its results. ``own part`` is a proxy's
+time less the slowest server's, ``way`` the client's less the proxy's. ``total`` is the client's, for devices
+and for proxies.
 
-A write lasts as long as the last of its replicas (:class:`WriteReplicas`). A device that is slow after the
-data has arrived, where it puts the object in its place, shows this in its own log, beside others that did the
-same write at the same time. That finds it with far fewer requests than the client's time does. Three things
-make it safe:
+A write lasts as long as the last of its replicas, ``last`` (:class:`ReplicaEnds`). A device that is slow
+after the data has arrived, where it puts the object in its place, shows this in its own log, beside others
+that did the same write at the same time. That finds it with far fewer requests than the client's time does.
+So does a container server that is slow before its clock starts, in the logs of the object servers that told
+it of an object: what its own log says of that is subtracted. Three things make it safe:
 
 - A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
   they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
@@ -18,53 +21,42 @@ make it safe:
 - With two such devices the third is last in every write of these three. So it has to hold in writes without
   any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the devices
   that are suspects for them are known by then, and writes with those are not used.
-- Replicas that the proxy did not wait for are not used. What the container server took is subtracted.
-
-Container servers tell account servers of a run's containers (:func:`find_slow_account_servers`). These are
-requests of a run besides its results, so there is no client's time beside them; each update has one account
-server, whose time it is.
+- Of a device, replicas of writes are not used of which the proxy did not wait for all. (Object servers wait
+  for a container server up to ``container_update_timeout``, so that one that is slow may have no others.)
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster import operation_times
-from ssbench.cluster.attribution_records import LogFinding
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
 from ssbench.cluster.operation_times import GROUPS, LATE_REPLICA_SECONDS, READS, ComparedUnits, OperationParts
 from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
+    Deviates,
     FloatArray,
     IntegerArray,
+    Pairs,
     PeerDifference,
-    Shown,
     Units,
-    adjust_by_holm,
+    divide_in_fine_slices,
     divide_in_slices,
     interval_of_median,
-    is_evident,
     make_pairs,
     make_single_pairs,
-    measure_deviates,
-    measure_median_interval,
-    measure_peer_difference,
-    upper_tail,
 )
 from ssbench.cluster.suspect_search import (
-    ALPHA,
-    DELAY_STEPS,
     MIN_DELAY_SHARE,
     POWER_DEVIATE,
     CandidateLevel,
-    Family,
+    Measure,
+    Stage,
+    Suspect,
 )
 from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
 
@@ -72,6 +64,8 @@ from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
 _SENDS_NO_DATA = np.isin(
     np.arange(MAX_OPERATION_CODE + 1), [each.code for each in OPERATIONS if each.method in ("DELETE", "POST")]
 )
+_NO_NUMBERS = np.zeros(0, np.int64)
+
 #: The groups of ``own``.
 OWN_GROUPS = ("reads", "deletes")
 #: The run is looked at in so many windows.
@@ -89,14 +83,14 @@ class UsableOperations:
     compared: npt.NDArray[np.bool_]
 
 
-def make_test_families(
+def make_measures(
     joined: JoinedRun,
     parts: OperationParts,
     usable: UsableOperations,
     by_device: ComparedUnits,
     by_proxy: ComparedUnits,
     seconds: FloatArray,
-) -> list[Family]:
+) -> list[Measure]:
     """Return all that can be tested; the totals are the last two: by device, and by proxy.
 
     ``seconds`` are those of lines (:func:`subtract_update_times`).
@@ -104,11 +98,13 @@ def make_test_families(
     lines, code = joined.lines, joined.operations.code
     fine = (lines.status < 300) & usable.first_try[lines.operation]
     found = [
-        _make_line_family("own", joined, np.flatnonzero(is_own_time(joined, usable)), seconds),
-        _make_line_family("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds),
-        _make_line_family("lookups", joined, np.flatnonzero(fine & (lines.of == OTHER)), seconds),
-        _make_proxy_family("own part", joined, parts.proxy, usable.compared),
-        _make_proxy_family("way", joined, parts.client, usable.first_try),
+        _measure_lines("own", joined, np.flatnonzero(is_own_time(joined, usable)), seconds),
+        _measure_lines("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds),
+        _measure_lines("lookups", joined, np.flatnonzero(fine & (lines.of == OTHER)), seconds),
+        _measure_proxies("own part", joined, parts.proxy, usable.compared),
+        _measure_proxies("way", joined, parts.client, usable.first_try),
+        _measure_account_updates(joined, _median_seconds(joined.operations.latency[usable.compared])),
+        measure_replica_ends(joined, usable.compared, seconds),
     ]
     every = np.arange(len(code))
     proxies = [
@@ -120,12 +116,12 @@ def make_test_families(
     compared = _median_seconds(joined.operations.latency[usable.compared])
     served = _median_seconds(joined.operations.latency[usable.first_try])
     found += [
-        _make_total_family(by_device, operation_times.make_candidate_levels(joined, by_device), compared),
-        _make_total_family(by_proxy, proxies, served),
+        _measure_total(by_device, operation_times.make_candidate_levels(joined, by_device), compared),
+        _measure_total(by_proxy, proxies, served),
     ]
     windows = [_split_in_windows(joined, each) for each in (found[0], found[1], found[-2])]
     tails = [replace(each, tail=True) for each in found[:2]]
-    return [family for family in (*windows, *tails, *found[:-2]) if len(family.units)] + found[-2:]
+    return [each for each in (*windows, *tails, *found[:-2]) if len(each.units)] + found[-2:]
 
 
 def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.bool_]:
@@ -139,33 +135,31 @@ def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.b
     return found
 
 
-def _split_in_windows(joined: JoinedRun, family: Family) -> Family:
+def _split_in_windows(joined: JoinedRun, measure: Measure) -> Measure:
     """Compare the same times in each quarter of the run, by device: what is slow in a part of it."""
     operations = joined.operations
-    units, of = family.units, family.operation
-    window = divide_in_slices(of, _WINDOW_COUNT)
-    size = np.where(READS[operations.code[of]], operations.size[of], 0) if family.own else operations.size[of]
-    proxy = joined.proxy[of] if not family.own else np.zeros(len(of), np.int64)
+    units, of = measure.units, measure.operation
+    window = divide_in_slices(of, _WINDOW_COUNT, 1)
+    size = (
+        np.where(READS[operations.code[of]], operations.size[of], 0) if measure.own else operations.size[of]
+    )
+    proxy = joined.proxy[of] if not measure.own else np.zeros(len(of), np.int64)
     stratum = operation_times.number_strata((operations.code[of], joined.policy[of], window, proxy), size)
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     group[stratum] = window
     names = tuple(map(str, range(_WINDOW_COUNT)))
-    return replace(
-        family,
-        units=Units(units.seconds, stratum, group),
-        groups=names,
-        windows=True,
-    )
+    return replace(measure, units=replace(units, stratum=stratum, group=group), groups=names, windows=True)
 
 
-def _make_total_family(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Family:
-    return Family("total", compared.units, compared.first, levels, GROUPS, own=False, request=request)
+def _measure_total(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Measure:
+    return Measure("total", compared.units, compared.first, levels, GROUPS, Stage.TOTAL, request)
 
 
 def subtract_update_times(joined: JoinedRun) -> FloatArray:
     """Return the seconds of lines; those of object servers less what the container server took.
 
-    Which updated which is not known: the longest is subtracted from the longest, and so on.
+    Where it is not known of all of an operation which updated which, the longest is subtracted from the
+    longest, and so on.
     """
     lines = joined.lines
     seconds = lines.seconds.copy()
@@ -173,18 +167,42 @@ def subtract_update_times(joined: JoinedRun) -> FloatArray:
     if not len(updates):
         return seconds
     count = len(joined.operations.code)
+    unknown = np.zeros(count, np.bool_)
+    unknown[lines.operation[updates[lines.sender[updates] == NO_INDEX]]] = True
+    told = find_told_servers(joined)
     has = np.zeros(count, np.bool_)
     has[lines.operation[updates]] = True
-    written = np.flatnonzero((lines.of == OBJECT) & has[lines.operation])
+    known = np.flatnonzero((told != NO_INDEX) & ~unknown[lines.operation])
+    seconds[known] -= lines.seconds[told[known]]
+    guessed = updates[unknown[lines.operation[updates]]]
+    written = np.flatnonzero((lines.of == OBJECT) & (has & unknown)[lines.operation])
     objects, place = _order_by_rank(joined, written)
-    sent, sent_place = _order_by_rank(joined, updates)
-    key = lines.operation[objects].astype(np.int64) << 8 | np.minimum(place, 255)
-    other = lines.operation[sent].astype(np.int64) << 8 | np.minimum(sent_place, 255)
-    # Both are in the order of operations, and of ranks within one.
-    at = np.minimum(np.searchsorted(other, key), len(other) - 1)
-    less = np.where(other[at] == key, lines.seconds[sent[at]], 0.0)
-    seconds[objects] = np.maximum(seconds[objects] - less, 0.0)
-    return seconds
+    sent, sent_place = _order_by_rank(joined, guessed)
+    if len(sent):
+        key = lines.operation[objects].astype(np.int64) << 8 | np.minimum(place, 255)
+        other = lines.operation[sent].astype(np.int64) << 8 | np.minimum(sent_place, 255)
+        # Both are in the order of operations, and of ranks within one.
+        at = np.minimum(np.searchsorted(other, key), len(other) - 1)
+        seconds[objects] -= np.where(other[at] == key, lines.seconds[sent[at]], 0.0)
+    return np.where(lines.of == OBJECT, np.maximum(seconds, 0.0), seconds)
+
+
+def find_told_servers(joined: JoinedRun) -> IntegerArray:
+    """Return for each line of an object server the line of the update that it sent, or :data:`NO_INDEX`."""
+    lines, devices = joined.lines, max(len(joined.devices), 1)
+    told = np.full(len(lines), NO_INDEX, np.int64)
+    updates = np.flatnonzero((lines.of == UPDATE) & (lines.sender != NO_INDEX))
+    objects = np.flatnonzero(lines.of == OBJECT)
+    if not len(updates) or not len(objects):
+        return told
+    key = lines.operation[updates].astype(np.int64) * devices + lines.sender[updates]
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    own = lines.operation[objects].astype(np.int64) * devices + lines.device[objects]
+    at = np.minimum(np.searchsorted(ordered, own), len(ordered) - 1)
+    there = ordered[at] == own
+    told[objects[there]] = updates[order[at[there]]]
+    return told
 
 
 def _order_by_rank(joined: JoinedRun, at: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
@@ -197,7 +215,7 @@ def _order_by_rank(joined: JoinedRun, at: IntegerArray) -> tuple[IntegerArray, I
     return order, place - np.repeat(starts, np.diff(np.append(starts, len(order))))
 
 
-def _make_line_family(part: str, joined: JoinedRun, at: IntegerArray, seconds: FloatArray) -> Family:
+def _measure_lines(part: str, joined: JoinedRun, at: IntegerArray, seconds: FloatArray) -> Measure:
     """Compare the lines at some places by device, process and node; one line is one unit."""
     lines, operations = joined.lines, joined.operations
     of = lines.operation[at]
@@ -211,22 +229,22 @@ def _make_line_family(part: str, joined: JoinedRun, at: IntegerArray, seconds: F
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     if part == "own":
         group[stratum] = ~READS[operations.code[of]]
-    return Family(
+    return Measure(
         part,
-        Units(seconds[at], stratum, group),
+        Units(seconds[at], stratum, group, divide_in_slices(of)),
         of,
         operation_times.make_levels_of_lines(
             joined, np.arange(len(at), dtype=np.int32), at, make_single_pairs
         ),
         OWN_GROUPS if part == "own" else (part,),
-        own=True,
+        Stage.OWN,
         request=_median_seconds(operations.latency[of]),
     )
 
 
-def _make_proxy_family(
+def _measure_proxies(
     part: str, joined: JoinedRun, seconds: FloatArray, usable: npt.NDArray[np.bool_]
-) -> Family:
+) -> Measure:
     """Compare a time of each operation by proxy, in slices of the run."""
     operations = joined.operations
     at = np.flatnonzero(usable & (joined.proxy != NO_INDEX) & ~np.isnan(seconds)).astype(np.int32)
@@ -235,9 +253,9 @@ def _make_proxy_family(
     worker = joined.proxy_worker[at]
     known = np.flatnonzero(worker != NO_INDEX).astype(np.int32)
     every = np.arange(len(at), dtype=np.int32)
-    return Family(
+    return Measure(
         part,
-        Units(seconds[at], stratum, group, divide_in_slices(at)),
+        Units(seconds[at], stratum, group, divide_in_fine_slices(at), is_dispersed=True),
         at,
         [
             CandidateLevel("proxy", make_single_pairs(every, joined.proxy[at], len(joined.proxies))),
@@ -246,7 +264,7 @@ def _make_proxy_family(
             ),
         ],
         (part,),
-        own=True,
+        Stage.OWN,
         request=_median_seconds(operations.latency[at]),
     )
 
@@ -256,6 +274,22 @@ def _median_seconds(seconds: FloatArray) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
+def _measure_account_updates(joined: JoinedRun, request: float) -> Measure:
+    """Compare what container servers told account servers of the containers that the run made."""
+    device, seconds = joined.account_updates
+    count = len(device)
+    units = Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
+    who = make_pairs(np.arange(count), device, len(joined.devices))
+    level = CandidateLevel("device", who)
+    return Measure(
+        ACCOUNT_UPDATES_PART, units, _NO_NUMBERS, [level], (ACCOUNT_UPDATES_PART,), Stage.OWN, request
+    )
+
+
+#: What they are called among the times that are one party's.
+ACCOUNT_UPDATES_PART = "account updates"
+
+
 # -- Whose replica of a write ends last ------------------------------------------------------------
 
 
@@ -263,164 +297,140 @@ def _median_seconds(seconds: FloatArray) -> float:
 _MIN_DEVIATE_WITHOUT = 1.28
 
 
-@dataclass(frozen=True, slots=True)
-class LastReplica:
-    """A device whose replica ends last."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ReplicaEnds(Measure):
+    """Replicas of writes: seconds beyond the slowest other of the same write.
 
-    device: int
-    probability: float
-    difference: PeerDifference  # to the mean of the others of the same write
-    operation: IntegerArray  # places of its writes
-    beyond: FloatArray  # the difference of each of them
-
-
-@dataclass(frozen=True, slots=True)
-class _ReplicaColumns:
-    """Replicas of writes as columns, in the order of devices.
-
-    Seconds are those beyond the slowest and beyond the mean of the others of a write.
+    A candidate is the device of the replica, or that of the container server which it was told to. Each is
+    tested by Wilcoxon's signed ranks, with the writes of one object as one.
     """
 
-    operation: IntegerArray
-    device: IntegerArray
-    subject: IntegerArray
-    beyond_slowest: FloatArray
-    beyond_mean: FloatArray
+    beyond_mean: FloatArray  # seconds beyond the mean of the others of the same write
+    latency: FloatArray  # what the client waited for each
+    subject: IntegerArray  # the object of each
 
-    def where(self, which: npt.NDArray[np.bool_] | IntegerArray | slice) -> _ReplicaColumns:
-        """Return some of them: of a mask, at places, or a part."""
-        return _ReplicaColumns(
-            self.operation[which],
-            self.device[which],
-            self.subject[which],
-            self.beyond_slowest[which],
-            self.beyond_mean[which],
+    @property
+    def _level(self) -> CandidateLevel:
+        return self.levels[0]
+
+    def test(self) -> list[Deviates]:
+        """Test every candidate."""
+        who = self._level.who
+        z = np.full((2, who.count), np.nan)
+        counts = np.bincount(who.candidate, minlength=who.count)
+        for place in np.flatnonzero(counts >= MIN_TEST_REQUESTS).tolist():
+            mask = self.mask(self._level, place)
+            if not mask[np.isin(self.operation, self.operation[mask])].all():  # else there are no others
+                z[0, place] = self._score(mask)
+        with_ = np.vstack((counts, counts))
+        return [Deviates(z, with_, len(self.units) - with_)]
+
+    def hold(self, suspect: Suspect) -> Measure:
+        """Return the same without the writes that a suspect, or one who may be it, took part in."""
+        level = suspect.level
+        if level.name == "device":
+            places = {suspect.candidate, *suspect.rivals}
+        else:
+            places = set((level.members or [[]] * (suspect.candidate + 1))[suspect.candidate])
+        who = self._level.who
+        left = np.unique(self.operation[who.unit[np.isin(who.candidate, list(places))]])
+        return self._where(~np.isin(self.operation, left)) if len(left) else self
+
+    def _where(self, kept: npt.NDArray[np.bool_]) -> Self:
+        at, who = np.flatnonzero(kept), self._level.who
+        place = np.cumsum(kept) - 1
+        mine = kept[who.unit]
+        pairs = Pairs(place[who.unit[mine]].astype(np.int32), who.candidate[mine], who.count)
+        return replace(
+            self,
+            units=self.units.at(at),
+            operation=self.operation[at],
+            levels=[replace(self._level, who=pairs)],
+            beyond_mean=self.beyond_mean[at],
+            latency=self.latency[at],
+            subject=self.subject[at],
         )
 
-    def by_device(self, count: int) -> list[_ReplicaColumns]:
-        """Return those of each device, which take no memory of their own."""
-        ends = np.searchsorted(self.device, np.arange(count + 1))
-        return [self.where(slice(*pair)) for pair in pairwise(ends)]
+    def deviate(self, level: CandidateLevel, group: int, candidate: int, *fixed: int) -> float:
+        """Return the deviate of a candidate, of replicas that have none of some others."""
+        mask = self.mask(level, candidate)
+        for other in fixed:
+            mask &= ~self.mask(level, other)
+        return self._score(mask)
 
-    def without(self, devices: Collection[int]) -> _ReplicaColumns:
-        """Return the replicas of writes in which none of the devices took part."""
-        left = np.unique(self.operation[np.isin(self.device, list(devices))])
-        return self.where(~np.isin(self.operation, left))
+    def accepts(self, level: CandidateLevel, candidate: int, group: int, measured: PeerDifference) -> bool:
+        """Whether it is late by what matters to a request, and so without any one other device."""
+        mask = self.mask(level, candidate)
+        later = min(float(np.median(self.units.seconds[mask])), measured.median)
+        enough = later >= MIN_DELAY_SHARE * float(np.median(self.latency[mask]))
+        return enough and self._is_last_without_any(candidate, mask, _MIN_DEVIATE_WITHOUT)
 
+    def difference(self, level: CandidateLevel, candidate: int, group: int) -> PeerDifference:
+        """Measure by how much it ends later than the mean of the others."""
+        mask = self.mask(level, candidate)
+        if not mask.any():
+            return PeerDifference(np.nan, np.nan, np.nan)
+        median, mean = float(np.median(self.beyond_mean[mask])), float(np.mean(self.beyond_mean[mask]))
+        return PeerDifference(median, mean, float(np.median(self.latency[mask])) - mean)
 
-class WriteReplicas:
-    """The servers' own times within each usable write; ``seconds`` are those of all lines."""
+    def interval(self, level: CandidateLevel, candidate: int, group: int) -> tuple[float, float]:
+        """Return a 95 % interval of the median difference."""
+        return interval_of_median(self.excess(level, candidate, group))
 
-    def __init__(self, joined: JoinedRun, usable: npt.NDArray[np.bool_], seconds: FloatArray) -> None:
-        self._joined = joined
-        self._all = _collect_replicas(joined, usable, seconds)
-        self._by_device = self._all.by_device(len(joined.devices))
+    def excess(self, level: CandidateLevel, candidate: int, group: int) -> FloatArray:
+        """Return by how much each of its replicas ends later than the mean of the others."""
+        return self.beyond_mean[self.mask(level, candidate)]
 
-    def last(self, suspects: Collection[int]) -> list[LastReplica]:
-        """Name the devices that writes wait for, the latest first, beside those that are suspects already."""
-        return _find_last(self._joined, self._all.without(suspects))
+    def shift(self, candidate: int, seconds: float) -> Self:
+        """Return the same with one whose replicas end later by so much."""
+        more = seconds * self.mask(self._level, candidate)
+        units = replace(self.units, seconds=self.units.seconds + more)
+        return replace(self, units=units, beyond_mean=self.beyond_mean + more)
 
-    def latest(self, devices: Sequence[int]) -> dict[int, float]:
-        """Return for some devices the deviate of ending last; none for those that end last by too little."""
-        found = {}
-        for device in devices:
-            own = self._by_device[device]
-            if _is_late(self._joined, own):
-                found[device] = _score_signed_ranks(own)
-        return found
-
-    def beyond_quorum(self, operation: IntegerArray) -> float:
-        """Return how long proxies waited, as a rule, after most replicas of some writes had ended (s).
-
-        NaN without any.
-        """
-        lines = self._joined.lines
-        at = np.flatnonzero((lines.of == OBJECT) & (lines.status < 300) & np.isin(lines.operation, operation))
-        at = at[np.lexsort((lines.seconds[at], lines.operation[at]))]
-        of, first, counts = np.unique(lines.operation[at], return_index=True, return_counts=True)
-        quorum = lines.seconds[at[first + counts // 2]]
-        waited = self._joined.proxy_seconds[of] - quorum
-        known = waited[(counts > 1) & ~np.isnan(waited) & ~READS[self._joined.operations.code[of]]]
-        return float(np.median(known)) if len(known) else math.nan
-
-    def times(self) -> tuple[IntegerArray, IntegerArray, FloatArray]:
-        """Return the device and the operation of each replica, and its seconds beyond the slowest other."""
-        return self._all.device, self._all.operation, self._all.beyond_slowest
-
-    def detectable(self) -> float | None:
-        """Return the least delay at the end of any device's writes, in seconds, that would have been found.
-
-        That is in 9 of 10 runs, for the device with fewest of them, of those that can be tested. None where
-        no delay would have been, or nothing could be tested.
-        """
-        counts = [len(each.operation) for each in self._by_device]
-        device = min(
-            (place for place, count in enumerate(counts) if count >= MIN_TEST_REQUESTS),
-            key=counts.__getitem__,
-            default=None,
+    def is_found(self, candidate: int, least: float, thinned: int = 1) -> bool:
+        """Whether one has at least a deviate, and with as much certainty without any one other device."""
+        mask = self.mask(self._level, candidate)
+        low, _ = interval_of_median(self.units.seconds[mask])
+        return (
+            self._score(mask) >= least
+            and low >= MIN_DELAY_SHARE * float(np.median(self.latency[mask]))
+            and self._is_last_without_any(candidate, mask, _MIN_DEVIATE_WITHOUT + POWER_DEVIATE)
         )
-        if device is None:
-            return None
-        own = self._by_device[device]
-        typical = float(np.median(self._joined.operations.latency[own.operation]))
-        least = NormalDist().inv_cdf(1 - ALPHA / len(self._by_device)) + POWER_DEVIATE
-        low, _ = interval_of_median(own.beyond_slowest)
-        for delay in DELAY_STEPS * typical:
-            # One that is as long as the least share measures less than it in half of the runs.
-            if not low + delay >= 1.5 * MIN_DELAY_SHARE * typical:
-                continue
-            later = replace(
-                own, beyond_slowest=own.beyond_slowest + delay, beyond_mean=own.beyond_mean + delay
-            )
-            if _score_signed_ranks(later) >= least and _is_last_without_any(
-                self._all, later, device, _MIN_DEVIATE_WITHOUT + POWER_DEVIATE
-            ):
-                return float(delay)
-        return None
 
-    def beside(self, device: int) -> Shown | None:
-        """Return how much longer a device's replicas take than the others; None for too few."""
-        own = self._by_device[device]
-        if len(own.operation) < MIN_TEST_REQUESTS:
-            return None
-        found = _measure_difference(self._joined, own)
-        return Shown(found.median, found.mean, found.base, is_evident(_score_signed_ranks(own)), math.nan)
+    def thin(self, step: int) -> Measure:
+        """Return the same: signed ranks take little time."""
+        return self
 
+    def _score(self, mask: npt.NDArray[np.bool_]) -> float:
+        """Return the deviate of signed ranks; NaN for too few. Writes of one object are one."""
+        _, subject = np.unique(self.subject[mask], return_inverse=True)
+        beyond = np.bincount(subject, self.units.seconds[mask]) / np.maximum(np.bincount(subject), 1)
+        if len(beyond) < MIN_TEST_REQUESTS:
+            return float("nan")
+        ranks = np.empty(len(beyond))
+        ranks[np.argsort(np.abs(beyond), kind="stable")] = np.arange(1, len(beyond) + 1)
+        return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
 
-def _find_last(joined: JoinedRun, replicas: _ReplicaColumns) -> list[LastReplica]:
-    devices = replicas.by_device(len(joined.devices))
-    deviates = np.array([_score_signed_ranks(each) for each in devices])
-    adjusted = adjust_by_holm(np.array([upper_tail(z) for z in deviates]))
-    found = []
-    for place in np.argsort(-deviates, kind="stable"):
-        own = devices[place]
-        if not adjusted[place] < ALPHA or not _is_last_without_any(replicas, own, int(place)):
-            continue
-        if _is_late(joined, own):
-            measured = _measure_difference(joined, own)
-            found.append(
-                LastReplica(int(place), float(adjusted[place]), measured, own.operation, own.beyond_mean)
-            )
-    return found
+    def _is_last_without_any(self, candidate: int, mask: npt.NDArray[np.bool_], least: float) -> bool:
+        """Whether it is last also in those of its writes in which any one other took no part.
+
+        A fresh ring may leave no such writes: then this cannot be asked of that other one.
+        """
+        who = self._level.who
+        write = self.operation[who.unit]
+        beside = np.isin(write, self.operation[mask]) & (who.candidate != candidate)
+        for other in np.unique(who.candidate[beside]).tolist():
+            left = mask & ~np.isin(self.operation, write[beside & (who.candidate == other)])
+            if left.any() and not self._score(left) >= least:
+                return False
+        return True
 
 
-def _is_late(joined: JoinedRun, own: _ReplicaColumns) -> bool:
-    """Whether a device ends later than the slowest of the others by what matters to a request."""
-    if len(own.operation) < MIN_TEST_REQUESTS:
-        return False
-    later = min(float(np.median(own.beyond_slowest)), _measure_difference(joined, own).median)
-    return later >= MIN_DELAY_SHARE * float(np.median(joined.operations.latency[own.operation]))
-
-
-def _measure_difference(joined: JoinedRun, own: _ReplicaColumns) -> PeerDifference:
-    median, mean = float(np.median(own.beyond_mean)), float(np.mean(own.beyond_mean))
-    return PeerDifference(median, mean, float(np.median(joined.operations.latency[own.operation])) - mean)
-
-
-def _collect_replicas(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: FloatArray) -> _ReplicaColumns:
+def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: FloatArray) -> ReplicaEnds:
+    """Compare the replicas within each usable write; ``own`` are the seconds of all lines."""
     lines, code = joined.lines, joined.operations.code
-    waited = lines.seconds <= joined.proxy_seconds[lines.operation] + LATE_REPLICA_SECONDS
-    fine = (lines.of == OBJECT) & (lines.status < 300) & waited
+    is_late = lines.seconds > joined.proxy_seconds[lines.operation] + LATE_REPLICA_SECONDS
+    fine = (lines.of == OBJECT) & (lines.status < 300)
     count = len(code)
     every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
     replicas = np.bincount(lines.operation[fine], minlength=count)
@@ -428,101 +438,26 @@ def _collect_replicas(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: Flo
     chosen = np.flatnonzero(fine & whole[lines.operation])
     order = chosen[np.lexsort((own[chosen], lines.operation[chosen]))]
     operation, seconds = lines.operation[order], own[order].astype(np.float64)
-    number = replicas[operation]
-    end = np.cumsum(np.unique(operation, return_counts=True)[1])[_number_values(operation)] - 1
+    _, write, number = np.unique(operation, return_inverse=True, return_counts=True)
+    end = np.cumsum(number)[write] - 1
     place = np.arange(len(order))
     slowest = np.where(place == end, seconds[end - 1], seconds[end]) if len(order) else seconds
-    total = np.bincount(operation, seconds, count)[operation]
-    found = _ReplicaColumns(
+    others = (np.bincount(write, seconds)[write] - seconds) / np.maximum(number[write] - 1, 1)
+    waited_for = np.flatnonzero(np.bincount(write, is_late[order])[write] == 0)
+    told = find_told_servers(joined)[order]
+    has = np.flatnonzero(told != NO_INDEX)
+    unit = np.concatenate((waited_for, has))
+    candidate = np.concatenate((lines.device[order[waited_for]], lines.device[told[has]]))
+    zeros = np.zeros(len(order), np.int64)
+    return ReplicaEnds(
+        "last",
+        Units(seconds - slowest, zeros, np.zeros(1, np.int64)),
         operation,
-        lines.device[order],
-        joined.operations.subject[operation].astype(np.int64),
-        seconds - slowest,
-        seconds - (total - seconds) / np.maximum(number - 1, 1),
+        [CandidateLevel("device", make_pairs(unit, candidate, len(joined.devices)))],
+        ("writes",),
+        Stage.ENDS,
+        _median_seconds(joined.operations.latency[operation]),
+        beyond_mean=seconds - others,
+        latency=joined.operations.latency[operation],
+        subject=joined.operations.subject[operation].astype(np.int64),
     )
-    return found.where(np.argsort(found.device, kind="stable"))
-
-
-def _score_signed_ranks(own: _ReplicaColumns) -> float:
-    """Return the deviate of Wilcoxon's signed ranks; NaN for too few. Writes of one object are one."""
-    subject = _number_values(own.subject)
-    beyond = np.bincount(subject, own.beyond_slowest) / np.maximum(np.bincount(subject), 1)
-    if len(beyond) < MIN_TEST_REQUESTS:
-        return float("nan")
-    ranks = np.empty(len(beyond))
-    ranks[np.argsort(np.abs(beyond), kind="stable")] = np.arange(1, len(beyond) + 1)
-    return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
-
-
-def _is_last_without_any(
-    replicas: _ReplicaColumns, own: _ReplicaColumns, device: int, least: float = _MIN_DEVIATE_WITHOUT
-) -> bool:
-    """Whether the device is last also in those of its writes in which any one other took no part.
-
-    A fresh ring may leave no such writes: then this cannot be asked of that other one.
-    """
-    beside = replicas.where(np.isin(replicas.operation, own.operation) & (replicas.device != device))
-    for other in np.unique(beside.device):
-        left = own.where(~np.isin(own.operation, beside.operation[beside.device == other]))
-        if len(left.operation) and not _score_signed_ranks(left) >= least:
-            return False
-    return True
-
-
-def _number_values(values: IntegerArray) -> IntegerArray:
-    numbers: IntegerArray = np.unique(values, return_inverse=True)[1]
-    return numbers
-
-
-# -- Account servers -------------------------------------------------------------------------------
-
-
-#: What they are called among the times that are one party's.
-ACCOUNT_UPDATES_PART = "account updates"
-
-
-def find_slow_account_servers(joined: JoinedRun, request: float) -> list[LogFinding]:
-    """Return the account servers' devices whose updates take longer than the others' do, one after another.
-
-    As for all other times this is said at p < 0.01, adjusted for the devices, and from 5 % of a ``request``
-    (seconds).
-    """
-    device, seconds = joined.account_updates
-    found: list[LogFinding] = []
-    kept = np.ones(len(device), np.bool_)
-    while kept.any():
-        finding, place = _find_slowest_device(joined, device[kept], seconds[kept], request)
-        if finding is None:
-            break
-        found.append(finding)
-        kept &= device != place
-    return found
-
-
-def _find_slowest_device(
-    joined: JoinedRun, device: IntegerArray, seconds: FloatArray, request: float
-) -> tuple[LogFinding | None, int]:
-    count = len(device)
-    units = Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
-    tested = measure_deviates(units, make_pairs(np.arange(count), device, len(joined.devices)), 1).z[-1]
-    if np.isnan(tested).all():
-        return None, 0
-    place = int(np.nanargmax(tested))
-    probability = upper_tail(float(tested[place])) * int((~np.isnan(tested)).sum())
-    mine = device == place
-    measured = measure_peer_difference(units, mine)
-    if not probability < ALPHA or not max(measured.median, measured.mean) >= MIN_DELAY_SHARE * request:
-        return None, 0
-    finding = LogFinding(
-        "slow",
-        "device",
-        str(joined.devices[place]),
-        requests=int(mine.sum()),
-        share=float(mine.mean()),
-        part=ACCOUNT_UPDATES_PART,
-        difference=measured,
-        interval=measure_median_interval(units, mine),
-        request=request,
-        probability=min(probability, 1.0),
-    )
-    return finding, place

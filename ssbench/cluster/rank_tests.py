@@ -1,17 +1,21 @@
-"""Do requests that a server took part in take longer than others of the same kind? A rank test.
+"""Do requests that a server took part in take longer than others of the same kind? A regression of ranks.
 
 Requests are compared within *strata* only: requests of one kind. In each, a request's score is its rank
-divided by n + 1, less the mean (van Elteren's weights of the Wilcoxon test). The sum of the scores of
-those that it took part in, divided by its standard deviation over all permutations within the
-strata, is a standard normal deviate where taking part does not matter. Scores of another kind make other
-tests of the same machinery: 1 for the slowest tenth and 0 else is the test of Mantel and Haenszel.
+divided by n + 1, less the mean (van Elteren's weights of the Wilcoxon test). Scores of another kind make
+other tests of the same machinery: 1 for the slowest tenth and 0 else is the test of Mantel and Haenszel.
+
+These scores are regressed on who took part. The slices of the run are in the regression, for each group of
+strata: who took part in some part of the run only is compared with the others of that part, so that what
+slows all requests for a while tells nothing of them. The deviate of a candidate is the sum of what is left of
+the scores of its requests, by the standard deviation over all permutations within the strata: standard normal
+where taking part does not matter. (:meth:`Units.split` holds another one's taking part fixed.)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -39,11 +43,16 @@ _MAX_SMALL_CANDIDATES = 1 << 16
 _EVIDENT_PROBABILITY = 0.01
 #: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
 #: next number.
-_MAX_SLICES = 20
-_MIN_IN_SLICE = 20
+_MAX_SLICES = 12
+_MIN_IN_SLICE = 50
+#: The same where deviates allow for what comes and goes.
+_MAX_FINE_SLICES = 20
+_MIN_IN_FINE_SLICE = 20
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
 _MIN_SLICES = 5
 _LARGE_DEVIATE = 2.0
+#: A candidate of whose taking part less than this share is left beside slices cannot be tested.
+_LEAST_LEFT = 1e-6
 
 
 def score_wilcoxon(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
@@ -58,8 +67,9 @@ class Units:
     seconds: FloatArray
     stratum: IntegerArray  # the kind of each
     group: IntegerArray  # the group of each kind
-    #: Part of the run that each belongs to, where deviates are to allow for differences that come and go.
-    slices: IntegerArray | None = None
+    slices: IntegerArray | None = None  # part of the run that each belongs to; None: that does not matter
+    #: Whether deviates are to allow for differences between slices that come and go.
+    is_dispersed: bool = False
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -72,7 +82,12 @@ class Units:
     def split(self, mask: npt.NDArray[np.bool_]) -> Units:
         """Return the same with each stratum split in two: where the mask is True, and where it is not."""
         _, first, stratum = np.unique(self.stratum * 2 + mask, return_index=True, return_inverse=True)
-        return Units(self.seconds, stratum.astype(np.int32), self.group[self.stratum[first]], self.slices)
+        return replace(self, stratum=stratum.astype(np.int32), group=self.group[self.stratum[first]])
+
+    def at(self, places: IntegerArray) -> Units:
+        """Return the units at some places."""
+        slices = None if self.slices is None else self.slices[places]
+        return replace(self, seconds=self.seconds[places], stratum=self.stratum[places], slices=slices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,67 +176,144 @@ def centre_scores(
     return scores, sizes, squares / np.maximum(sizes - 1, 1)
 
 
+class Regression:
+    """Scores of units, of which kinds and slices of the run explain nothing any more."""
+
+    def __init__(self, units: Units, groups: int, score: ScoreFunction = score_wilcoxon) -> None:
+        self._units, self._groups = units, groups
+        self.centred, self.sizes, self.variances = centre_scores(units, score)
+        self.scores = self.centred
+        telling = self.variances > 0
+        #: What is left of the variance of scores, by group: less where all takes longer for a while.
+        self.left = np.ones(groups)
+        self._slices = 0 if units.slices is None or not len(units) else int(units.slices.max()) + 1
+        if self._slices < 2 or units.slices is None:
+            self._slices = 0
+            return
+        of, strata = units.group[units.stratum], len(self.sizes)
+        cells = units.slices.astype(np.int64) * strata + units.stratum
+        counts = np.bincount(cells, minlength=self._slices * strata).reshape(self._slices, strata)
+        #: How many units of each kind a slice has, and the generalized inverse of their normal equations.
+        self._counts = (counts * telling).astype(np.float64)
+        self._inverses = np.zeros((groups, self._slices, self._slices))
+        fitted = np.zeros(len(units))
+        for group in range(groups):
+            mine = units.group == group
+            variances, sizes = self.variances[mine], np.maximum(self.sizes[mine], 1)
+            inside = self._counts[:, mine]
+            gram = np.diag(inside @ variances) - (inside * (variances / sizes)) @ inside.T
+            # A little on the diagonal, since one slice follows from the others.
+            gram += np.eye(self._slices) * max(_LEAST_LEFT * gram.trace() / self._slices, 1e-12)
+            self._inverses[group] = np.linalg.inv(gram)
+            at = np.flatnonzero(of == group)
+            sums = np.bincount(units.slices[at], self.centred[at], self._slices)
+            effect = self._inverses[group] @ sums
+            means = np.zeros(strata)
+            means[mine] = (effect @ inside) / sizes
+            fitted[at] = effect[units.slices[at]] - means[units.stratum[at]]
+            freedom = float((self.sizes[mine] - 1)[telling[mine]].sum())
+            used = max(int((inside.sum(1) > 0).sum()) - 1, 0)
+            if freedom > used:
+                self.left[group] = max(freedom - float(sums @ effect), 0.0) / (freedom - used)
+        self.scores = self.centred - self.variances[units.stratum] * fitted
+
+    def measure(self, who: Pairs) -> Deviates:
+        """Return the deviates of all candidates, for each group and for all together."""
+        units, groups, strata = self._units, self._groups, len(self.sizes)
+        kind: type[np.integer[Any]] = np.int32 if who.count * strata < 1 << 31 else np.int64
+        cells: IntegerArray = who.candidate.astype(kind)
+        cells *= strata
+        cells += units.stratum[who.unit]
+        codes: IntegerArray
+        at: IntegerArray
+        if who.count * strata > 2 * len(cells):
+            codes, at = np.unique(cells, return_inverse=True)
+        else:  # as many places as there can be take less memory than sorting
+            codes, at = np.arange(who.count * strata), cells
+        sums: FloatArray = np.bincount(at, self.scores[who.unit], len(codes)).astype(np.float64)
+        taken: FloatArray = np.bincount(at, minlength=len(codes)).astype(np.float64)
+        who_did, stratum = codes // max(strata, 1), codes % max(strata, 1)
+        size: FloatArray = self.sizes[stratum]
+        of_stratum = self.variances[stratum]
+        variance = of_stratum * taken * (size - taken) / np.maximum(size, 1)
+        telling = variance > 0
+        row = units.group[stratum] * who.count + who_did
+        shape = groups * who.count
+
+        def total(values: FloatArray) -> FloatArray:
+            each: FloatArray = np.bincount(row[telling], values[telling], shape).astype(np.float64)
+            return each.reshape(groups, who.count)
+
+        def with_all(values: FloatArray) -> FloatArray:
+            return np.vstack((values, values.sum(0)))
+
+        chance = total(variance) - self._explained(
+            who, who_did, stratum, of_stratum * taken / np.maximum(size, 1)
+        )
+        chance = np.where(chance > _LEAST_LEFT * total(variance), chance, np.nan) * self.left[:, None]
+        there = with_all(total(taken)), with_all(total(size - taken))
+        enough = (there[0] >= MIN_TEST_REQUESTS) & (there[1] >= MIN_TEST_REQUESTS)
+        all_chance = np.vstack((chance, np.nansum(chance, axis=0)))
+        of_all = np.where(np.isnan(chance), 0.0, total(sums)).sum(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.vstack((total(sums), of_all)) / np.sqrt(all_chance)
+            z = np.where(enough & (all_chance > 0), z, np.nan)
+        return Deviates(z, there[0].astype(np.int64), there[1].astype(np.int64))
+
+    def _explained(
+        self, who: Pairs, who_did: IntegerArray, stratum: IntegerArray, expected: FloatArray
+    ) -> FloatArray:
+        """Return how much of the taking part of each candidate slices explain, by group."""
+        units, count, groups = self._units, who.count, self._groups
+        found = np.zeros((groups, count))
+        if not self._slices or units.slices is None:
+            return found
+        of, of_cell = units.group[units.stratum[who.unit]], units.group[stratum]
+        weights = self.variances[units.stratum[who.unit]]
+        both = (of.astype(np.int64) * self._slices + units.slices[who.unit]) * count + who.candidate
+        shape = groups, self._slices, count
+        shared = np.bincount(both, weights, groups * self._slices * count).reshape(shape)
+        where = of_cell * count + who_did
+        for place in range(self._slices):
+            less = np.bincount(where, expected * self._counts[place, stratum], groups * count)
+            shared[:, place] -= less.reshape(groups, count)
+        for group in range(groups):
+            found[group] = (shared[group] * (self._inverses[group] @ shared[group])).sum(0)
+        return found
+
+
 def measure_deviates(
     units: Units, who: Pairs, groups: int, score: ScoreFunction = score_wilcoxon
 ) -> Deviates:
     """Test every candidate, for each group and for all together."""
-    scores, sizes, variances = centre_scores(units, score)
-    strata = len(sizes)
-    kind: type[np.integer[Any]] = np.int32 if who.count * strata < 1 << 31 else np.int64
-    cells: IntegerArray = who.candidate.astype(kind)
-    cells *= strata
-    cells += units.stratum[who.unit]
-    codes: IntegerArray
-    at: IntegerArray
-    if who.count * strata > 2 * len(cells):
-        codes, at = np.unique(cells, return_inverse=True)
-    else:  # as many places as there can be take less memory than sorting
-        codes, at = np.arange(who.count * strata), cells
-    sums: FloatArray = np.bincount(at, scores[who.unit], len(codes)).astype(np.float64)
-    taken: FloatArray = np.bincount(at, minlength=len(codes)).astype(np.float64)
-    who_did, stratum = codes // max(strata, 1), codes % max(strata, 1)
-    size: FloatArray = sizes[stratum]
-    variance = variances[stratum] * taken * (size - taken) / np.maximum(size, 1)
-    telling = variance > 0
-    row = units.group[stratum] * who.count + who_did
-    shape = groups * who.count
-
-    def total(values: FloatArray) -> FloatArray:
-        each: FloatArray = np.bincount(row[telling], values[telling], shape).astype(np.float64)
-        each = each.reshape(groups, who.count)
-        return np.vstack((each, each.sum(0)))
-
-    with_, without = total(taken), total(size - taken)
-    enough = (with_ >= MIN_TEST_REQUESTS) & (without >= MIN_TEST_REQUESTS)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(enough, total(sums) / np.sqrt(total(variance)), np.nan)
-    if units.slices is not None:
-        for row, place in zip(*np.nonzero(z > _LARGE_DEVIATE), strict=True):
+    regression = Regression(units, groups, score)
+    found = regression.measure(who)
+    if units.is_dispersed and units.slices is not None:
+        for row, place in zip(*np.nonzero(found.z > _LARGE_DEVIATE), strict=True):
             inside = None if row == groups else row
             mask = who.of(int(place), len(units))
-            more, slices = _measure_dispersion(units, (scores, sizes, variances), mask, inside)
-            z[row, place] = _normal_of_t(z[row, place] / math.sqrt(more), slices - 1)
-    return Deviates(z, with_.astype(np.int64), without.astype(np.int64))
+            more, slices = _measure_dispersion(units, regression, mask, inside)
+            found.z[row, place] = _normal_of_t(found.z[row, place] / math.sqrt(more), slices - 1)
+    return found
 
 
 def _measure_dispersion(
-    units: Units,
-    centred_scores: tuple[FloatArray, FloatArray, FloatArray],
-    mask: npt.NDArray[np.bool_],
-    group: int | None,
+    units: Units, regression: Regression, mask: npt.NDArray[np.bool_], group: int | None
 ) -> tuple[float, int]:
     """Return by how much the sums of scores differ between slices beyond chance, and the number of slices.
 
     It is chi-squared by its degrees of freedom, and at least 1. Multiply the variance of the whole by it
     when requests near each other in time are not independent of each other.
     """
+    scores, sizes, variances = regression.scores, regression.sizes, regression.variances
     if units.slices is None:
         return 1.0, 1
-    scores, sizes, variances = centred_scores
     chance = (np.bincount(units.stratum, mask, len(sizes)) / np.maximum(sizes, 1))[units.stratum]
-    counts = np.ones(len(units)) if group is None else units.group[units.stratum] == group
+    of = units.group[units.stratum]
+    counts = np.ones(len(units)) if group is None else of == group
     sums = np.bincount(units.slices, counts * scores * (mask - chance))
-    expected = np.bincount(units.slices, counts * variances[units.stratum] * chance * (1 - chance))
+    variance = regression.left[of] * variances[units.stratum]
+    expected = np.bincount(units.slices, counts * variance * chance * (1 - chance))
     sums, expected = sums[expected > 0], expected[expected > 0]
     if len(sums) < _MIN_SLICES:
         return 1.0, len(sums)
@@ -234,13 +326,19 @@ def _normal_of_t(t: float, freedom: int) -> float:
     return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
 
 
-def divide_in_slices(moment: IntegerArray, count: int | None = None) -> IntegerArray:
+def divide_in_slices(
+    moment: IntegerArray, most: int = _MAX_SLICES, least_in_each: int = _MIN_IN_SLICE
+) -> IntegerArray:
     """Divide a run into slices of as many units each, by the order in which they ended."""
     order = np.empty(len(moment), np.int64)
     order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
-    if count is None:
-        count = max(1, min(_MAX_SLICES, len(moment) // _MIN_IN_SLICE))
+    count = max(1, min(most, len(moment) // least_in_each))
     return (order * count // max(len(moment), 1)).astype(np.int8)
+
+
+def divide_in_fine_slices(moment: IntegerArray) -> IntegerArray:
+    """Divide a run as finely as it takes to see what comes and goes."""
+    return divide_in_slices(moment, _MAX_FINE_SLICES, _MIN_IN_FINE_SLICE)
 
 
 def binomial_tail(trials: int, chance: float, least: int) -> float:
@@ -277,16 +375,16 @@ def measure_tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
     Large deviates are those of the binomial tail, which is never below the hypergeometric one; the normal
     approximation finds too many where few are expected.
     """
-    test = measure_deviates(units, who, groups, score_slowest)
-    scores, sizes, _ = centre_scores(units, score_slowest)
-    slow = scores > 0
-    chance = np.bincount(units.stratum, slow, len(sizes)) / np.maximum(sizes, 1)
+    regression = Regression(units, groups, score_slowest)
+    test = regression.measure(who)
+    slow = regression.centred > 0
+    # What kind and slice make expect: the score less what is left of it.
+    chance = np.clip(slow - regression.scores, 0.0, 1.0)
     for row, place in zip(*np.nonzero(test.z > _LARGE_DEVIATE), strict=True):
         mine = who.unit[who.candidate == place]
         if row < groups:
             mine = mine[units.group[units.stratum[mine]] == row]
-        expected = float(chance[units.stratum[mine]].mean())
-        tail = binomial_tail(len(mine), expected, int(slow[mine].sum()))
+        tail = binomial_tail(len(mine), float(chance[mine].mean()), int(slow[mine].sum()))
         test.z[row, place] = -NormalDist().inv_cdf(min(max(tail, 1e-300), 0.5))
     return test
 

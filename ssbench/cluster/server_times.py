@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.base.measures import PerhapsSeconds
 from ssbench.cluster.rank_tests import (
@@ -22,13 +23,15 @@ from ssbench.cluster.rank_tests import (
     measure_median_interval,
     upper_tail,
 )
-from ssbench.cluster.suspect_search import POOLED, Family, SuspectVerdict
+from ssbench.cluster.suspect_search import POOLED, Measure, SuspectVerdict
 
 #: So many are measured.
 MAX_STANDINGS = 20
 
 #: The own times of a party, and the level of those who have them.
 OWN_TIME_LEVELS = {"own": "device", "updates": "device", "own part": "proxy"}
+#: Those of which timelines are shown.
+_TIMELINE_PARTS = (*OWN_TIME_LEVELS, "last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +49,24 @@ class Standing:
     probability: float
 
 
-def measure_evidence(families: Sequence[Family], verdict: SuspectVerdict, level: str) -> FloatArray:
+def measure_evidence(measures: Sequence[Measure], verdict: SuspectVerdict, level: str) -> FloatArray:
     """Return the largest deviate of each candidate of a level in all tests, -inf where none could tell.
 
     A node has at least that of its devices: one with a single device is not tested by itself.
     """
-    found = _largest_deviates(families, verdict, level)
-    members = next(each.members for each in families[-2].levels if each.name == level)
+    found = _largest_deviates(measures, verdict, level)
+    members = next(each.members for each in measures[-2].levels if each.name == level)
     if members is None:
         return found
-    of_devices = _largest_deviates(families, verdict, "device")
+    of_devices = _largest_deviates(measures, verdict, "device")
     return np.array([max([own, *of_devices[list(each)]]) for own, each in zip(found, members, strict=True)])
 
 
-def _largest_deviates(families: Sequence[Family], verdict: SuspectVerdict, level: str) -> FloatArray:
+def _largest_deviates(measures: Sequence[Measure], verdict: SuspectVerdict, level: str) -> FloatArray:
     every = [
         np.nan_to_num(test.z, nan=-np.inf).max(axis=0)
-        for family, tests in zip(families, verdict.tests, strict=True)
-        for one, test in zip(family.levels, tests, strict=True)
+        for measure, tests in zip(measures, verdict.tests, strict=True)
+        for one, test in zip(measure.levels, tests, strict=True)
         if one.name == level
     ]
     largest: FloatArray = np.max(every, axis=0)
@@ -71,28 +74,28 @@ def _largest_deviates(families: Sequence[Family], verdict: SuspectVerdict, level
 
 
 def rank_standings(
-    families: Sequence[Family], verdict: SuspectVerdict, name: Callable[[str, int], str]
+    measures: Sequence[Measure], verdict: SuspectVerdict, name: Callable[[str, int], str]
 ) -> list[Standing]:
     """Return the standings with most evidence; ``name`` returns what a candidate of a level is called."""
     ranked = []
-    for family, tests in zip(families, verdict.tests, strict=True):
-        if family.part not in OWN_TIME_LEVELS or family.windows or family.tail:
+    for measure, tests in zip(measures, verdict.tests, strict=True):
+        if measure.part not in OWN_TIME_LEVELS or measure.windows or measure.tail:
             continue
         best = np.nan_to_num(tests[0].z, nan=-np.inf).max(axis=0)
-        ranked += [(float(best[place]), family, int(place)) for place in np.flatnonzero(np.isfinite(best))]
+        ranked += [(float(best[place]), measure, int(place)) for place in np.flatnonzero(np.isfinite(best))]
     ranked.sort(key=lambda each: -each[0])
     found = []
-    for z, family, place in ranked[:MAX_STANDINGS]:
-        mask = family.mask(family.levels[0], place)
-        measured = family.difference(family.levels[0], place, POOLED)
+    for z, measure, place in ranked[:MAX_STANDINGS]:
+        mask = measure.mask(measure.levels[0], place)
+        measured = measure.difference(measure.levels[0], place, POOLED)
         if not np.isnan(measured.median):
             found.append(
                 Standing(
-                    name(OWN_TIME_LEVELS[family.part], place),
-                    family.part,
+                    name(OWN_TIME_LEVELS[measure.part], place),
+                    measure.part,
                     int(mask.sum()),
                     measured,
-                    measure_median_interval(family.units, mask),
+                    measure_median_interval(measure.units, mask),
                     upper_tail(z),
                 )
             )
@@ -250,15 +253,21 @@ class OwnTimes:
     moment: FloatArray
     beyond: FloatArray
 
+    def where(self, mask: npt.NDArray[np.bool_]) -> OwnTimes:
+        """Return those of a mask."""
+        return OwnTimes(self.part, self.who[mask], self.moment[mask], self.beyond[mask])
 
-def own_times_of_families(families: Sequence[Family], ended: FloatArray) -> Iterator[OwnTimes]:
+
+def list_own_times(measures: Sequence[Measure], ended: FloatArray) -> Iterator[OwnTimes]:
     """Yield the own times of devices and proxies; ``ended`` is when each operation of the run did."""
-    for family in families:
-        if family.part not in OWN_TIME_LEVELS or family.windows or family.tail:
+    for measure in measures:
+        if measure.part not in _TIMELINE_PARTS or measure.windows or measure.tail:
             continue
-        who = family.levels[0].who
-        beyond = measure_excess(family.units, np.zeros(len(family.units), np.bool_))
-        yield OwnTimes(family.part, who.candidate, ended[family.operation[who.unit]], beyond[who.unit])
+        who = measure.levels[0].who
+        beyond = measure.units.seconds  # of the last replica this is beyond others already
+        if measure.part in OWN_TIME_LEVELS:
+            beyond = measure_excess(measure.units, np.zeros(len(measure.units), np.bool_))
+        yield OwnTimes(measure.part, who.candidate, ended[measure.operation[who.unit]], beyond[who.unit])
 
 
 def make_timelines(
@@ -286,8 +295,7 @@ def make_timelines(
 
 
 def _select_known(own: OwnTimes) -> OwnTimes:
-    known = ~np.isnan(own.moment) & ~np.isnan(own.beyond)
-    return OwnTimes(own.part, own.who[known], own.moment[known], own.beyond[known])
+    return own.where(~np.isnan(own.moment) & ~np.isnan(own.beyond))
 
 
 def _divide_times(

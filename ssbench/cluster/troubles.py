@@ -15,7 +15,7 @@ from ssbench.cluster.attribution_records import LogFinding
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses, ip_of_address
 from ssbench.cluster.operation_times import READS, Completeness
-from ssbench.cluster.own_times import UsableOperations, WriteReplicas
+from ssbench.cluster.own_times import UsableOperations
 from ssbench.cluster.rank_tests import (
     IntegerArray,
     Units,
@@ -165,9 +165,7 @@ def _count_served(joined: JoinedRun) -> dict[str, int]:
     return {str(device): int(count) for device, count in zip(joined.devices, counts, strict=True)}
 
 
-def find_missed_updates(
-    joined: JoinedRun, addresses: NodeAddresses, replicas: WriteReplicas, run: RunPeriod
-) -> list[LogFinding]:
+def find_missed_updates(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[LogFinding]:
     """Return the container servers that did not take updates of objects, by the object servers' errors.
 
     A few such errors come with any busy cluster. How long proxies waited is that of the writes concerned.
@@ -181,7 +179,7 @@ def find_missed_updates(
             # One write may have several: its replicas may tell the same server. Some writes failed.
             places = joined.not_updated.get((address, device), np.zeros(0, np.int64))
             places = places[written[places]]
-            waited = replicas.beyond_quorum(places)
+            waited = operation_times.measure_wait_beyond_quorum(joined, places)
             found.append(
                 LogFinding(
                     "update",

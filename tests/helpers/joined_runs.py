@@ -6,7 +6,15 @@ from collections import Counter
 
 import numpy as np
 
-from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines, JoinedOperations, JoinedRun, Process
+from ssbench.cluster.joined_run import (
+    NO_INDEX,
+    OBJECT,
+    Device,
+    JoinedLines,
+    JoinedOperations,
+    JoinedRun,
+    Process,
+)
 from ssbench.cluster.rank_tests import FloatArray, IntegerArray
 
 
@@ -50,6 +58,7 @@ def object_lines(
         seconds=seconds,
         status=np.full(count, 201),
         of=np.full(count, OBJECT, np.uint8),
+        sender=np.full(count, NO_INDEX),
     )
 
 

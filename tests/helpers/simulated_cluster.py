@@ -16,7 +16,7 @@ from joined_runs import joined_run, successes
 from rings import ring
 
 from ssbench.cluster.changes import Changes, compare_joined_runs
-from ssbench.cluster.joined_run import OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
 from ssbench.scenario.operations import CREATE, DELETE, READ
 from ssbench.scenario.operations import UPDATE as OVERWRITE
 
@@ -31,7 +31,8 @@ _CONTAINERS = 4
 class Cause:
     """What is wrong: a delay in seconds, on a share of the requests of devices, container server or proxy.
 
-    ``where`` is ``open`` (every request, by the server's own clock), ``before`` (its clock starts),
+    ``where`` is ``open`` (every request, by the server's own clock), ``before`` (its clock starts; of a
+    container server too),
     ``commit`` (where a written object is put in its place, or the mark of a delete), or ``body`` (of
     reads, after the line's time). ``only`` is ``reads`` or ``writes``. ``part`` are the shares of the run
     between which it is there. For a proxy it is before its clock with ``before``.
@@ -111,9 +112,13 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> JoinedRun:
         where: cause.seconds * (slow & (cause.where == where))
         for where in ("open", "before", "commit", "body")
     }
-    updated, updates = _updates(random, cause, shape, asked, there)
+    updated, updates = _updates(random, cause, shape, asked)
     updates *= load[:, None]
-    waited_for_update = np.minimum(updates, _UPDATE_TIMEOUT)
+    told_slow = cause.seconds * (
+        there[:, None] & (updated == (-1 if cause.container is None else cause.container))
+    )
+    waited_for_update = np.minimum(updates + told_slow, _UPDATE_TIMEOUT)
+    updates += told_slow * (cause.where != "before")
     opened = _ARRIVAL * own + delay["open"]
     finished = (1 - _ARRIVAL) * own + delay["commit"] + waited_for_update
     # Of a write, a delete and a read: when a replica ends, and how long that is by its own clock.
@@ -188,7 +193,7 @@ def _stand_in(
 
 
 def _updates(
-    random: np.random.Generator, cause: Cause, shape: Shape, asked: Requests, there: np.ndarray
+    random: np.random.Generator, cause: Cause, shape: Shape, asked: Requests
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which container server each replica tells, of the container's three, and how long that takes.
 
@@ -199,8 +204,6 @@ def _updates(
     container = asked.subject[:, None] % _CONTAINERS
     who = (place + container * (container % 2)) % shape.containers
     seconds = random.lognormal(np.log(shape.median / 20), shape.sigma, (count, width))
-    if cause.container is not None:
-        seconds += cause.seconds * (there[:, None] & (who == cause.container))
     return who, seconds
 
 
@@ -226,5 +229,6 @@ def _lines(
         seconds=np.concatenate((logged[operation, replica], updates[told, by])),
         status=np.full(len(both), 201),
         of=of,
+        sender=np.concatenate((np.full(len(operation), NO_INDEX), asked.replicas[told, by])),
     )
     return lines, devices, processes

@@ -14,7 +14,16 @@ from ssbench.cluster.attribution_records import Attribution, AttributionFacts
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.finding_sentences import describe_finding
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, Device, FileCount, JoinedLines, JoinedRun
+from ssbench.cluster.joined_run import (
+    NO_INDEX,
+    OBJECT,
+    OTHER,
+    UPDATE,
+    Device,
+    FileCount,
+    JoinedLines,
+    JoinedRun,
+)
 from ssbench.cluster.rank_tests import IntegerArray
 from ssbench.document.elements import Document, View
 from ssbench.document.renderers import html
@@ -65,7 +74,7 @@ def test_words_of_genuine_runs() -> None:
         r"No server is slower than its peers, of those that can be compared, by more than [\d.]+ ms \(reads"
         r" and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): so much is found in 9 of 10"
         r" such runs \(\d+ comparisons\)\. What slows all alike \(memcached, network, disks that are all"
-        r" slow\) is not seen so\. Nearest to being one: d4 on o1, \+[\d.]+ ms in requests with it; a longer"
+        r" slow\) is not seen so\. Nearest to being one: proxy p2, \+[\d.]+ ms in requests with it; a longer"
         r" run would tell\.",
         base,
     )
@@ -167,7 +176,7 @@ def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
     assert one.kind == "one of"
     assert {each.split()[0] for each in (one.name, *one.same)} == {"d1", "d2", "d11"}
     (sentence,) = finding_sentences.describe_attribution(found)
-    assert sentence.startswith("One of d11 on n3, d1 on n1 and d2 on n2 is slow: writes with it take ")
+    assert sentence.startswith("One of d1 on n1, d2 on n2 and d11 on n3 is slow: writes with it take ")
 
 
 @pytest.mark.parametrize("shape", [SMALL, replace(FRESH, requests=1500)], ids=["4 devices", "12, fresh"])
@@ -415,6 +424,7 @@ def test_an_account_server_is_asked_in_the_share_of_requests_that_ask_it() -> No
         + 0.0001 * np.random.default_rng(1).random(added),
         "status": np.full(added, 204),
         "of": np.full(added, OTHER, np.uint8),
+        "sender": np.full(added, NO_INDEX),
     }
     columns = {name: np.concatenate((getattr(lines, name), more[name])) for name in JoinedLines.__slots__}
     devices = [*joined.devices, *(Device(f"n{each}", "account", f"a{each}") for each in range(3))]
@@ -423,6 +433,28 @@ def test_an_account_server_is_asked_in_the_share_of_requests_that_ask_it() -> No
     assert first.name == "account server's a0 on n0"
     assert first.share == pytest.approx(1 / 6, abs=0.01)
     assert "; proxies asked it in 16." in describe_finding(first)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.7])
+def test_a_container_server_that_is_slow_before_its_own_clock_is_named(seconds: float) -> None:
+    """Every write is told of it, so that the client's time cannot tell; nor can its own log."""
+    found = make_attribution(simulate(1, Cause(container=1, seconds=seconds, where="before"), SMALL))
+    (first,) = found.findings
+    assert (first.kind, first.name, first.part) == ("slow", "container server's c1 on n1", "told")
+    assert first.difference is not None
+    assert first.difference.median == pytest.approx(seconds, abs=0.005)
+    said = describe_finding(first)
+    if seconds < 0.5:
+        assert first.waited is None
+        assert said.startswith(
+            "container server's c1 on n1 is slow: an object server that tells it of a new object takes "
+        )
+    else:  # proxies gave up
+        assert re.match(
+            r"Writes wait 5\d\d(\.\d)? ms for container server's c1 on n1: it takes 70\d\.\d ms", said
+        )
+    assert "Its own log does not show it" in said
+    assert "Next: network, CPU and workers of the node" in said
 
 
 def test_a_proxy_is_not_hidden_by_hundreds_of_devices() -> None:
@@ -625,7 +657,7 @@ def test_what_comes_and_goes_is_no_difference() -> None:
         who = rank_tests.make_pairs(np.flatnonzero(taken), np.zeros(taken.sum(), np.int64), 1)
         units = rank_tests.Units(seconds, np.zeros(count, np.int64), np.zeros(1, np.int64))
         plain.append(rank_tests.measure_deviates(units, who, 1).z[0, 0])
-        units = rank_tests.Units(units.seconds, units.stratum, units.group, slices)
+        units = rank_tests.Units(units.seconds, units.stratum, units.group, slices, is_dispersed=True)
         allowed.append(rank_tests.measure_deviates(units, who, 1).z[0, 0])
     # 2.33 is exceeded by 1 in 100.
     assert np.mean(np.array(plain) > 2.33) > 0.05

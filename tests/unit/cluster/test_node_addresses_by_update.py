@@ -13,7 +13,7 @@ from genuine_logs import DATA
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import node_addresses, troubles
+from ssbench.cluster import joined_run, node_addresses, troubles
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines, JoinedRun
 from ssbench.cluster.log_files import LogFile
@@ -109,6 +109,40 @@ def test_the_sender_of_an_update_is_in_its_line(tmp_path: Path) -> None:
     joined = joined_lines(tmp_path / "log", text)
     assert joined.senders == {("10.0.0.1", "sda"): [0, 0], ("fd00::2", "sda"): [0, 0]}
     assert joined.devices == [Device("n1", "container", "c1")]
+
+
+OBJECT_LINE = (
+    "{} object-server: {} - - [21/Nov/2026:22:41:33 +0000]"
+    ' "PUT /{}/9/AUTH_a/c/o" 201 - "PUT http://swift.example.com:8080/v1/AUTH_a/c/o"'
+    f' "{OF_RUN}" "proxy-server 5" 0.0040 "-" {{}} 0\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "sender"),
+    [
+        ([("n1", "sda", 7), ("n2", "sdb", 7), ("n2", "sda", 8)], "sda on n1"),
+        ([("n2", "sda", 8)], None),
+        # Two nodes may have processes of the same number, and devices of the same name.
+        ([("n1", "sda", 7), ("n2", "sda", 7)], None),
+        ([], None),
+    ],
+)
+def test_which_device_sent_an_update_is_known_by_process_and_name(
+    tmp_path: Path, lines: list[tuple[str, str, int]], sender: str | None
+) -> None:
+    text = "".join(OBJECT_LINE.format(node, "10.0.0.9", device, pid) for node, device, pid in lines)
+    path = tmp_path / "log"
+    path.write_text(text + UPDATE.format("n1", "10.0.0.1", "sda"))
+    join = LogJoin(Memory(block([row()], [OF_RUN]), run=RunDescription(SCENARIO, run_id=0x1234)))
+    join.read([LogFile(path, "")])
+    joined = join.joined()
+    (update,) = np.flatnonzero(joined.lines.of == joined_run.UPDATE)
+    place = joined.lines.sender[update]
+    assert (None if place == joined_run.NO_INDEX else str(joined.devices[place])) == sender
+    others = np.delete(joined.lines.sender, update)
+    assert (others == joined_run.NO_INDEX).all()
+    assert len(others) == len(lines)
 
 
 def test_genuine_updates_name_no_proxy_as_a_storage_node(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
     SLOWEST_SHARE,
     Pairs,
+    Regression,
     Units,
     _normal_of_t,
     binomial_tail,
@@ -188,3 +189,45 @@ def test_the_interval_of_a_median_is_wider_where_the_others_are_few() -> None:
         assert (low, high) == (math.floor(12.5 - reach) + 1, math.ceil(12.5 + reach) + 1)
     assert math.isnan(measure_median_interval(made, np.arange(len(seconds)) < MIN_TEST_REQUESTS - 1)[0])
     assert math.isnan(measure_median_interval(made, np.ones(len(seconds), np.bool_))[0])
+
+
+def test_slices_of_the_run_are_in_the_regression() -> None:
+    """Against the residuals of least squares on kinds and slices, in which each unit counts by its kind."""
+    made = units(300)
+    slices = np.arange(300) // 60
+    found = Regression(Units(made.seconds + 2 * (slices > 2), made.stratum, made.group, slices), 2)
+    scores, _, variances = centre_scores(Units(made.seconds + 2 * (slices > 2), made.stratum, made.group))
+    weight = np.sqrt(variances[made.stratum])
+    at = {row: np.flatnonzero((made.group[made.stratum] == row) & (weight > 0)) for row in range(2)}
+    who = drawn(300, 4)
+    z = found.measure(who).z
+    for row, inside in at.items():
+        kinds = weight[inside, None] * (made.stratum[inside, None] == np.arange(4))
+        design = np.hstack((kinds, weight[inside, None] * (slices[inside, None] == np.arange(5))))
+
+        def left_of(values: np.ndarray, design: np.ndarray = design) -> np.ndarray:
+            fitted: np.ndarray = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+            return values - fitted
+
+        rest = left_of(scores[inside] / weight[inside])
+        freedom = len(inside) - np.linalg.matrix_rank(design)
+        for place in range(4):
+            column = left_of(weight[inside] * who.of(place, 300)[inside])
+            chance = (rest**2).sum() / freedom * (column**2).sum()
+            assert z[row, place] == pytest.approx(float(column @ rest) / math.sqrt(chance), rel=1e-3)
+
+
+def test_what_slows_all_for_a_while_makes_nobody_slow() -> None:
+    """A candidate takes part in the slower half of the run only: deviates are standard normal."""
+    random = np.random.default_rng(5)
+    plain, sliced = [], []
+    for _ in range(200):
+        seconds = random.lognormal(size=480) * (1 + (np.arange(480) >= 240))
+        mine = 240 + random.choice(240, 80, replace=False)
+        who = make_pairs(mine, np.zeros(80, np.int64), 1)
+        one_kind = np.zeros(480, np.int64), np.zeros(1, np.int64)
+        plain.append(measure_deviates(Units(seconds, *one_kind), who, 1).z[0, 0])
+        sliced.append(measure_deviates(Units(seconds, *one_kind, np.arange(480) // 40), who, 1).z[0, 0])
+    assert np.mean(plain) > 2
+    assert abs(np.mean(sliced)) < 0.2
+    assert 0.85 < np.std(sliced) < 1.15

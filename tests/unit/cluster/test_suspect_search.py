@@ -1,4 +1,4 @@
-"""Who is named where a ring puts devices together: tests of times that are made up, without logs."""
+"""Who is named where a ring puts devices together, or where all is slower for a while: made-up times."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ import numpy as np
 import pytest
 
 from ssbench.cluster import suspect_search
-from ssbench.cluster.rank_tests import Pairs, Units
-from ssbench.cluster.suspect_search import CandidateLevel, Family, Suspect, find_suspects
+from ssbench.cluster.rank_tests import Deviates, Pairs, Units, divide_in_slices
+from ssbench.cluster.suspect_search import CandidateLevel, Measure, Stage, Suspect, find_suspects
 
 COUNT = 600
 SLOWER = 0.05
 SETS = np.arange(COUNT) % 4
 
 
-def family(part_in: Sequence[np.ndarray], slow: np.ndarray, *, own: bool = False) -> Family:
+def measure(
+    part_in: Sequence[np.ndarray],
+    slow: np.ndarray,
+    levels: Sequence[CandidateLevel] = (),
+    *,
+    group: str = "writes",
+    stage: Stage = Stage.TOTAL,
+) -> Measure:
     """Requests of which the ``slow`` ones take longer; ``part_in`` says of each device which are its own."""
     seconds = np.random.default_rng(1).lognormal(np.log(0.1), 0.1, COUNT) + SLOWER * slow
+    every = np.arange(COUNT)
+    units = Units(seconds, np.zeros(COUNT, np.int32), np.zeros(1, np.int32), divide_in_slices(every))
+    device = CandidateLevel("device", pairs(part_in))
+    part = "own" if stage is Stage.OWN else "total"
+    return Measure(part, units, every, [device, *levels], (group,), stage, request=0.1)
+
+
+def pairs(part_in: Sequence[np.ndarray]) -> Pairs:
     unit = np.concatenate([np.flatnonzero(each) for each in part_in])
     candidate = np.repeat(np.arange(len(part_in)), [int(each.sum()) for each in part_in])
-    units = Units(seconds, np.zeros(COUNT, np.int32), np.zeros(1, np.int32))
-    who = Pairs(unit, candidate.astype(np.int32), len(part_in))
-    part = "own" if own else "total"
-    return Family(
-        part, units, np.arange(COUNT), [CandidateLevel("device", who)], ("writes",), own=own, request=0.1
-    )
+    return Pairs(unit, candidate.astype(np.int32), len(part_in))
 
 
 def in_sets(*numbers: int) -> list[np.ndarray]:
@@ -34,19 +44,40 @@ def in_sets(*numbers: int) -> list[np.ndarray]:
     return [each == SETS for each in numbers]
 
 
-def tie(known: Mapping[int, float]) -> suspect_search.LastReplicaDeviates:
-    return lambda among: {place: known[place] for place in among if place in known}
+class Evidence(Measure):
+    """A measure that names nobody by itself, and has these deviates of some devices."""
+
+    __slots__ = ("known",)
+
+    def test(self) -> list[Deviates]:
+        z = np.full((2, self.levels[0].who.count), np.nan)
+        for place, deviate in self.known.items():
+            z[0, place] = deviate
+        return [Deviates(z, np.zeros(z.shape, np.int64), np.zeros(z.shape, np.int64))]
+
+    def accepts(self, *_: object) -> bool:
+        return False
+
+    def hold(self, suspect: Suspect) -> Measure:
+        return self
+
+
+def evidence(known: Mapping[int, float], devices: int) -> Measure:
+    plain = measure([SETS >= 0] * devices, SETS < 0)
+    found = Evidence("last", plain.units, plain.operation, plain.levels, ("writes",), Stage.ENDS, 0.1)
+    object.__setattr__(found, "known", known)
+    return found
 
 
 def test_a_device_of_its_own_is_named_alone() -> None:
-    (found,) = find_suspects([family(in_sets(0, 1, 2, 3), SETS == 2)], tie({})).suspects
+    (found,) = find_suspects([measure(in_sets(0, 1, 2, 3), SETS == 2)]).suspects
     assert (found.candidate, found.rivals, found.ties) == (2, (), ())
     assert found.difference.median == pytest.approx(SLOWER, rel=0.2)
     assert (found.with_, found.without) == (COUNT // 4, 3 * COUNT // 4)
 
 
 def test_nothing_decides_between_devices_of_one_set() -> None:
-    (found,) = find_suspects([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({})).suspects
+    (found,) = find_suspects([measure(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)]).suspects
     assert {found.candidate, *found.rivals} == {1, 2, 3}
     assert len(found.rivals) == 2
     assert found.ties == ()
@@ -54,8 +85,8 @@ def test_nothing_decides_between_devices_of_one_set() -> None:
 
 @pytest.mark.parametrize("slow", [1, 2, 3])
 def test_the_replica_that_ends_last_decides_between_devices_of_one_set(slow: int) -> None:
-    total = family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)
-    (found,) = find_suspects([total], tie({slow: 4.0, 0: 9.0})).suspects
+    total = measure(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)
+    (found,) = find_suspects([total, evidence({slow: 4.0, 0: 9.0}, 6)]).suspects
     assert found.candidate == slow
     assert sorted(found.ties) == sorted({1, 2, 3} - {slow})
     assert found.rivals == ()
@@ -64,7 +95,8 @@ def test_the_replica_that_ends_last_decides_between_devices_of_one_set(slow: int
 @pytest.mark.parametrize(("z", "decides"), [(2.6, False), (2.8, True)])
 def test_it_decides_at_the_level_of_one_among_so_many(z: float, decides: bool) -> None:
     """The probability of chance is taken three times, as there are three devices: 0.014 and 0.008."""
-    (found,) = find_suspects([family(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)], tie({2: z})).suspects
+    total = measure(in_sets(0, 1, 1, 1, 2, 3), SETS == 1)
+    (found,) = find_suspects([total, evidence({2: z}, 6)]).suspects
     assert (found.ties != ()) is decides
     assert (found.rivals == ()) is decides
 
@@ -73,9 +105,42 @@ def test_of_those_that_explain_another_the_strongest_is_named() -> None:
     """The first took part in some of the slow requests, the second in most, and the third in all of them."""
     slow = SETS == 1
     some, most = slow & (np.arange(COUNT) % 8 == 1), slow & (np.arange(COUNT) % 100 != 1)
-    total = family([some, most, slow], slow)
-    (tests,) = suspect_search.find_suspects([total], tie({})).tests
-    weak = Suspect(total, total.levels[0], 0, 0, 5.0, 0.0, total.difference(total.levels[0], 0, 0), 1, 1)
-    found = suspect_search._decide_among_rivals([total], [tests], weak, tie({}))
+    total = measure([some, most, slow], slow)
+    tests = total.test()
+    weak = Suspect(total, total.levels[0], 0, 0, 0.0, total.difference(total.levels[0], 0, 0), 1, 1)
+    found = suspect_search._decide_among_rivals([total], [tests], weak)
     assert found.candidate == 2
     assert found.difference == total.difference(total.levels[0], 2, 0)
+
+
+def test_one_that_was_beside_either_of_two_is_left_out() -> None:
+    """It is the strongest, as it took part in what either of the two slow ones did, and in little else."""
+    numbers = np.random.default_rng(3).integers(0, 100, COUNT)
+    first, second = numbers < 25, (numbers >= 25) & (numbers < 50)
+    slow = first | second
+    beside = slow & (np.random.default_rng(4).random(COUNT) < 0.9)
+    beside |= ~slow & (numbers < 53)
+    found = find_suspects([measure([first, second, beside], slow)]).suspects
+    assert sorted(each.candidate for each in found) == [0, 1]
+
+
+def test_the_total_of_writes_says_nothing_of_nodes() -> None:
+    """A node with one device of each of two sets took part in all that was slow."""
+    slow = (SETS == 1) | (SETS == 2)
+    node = CandidateLevel("node", pairs([slow, ~slow]), [[0, 1], [2, 3]])
+    for group, told in (("reads", True), ("writes", False)):
+        total = measure(in_sets(1, 2, 0, 3), slow, [node], group=group)
+        assert np.isfinite(total.test()[1].z).any() == told
+        assert [each.level.name for each in find_suspects([total]).suspects][:1] == [
+            "node" if told else "device"
+        ]
+
+
+@pytest.mark.parametrize("stage", [Stage.OWN, Stage.TOTAL])
+def test_who_takes_part_while_all_is_slower_is_not_named(stage: Stage) -> None:
+    late = np.arange(COUNT) >= COUNT // 2
+    joined = [(SETS == 0) & late, (SETS == 0) & ~late, SETS == 1, SETS == 2, SETS == 3]
+    assert find_suspects([measure(joined, late, stage=stage)]).suspects == []
+    # Nor is one hidden that is slow besides.
+    (found,) = find_suspects([measure(joined, late + 1.0 * joined[0], stage=stage)]).suspects
+    assert found.candidate == 0
