@@ -389,7 +389,6 @@ class FastPath:
             plan is None
             or (plan.sends and not 0 < size <= PIECE_BYTES)
             or (self._connection is None and not self._take_kept(plan.pool.idle))
-            or (plan.reads and plan.verified is None and self._sample.is_next())
         ):
             return None
         connection, self._connection = self._connection, None
@@ -405,7 +404,8 @@ class FastPath:
             head = connection.exchange_briefly(message, digest, size - len(body), offset)
         elif plan.reads:
             expected = size if plan.sized else 0
-            head = connection.exchange_briefly(plan.template % name, None, 0, 0, expected, path)
+            sampled = path is None and self._sample()
+            head = connection.exchange_briefly(plan.template % name, None, 0, 0, expected, path, sampled)
         else:
             head = connection.exchange_briefly(plan.template % name, None)
         if head is None or (

@@ -81,13 +81,6 @@ class RegularSample:
         self._every = every
         self._left = 0
 
-    def is_next(self) -> bool:
-        """Return whether the next one is chosen; count it where it is not."""
-        if self._left:
-            self._left -= 1
-            return False
-        return True
-
     def __call__(self) -> bool:
         """Return whether this one is chosen."""
         if self._left:

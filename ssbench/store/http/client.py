@@ -461,7 +461,9 @@ class HttpClient:
             and not request.path
             and (request.content or not request.query)
         ):
-            effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
+            effort.checked = self._shared.verifier is not None or (
+                self.sample() if begun is None else begun.sampled
+            )
         if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.content or request.name}".encode()
 

@@ -516,7 +516,7 @@ _ETAG_HEADER = re.compile(rb"\netag[ \t]*:([^\r\n]*)").search
 class HttpConnection(RequestSender):
     """A connection that one greenlet uses, or that is idle in its pool."""
 
-    __slots__ = ("_fault", "_received", "first_byte_at", "idle", "raw_head", "unchecked")
+    __slots__ = ("_fault", "_received", "first_byte_at", "idle", "raw_head", "sampled", "unchecked")
 
     #: Whether it continues the TLS session of an earlier connection.
     resumed = False
@@ -529,6 +529,8 @@ class HttpConnection(RequestSender):
         self._fault: AttemptError | None = None
         #: Whether the last answer had no ETag by which a body would have been checked.
         self.unchecked = False
+        #: Whether the body of the answer that is to come the short way is of the sample that is checked.
+        self.sampled = False
         #: Of the last answer that came the short way: when it began to arrive; the head of a verified one.
         self.first_byte_at = 0.0
         self.raw_head = b""
@@ -570,14 +572,16 @@ class HttpConnection(RequestSender):
         offset: int = 0,
         expected: int = -1,
         name: bytes | None = None,
+        sampled: bool = False,
     ) -> ResponseHead | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
         ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
         bytes of the body from ``offset`` on come after it. Of a read ``expected`` is how many bytes of body
-        are right, 0 any number, and ``name``, where the body is verified, that of the object. Usual is that
-        it is sent at once, and that there is a usual head, a success, the right body and ETag; all but the
-        body of a read has to come at once. Then the head is returned, and the connection stays with its
+        are right, 0 any number, and ``name``, where the body is verified, that of the object; where it is
+        ``sampled``, its MD5 is compared with the ETag. Usual is that the request is sent at once, and that
+        there is a usual head, a success, the right body and ETag; all but a body that is only counted has to
+        come at once. Then the head is returned, and the connection stays with its
         greenlet until the next exchange, or :meth:`rest`.
         Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
         wait between.
@@ -586,6 +590,7 @@ class HttpConnection(RequestSender):
         self.ticks_left = shared.network_ticks
         self.slack = shared.request_ticks
         self.digest = digest
+        self.sampled = sampled
         self._received = 0
         self.sent_at = now = monotonic()
         self.wall_offset = time() - now
@@ -607,7 +612,9 @@ class HttpConnection(RequestSender):
             return None
         try:
             self._received = received = self._receive(
-                shared.first_buffers if expected > _DROPPED_BYTES and name is None else shared.buffers
+                shared.first_buffers
+                if expected > _DROPPED_BYTES and name is None and not sampled
+                else shared.buffers
             )
         except AttemptError as fault:
             self._fault = fault
@@ -621,11 +628,13 @@ class HttpConnection(RequestSender):
         self.first_byte_at = self.received_at
         missing = head.start + head.length - received
         if missing:
-            reads_on = head.status == 200 and expected in {0, head.length} and name is None
+            reads_on = head.status == 200 and expected in {0, head.length} and name is None and not sampled
             return head if reads_on and missing > 0 and self._read_on(missing, head, received) else None
         self.unchecked = False
         if digest is not None:
             return head if self._is_acknowledged(digest, head) else None
+        if sampled:
+            return head if self._agrees_with_etag(head, received) else None
         return head if name is None or self._is_as_written(name, head, received) else None
 
     def _read_on(self, missing: int, head: ResponseHead, received: int) -> bool:
@@ -648,6 +657,12 @@ class HttpConnection(RequestSender):
         raw = bytes(self._shared.buffer[: head.start - 2])
         self.unchecked = digest.hexdigest().encode() not in raw
         return not self.unchecked or b"\netag:" not in raw.lower()
+
+    def _agrees_with_etag(self, head: ResponseHead, end: int) -> bool:
+        """Whether the body in the shared buffer is that of the ETag, where that says anything of it."""
+        buffer = memoryview(self._shared.buffer)
+        digest = start_md5(buffer[head.start : end])
+        return self._find_wrong_etag(bytes(buffer[: head.start - 2]), None, digest) is None
 
     def _is_as_written(self, name: bytes, head: ResponseHead, end: int) -> bool:
         """Whether the body in the shared buffer is one of the object, and the ETag is not that of another."""

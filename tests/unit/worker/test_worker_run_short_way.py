@@ -146,10 +146,13 @@ def told(result: JobResult) -> dict[str, object]:
 SMALL, LARGE = SIZE, 700_000
 
 
-def meet(operation: OperationKind, reply: Reply, brief: bool, size: int = SMALL) -> tuple[object, ...]:
+def meet(
+    operation: OperationKind, reply: Reply, brief: bool, size: int = SMALL, sampled: bool = False
+) -> tuple[object, ...]:
     """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
     with FaultServer() as server, running(server) as run:
-        run.client.sample()  # the first read is one of those that are looked at
+        if not sampled:
+            run.client.sample()  # the first read is one of those that are looked at
         carry_out(run, None, job(DELETE))
         way = FastPath(run) if brief else None
         server.script(reply)
@@ -183,6 +186,36 @@ def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: i
     assert brief == careful
 
 
+@pytest.mark.parametrize("name", [*USUAL, *ODD])
+def test_both_ways_look_at_a_body_of_the_sample(name: str) -> None:
+    reply = (USUAL | ODD)[name]
+    for _ in range(3):
+        brief, careful = (meet(READ, reply, each, sampled=True) for each in (True, False))
+        if brief == careful:
+            break
+    assert brief == careful
+
+
+@pytest.mark.parametrize(
+    ("etag", "cause", "unchecked"),
+    [(hashlib.md5(BODY).hexdigest(), None, 0), (WRONG, "wrong ETag", 0), ("of another kind", None, 1)],
+)
+def test_a_body_of_the_sample_ends_the_short_way_if_its_etag_is_right(
+    fault_server: FaultServer, etag: str, cause: str | None, unchecked: int
+) -> None:
+    with running(fault_server, requests=PATIENT) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(body=BODY, headers=(("ETag", etag),))
+        way = FastPath(run)
+        result = way.perform(job(READ), None)
+        assert (result is None) == (cause is not None)
+        ended = result or make_job_result(5, *run.perform(job(READ), None, way.begun))
+        way.rest()
+        assert ended.cause == cause
+        assert (ended.rare or RareFields()).unchecked == unchecked
+        assert not run.client.sample()
+
+
 #: The size of a body that comes in parts.
 LONG_SIZE = 300_000
 LONG = b"y" * LONG_SIZE
@@ -208,11 +241,12 @@ LONGS = {
 }
 
 
+@pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("name", LONGS)
-def test_both_ways_come_to_the_same_where_bodies_come_in_parts(name: str) -> None:
+def test_both_ways_come_to_the_same_where_bodies_come_in_parts(name: str, sampled: bool) -> None:
     size = 65536 if name.startswith("64") else LONG_SIZE
     for _ in range(3):
-        brief, careful = (meet(READ, LONGS[name], each, size) for each in (True, False))
+        brief, careful = (meet(READ, LONGS[name], each, size, sampled) for each in (True, False))
         if brief == careful:
             break
     assert brief == careful
@@ -374,8 +408,7 @@ def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_serve
     with running(fault_server, requests=PATIENT) as run:
         assert short(run, job(DELETE)) is None  # no connection
         carry_out(run, None, job(DELETE))
-        assert short(run, job(READ)) is None  # the first is looked at
-        carry_out(run, None, job(READ))
+        assert short(run, job(READ)) is not None  # the first is looked at
         assert short(run, job(READ)) is not None
         for what in (
             job(UPDATE, 0),

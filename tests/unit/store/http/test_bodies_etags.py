@@ -43,14 +43,6 @@ def test_the_first_of_each_so_many_is_chosen() -> None:
     ]
 
 
-def test_asking_which_is_next_chooses_none() -> None:
-    sample = RegularSample()
-    assert sample.is_next()
-    assert sample.is_next()
-    assert sample()
-    assert [sample.is_next() for _ in range(SAMPLE_INTERVAL)].index(True) == SAMPLE_INTERVAL - 1
-
-
 @pytest.mark.parametrize(
     ("size", "every"),
     [
