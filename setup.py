@@ -1,12 +1,17 @@
-"""What pyproject.toml cannot say: an sdist whose bytes depend only on the files in it; all else is there."""
+"""What pyproject.toml cannot say: manual pages, and an sdist whose bytes depend only on the files in it."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import sys
 import tarfile
 from pathlib import Path
 
+from docutils import nodes
+from docutils.core import publish_string
+from docutils.parsers.rst import Directive, directives
+from docutils.writers import manpage
 from setuptools import setup
 from setuptools.command.sdist import sdist
 
@@ -42,4 +47,57 @@ class ReproducibleSdist(sdist):
         return str(target)
 
 
+class Option(Directive):
+    """An option with its text, as an item of a definition list."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):  # noqa: D102
+        found = nodes.definition("")
+        self.state.nested_parse(self.content, self.content_offset, found)
+        item = nodes.definition_list_item("", nodes.term("", self.arguments[0]), found)
+        return [nodes.definition_list("", item)]
+
+
+class Program(Option):
+    """The program to which options belong, of which a page has one."""
+
+    def run(self):  # noqa: D102
+        return []
+
+
+def write_manual_pages() -> None:
+    """Write the manual page of each command to the folder ``man``, from the parser of the command.
+
+    The pages are those of the site (doc/command_pages.py), whose directives for options are Sphinx's; here
+    they are definition lists, so that a build needs no Sphinx.
+    """
+    root = Path(__file__).resolve().parent
+    sys.path[:0] = [str(root), str(root / "doc")]
+    import command_pages  # noqa: PLC0415 - it is found by that path, and imports ssbench
+
+    directives.register_directive("option", Option)
+    directives.register_directive("program", Program)
+    folder = root / "man"
+    folder.mkdir(exist_ok=True)
+    for page in command_pages.pages():
+        # A title and a subtitle, which the writer takes for the line below NAME; the rest has a third style.
+        name, brief = page.file, page.summary
+        head = ["=" * len(name), name, "=" * len(name), "", "-" * len(brief), brief, "-" * len(brief), ""]
+        text = "\n".join([*head, ":Manual section: 1", "", *page.text.split("\n")[2:]])
+        settings = {
+            "halt_level": 2,
+            "input_encoding": "unicode",
+            "output_encoding": "utf-8",
+            "datestamp": None,
+        }
+        made = publish_string(text, writer=manpage.Writer(), settings_overrides=settings)
+        (folder / f"{page.file}.1").write_bytes(made)
+
+
+# A wheel and an sdist have them; setuptools looks for the files when it starts.
+if {"bdist_wheel", "sdist"} & {*sys.argv}:
+    write_manual_pages()
 setup(cmdclass={"sdist": ReproducibleSdist})

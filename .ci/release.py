@@ -71,10 +71,6 @@ def build(target: Path) -> Path:
     source.mkdir()
     run("sh", "-c", f"git archive HEAD | tar x -C '{source}'")
     epoch = output("git", "log", "-1", "--format=%ct")
-    # What Sphinx keeps for itself differs from build to build, and does not belong into a package.
-    cache = source.with_name(f"{target.name}-cache")
-    manuals = ["sphinx-build", "-q", "-b", "man", "-d", str(cache), str(source / "doc"), str(source / "man")]
-    run(*manuals, SOURCE_DATE_EPOCH=epoch, PYTHONPATH=str(source))
     run(sys.executable, "-m", "build", "-o", str(target), str(source), SOURCE_DATE_EPOCH=epoch)
     return target
 

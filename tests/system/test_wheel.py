@@ -1,0 +1,26 @@
+"""What a wheel has beside the modules; only where the tests run with one, as ``tox`` installs it."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+import pytest
+
+from ssbench.cli import master
+
+
+def test_a_wheel_has_the_manual_page_of_each_command() -> None:
+    """They were in those of ``tox -e release`` alone, not in what ``python -m build`` makes."""
+    files = metadata.files("ssbench") or []
+    if not any(each.name == "py.typed" for each in files):
+        pytest.skip("installed in place, without the files of a wheel")
+    pages = {each.name: each for each in files if each.name.endswith(".1")}
+    wanted = {f"ssbench-master-{command}.1" for command in master.COMMANDS} | {
+        "ssbench-master.1",
+        "ssbench-worker.1",
+    }
+    assert set(pages) == wanted
+    text = pages["ssbench-worker.1"].locate().read_text()
+    assert re.search(r"^\.TH .*ssbench-worker.* 1 ", text, re.MULTILINE)
+    assert "zmq\\-host" in text
