@@ -19,7 +19,7 @@ OTHERS = {
     "--no-deps", "--no-cache-dir", "--build-arg", "--layers", "--rm", "--from", "--now",
     "--nodes", "--ntasks", "--ntasks-per-node", "--nodelist", "--overlap", "--kill-on-bad-exit", "--wait",
     "--job-name", "--cpus-per-task", "--output", "--requeue", "--no-requeue", "--array", "--wrap",
-    "--help", "--syntax-check",
+    "--help", "--syntax-check", "--plugin-paths",
     "--variant", "--include", "--network", "--use-aliases",
 }  # fmt: skip
 
