@@ -12,7 +12,11 @@ import yaml
 from ssbench.cli import master, worker
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.name != "scenario.yaml")
+FILES = sorted(
+    path
+    for path in DEPLOY.rglob("*")
+    if path.is_file() and path.name != "scenario.yaml" and path.suffix != ".pyc"
+)
 
 #: Options of other programs.
 OTHERS = {

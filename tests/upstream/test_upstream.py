@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -62,6 +63,13 @@ def rally(folder: Path, *command: object, fails: bool = False, **variables: str)
     )
 
 
+def check_criteria(folder: Path, *, fails: bool = False) -> list[dict[str, Any]]:
+    """Return what Rally says of each criterion, which comes after lines of its log."""
+    said = rally(folder, "task", "sla-check", "--json", fails=fails)
+    found: list[dict[str, Any]] = json.loads(said[said.index("[{") :])
+    return found
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A folder with a database of Rally and an environment in it."""
@@ -74,7 +82,7 @@ def environment(tmp_path: Path) -> Path:
 def test_rally_runs_a_benchmark_and_judges_it_by_its_verdict(environment: Path) -> None:
     said = rally(environment, "task", "start", UPSTREAM / "rally-task.yaml")
     assert "ops/s" in said
-    checked = json.loads(rally(environment, "task", "sla-check", "--json"))
+    checked = check_criteria(environment)
     assert {each["criterion"]: each["success"] for each in checked} == {
         "failure_rate": True,
         "ssbench_verdict": True,
@@ -99,7 +107,7 @@ def test_rally_fails_a_verdict_that_is_too_bad(environment: Path, swift: LocalSw
     (environment / "task.yaml").write_text(yaml.safe_dump(task))
     login = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
     rally(environment, "task", "start", environment / "task.yaml", fails=True, **login)
-    checked = json.loads(rally(environment, "task", "sla-check", "--json", fails=True))
+    checked = check_criteria(environment, fails=True)
     details = {each["criterion"]: each["detail"] for each in checked if not each["success"]}
     assert details == {"ssbench_verdict": "Worst verdict of ssbench: failed, at most warned - Failed"}
     none = dict.fromkeys(login, "")
