@@ -15,7 +15,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 FILES = sorted(
     path
     for path in DEPLOY.rglob("*")
-    if path.is_file() and path.name != "scenario.yaml" and path.suffix != ".pyc"
+    if path.is_file() and path.name != "scenario.yaml" and path.suffix not in {".pyc", ".patch"}
 )
 
 #: Options of other programs.
