@@ -34,7 +34,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
     assert "ALL " in summary
     assert "! the run was interrupted before its 600 s were over\n" in summary
     assert max(map(len, summary.splitlines())) <= 80
-    report = fleet.master("report-scenario", "-s", fleet.stats)
+    report = fleet.master("report-scenario", "-s", fleet.stats, "--report", "both")
     assert report.end() == 0
     assert report.out == run.out
 
