@@ -165,9 +165,9 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--live",
             None,
-            "show operations and workers, with their CPU and lag, on a small screen that is redrawn, and how"
-            " they went in the last minute where it is wide; where there is no terminal, the same as"
-            " --progress line",
+            "show operations, latencies over time, workers with their CPU and lag, and errors by cause on a"
+            " screen that is redrawn and uses the size of the terminal; where there is no terminal, the same"
+            " as --progress line",
             settings={"dest": "progress", "action": "store_const", "const": "live"},
         ),
     )

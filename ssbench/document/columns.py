@@ -109,6 +109,21 @@ def draw_bars(values: Iterable[float], encoding: str, most: float | None = None)
     )
 
 
+def draw_columns(values: Iterable[float], encoding: str, rows: int, most: float) -> list[str]:
+    """Return lines, the top one first: each value is a column, from 0 to ``most``, and NaN a blank."""
+    levels = _BAR_HEIGHTS if _can_encode(_BAR_HEIGHTS, encoding) else _ASCII_BAR_HEIGHTS
+    # In steps of a character's levels; what is above 0 is seen.
+    heights = [
+        0 if math.isnan(value) or value <= 0 else max(round(value / (most or 1.0) * rows * len(levels)), 1)
+        for value in values
+    ]
+    lines = []
+    for row in reversed(range(rows)):
+        filled = [min(max(height - row * len(levels), 0), len(levels)) for height in heights]
+        lines.append("".join(levels[each - 1] if each else " " for each in filled))
+    return lines
+
+
 def _can_encode(text: str, encoding: str) -> bool:
     try:
         text.encode(encoding)

@@ -2,8 +2,9 @@
 
 :class:`ResultCharacters` writes one character for each result. :class:`ProgressLine` is one line, which is
 redrawn on a terminal; elsewhere a line is written every ten seconds. :class:`LiveScreen` (``--live``) shows
-operations and workers and is redrawn twice a second; on a wide terminal each line has a small picture of its
-last seconds beside it. None of them is shown where INFO lines are not (``-q``).
+operations and workers and is redrawn twice a second; a tall terminal has a chart of latencies, and on a wide
+one each line has a small picture of its last seconds beside it. None of them is shown where INFO lines are
+not (``-q``).
 
 The screen stands where the progress line would: messages go above it, and the report replaces it. Its lines
 are put together here, because rich takes many times as long for such a table, and the loop would send no jobs
@@ -13,6 +14,7 @@ meanwhile.
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.printable import TonedText
-from ssbench.document.columns import draw_bars
+from ssbench.document.columns import draw_bars, draw_columns
 from ssbench.document.figures import BUSY_CPU_SHARE, LINE_RANKS, NARROW_RANKS, percentile_of
 from ssbench.document.units import (
     format_latency,
@@ -147,6 +149,12 @@ _SHORTENING_STEPS = ("errors", "latency", "left", "errors", "moved", "latency")
 _SCREEN_COLUMNS = 80
 _MIN_PICTURE_COLUMNS = 20
 HISTORY_SECONDS = 60
+
+#: Rows of the chart of latencies; lines below the operations from which it is drawn beside many workers;
+#: columns of its scale.
+_MIN_CHART_ROWS, _MAX_CHART_ROWS = 4, 10
+_TALL_SCREEN_ROWS = 20
+_CHART_LABEL_COLUMNS = 12
 
 _RATES_HEAD = "ops/s in each of the last seconds"
 
@@ -274,6 +282,8 @@ class LiveView:
     of_workers: Mapping[int, Sequence[float]] = field(default_factory=dict)
     #: Failures in each of the last seconds, by cause.
     of_causes: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    #: The 95th percentile of the latencies of each of the last seconds, NaN for one without results.
+    latencies: Sequence[float] = ()
 
 
 class _ScreenLine(NamedTuple):
@@ -283,6 +293,7 @@ class _ScreenLine(NamedTuple):
     tone: str = ""
     history: Sequence[float] = ()
     head: str = ""
+    drawn: bool = False  # the text is a picture, in characters of the encoding
 
 
 def compose_live_screen(view: LiveView, width: int, height: int, encoding: str = "ascii") -> list[str]:
@@ -292,6 +303,8 @@ def compose_live_screen(view: LiveView, width: int, height: int, encoding: str =
     """
     lines = [_ScreenLine(view.title), _ScreenLine(compose_progress_line(view.figures, width))]
     lines += [_ScreenLine(""), *_operation_lines(view.operations)]
+    if chart := _choose_chart_rows(view, height - len(lines)):
+        lines += [_ScreenLine(""), *_latency_lines(view.latencies, width, chart, encoding)]
     room = height - len(lines) - 2
     if room > 1:
         lines += [_ScreenLine(""), *_worker_lines(view, room - 1)]
@@ -303,8 +316,27 @@ def compose_live_screen(view: LiveView, width: int, height: int, encoding: str =
     return [_fit_line(line, width, encoding) for line in lines[:height]]
 
 
+def _choose_chart_rows(view: LiveView, room: int) -> int:
+    """Return the rows of the chart of latencies, 0 for none: what others leave, on a tall screen more."""
+    others = len(view.workers) + max(len(view.figures.causes), 2) + len(("", "head", "", "head of chart"))
+    rows = max(room - others, _MIN_CHART_ROWS if room >= _TALL_SCREEN_ROWS else 0)
+    return min(rows, _MAX_CHART_ROWS) if view.latencies and rows >= _MIN_CHART_ROWS else 0
+
+
+def _latency_lines(latencies: Sequence[float], width: int, rows: int, encoding: str) -> Iterator[_ScreenLine]:
+    """Yield the chart of latencies, a second in a column."""
+    shown = latencies[-max(min(width - _CHART_LABEL_COLUMNS, HISTORY_SECONDS), 1) :]
+    most = max((each for each in shown if not math.isnan(each)), default=0.0)
+    yield _ScreenLine("    ms p95, in each of the last seconds")
+    for number, columns in enumerate(draw_columns(shown, encoding, rows, most)):
+        label = format_milliseconds(most) if number == 0 else "0" if number == rows - 1 else ""
+        yield _ScreenLine(f"{label:>10} |{columns}", drawn=True)
+
+
 def _fit_line(line: _ScreenLine, width: int, encoding: str) -> str:
     """Return a line that is not wider than the terminal, with its picture where there is room."""
+    if line.drawn:
+        return line.text[:width]
     text = "".join(char if " " <= char <= "~" else "?" for char in line.text)
     room = min(width - _SCREEN_COLUMNS - len("  "), HISTORY_SECONDS)
     if room >= _MIN_PICTURE_COLUMNS and len(text) <= _SCREEN_COLUMNS and (line.history or line.head):
@@ -495,7 +527,7 @@ _LIVE_WINDOW_SECONDS = 5.0
 _MAX_LIVE_LATENCIES = 200
 
 #: Lines of a terminal that does not tell its height, and the most that are drawn.
-_USUAL_ROWS, _MAX_ROWS = 24, 40
+_USUAL_ROWS, _MAX_ROWS = 24, 50
 
 
 class _OperationSample(NamedTuple):
@@ -507,11 +539,12 @@ class _OperationSample(NamedTuple):
 
 
 class _SecondTotals(NamedTuple):
-    """A second: successes by operation and by worker, failures by cause."""
+    """A second: successes by operation and by worker, failures by cause, latencies in seconds."""
 
     operations: Counter[int]
     workers: Counter[int]
     causes: Counter[str]
+    latencies: list[npt.NDArray[np.float64]]
 
 
 class _QuarterSecond(NamedTuple):
@@ -542,8 +575,10 @@ class LiveScreen(ProgressLine):
         self._failed: Counter[int] = Counter()
         self._seconds: deque[_SecondTotals] = deque(maxlen=HISTORY_SECONDS)
         self._second_ends = 0.0
-        self._second = _SecondTotals(Counter(), Counter(), Counter())
+        self._second = _SecondTotals(Counter(), Counter(), Counter(), [])
         self._seen: set[int] = set()
+        self._p95s: deque[float] = deque(maxlen=HISTORY_SECONDS)
+        self._now = 0.0
 
     def _gather(self, now: float) -> None:
         if self._drawn:
@@ -563,8 +598,10 @@ class LiveScreen(ProgressLine):
         self._second.workers.update(workers)
         if now >= self._second_ends:
             self._second_ends += max(int(now - self._second_ends), 0) + 1.0
+            latencies = np.concatenate([np.empty(0), *self._second.latencies])
+            self._p95s.append(float(np.percentile(latencies, 95)) if len(latencies) else math.nan)
             self._seconds.append(self._second)
-            self._second = _SecondTotals(Counter(), Counter(), Counter())
+            self._second = _SecondTotals(Counter(), Counter(), Counter(), [])
         self._parts.append(_QuarterSecond(now, operations, workers))
         while self._parts[0].until <= now - _LIVE_WINDOW_SECONDS:
             self._parts_begin = self._parts.popleft().until
@@ -579,11 +616,13 @@ class LiveScreen(ProgressLine):
             rows = np.flatnonzero((codes == code) & ~failed)
             latencies = block.last_byte[rows]
             latencies = latencies[:: 1 + len(latencies) // _MAX_LIVE_LATENCIES]
+            latencies = latencies[~np.isnan(latencies)]
+            self._second.latencies.append(latencies)
             before = operations.get(code, _OperationSample(0, 0, np.empty(0)))
             operations[code] = _OperationSample(
                 before.done + len(rows),
                 before.moved + int(np.maximum(block.size[rows], 0).sum()),
-                np.concatenate([before.latencies, latencies[~np.isnan(latencies)]]),
+                np.concatenate([before.latencies, latencies]),
             )
         # By hand, as np.unique takes its time when it is first called.
         ids = np.sort(block.worker[~failed])
@@ -607,6 +646,7 @@ class LiveScreen(ProgressLine):
             of_causes={
                 cause: [each.causes[cause] for each in self._seconds] for cause in self._causes_shown()
             },
+            latencies=[*self._p95s],
         )
 
     def _causes_shown(self) -> list[str]:
@@ -629,7 +669,15 @@ class LiveScreen(ProgressLine):
             [each.operations[code] for each in self._seconds],
         )
 
+    def end(self, summary: RunSummary) -> None:
+        """Remove the screen; where the user has interrupted the run, it remains above the report."""
+        if summary.interrupted and self._drawn and self._began >= 0:
+            self._draw(self._now, (terminal.terminal_width() or _USUAL_COLUMNS) - _FREE_COLUMNS)
+            terminal.keep_drawn()
+        super().end(summary)
+
     def _draw(self, now: float, width: int) -> None:
+        self._now = now
         # One line stays free, or the terminal would scroll.
         height = min((terminal.terminal_height() or _USUAL_ROWS) - 1, _MAX_ROWS)
         terminal.redraw_lines(

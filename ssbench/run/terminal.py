@@ -293,6 +293,14 @@ def end_row() -> None:
         sys.stderr.write("\n")
 
 
+def keep_drawn() -> None:
+    """Let the lines that are redrawn remain; what follows is written below them."""
+    global _drawn_lines  # noqa: PLW0603 - there is one standard error
+    if _drawn_lines:
+        _drawn_lines = 0
+        sys.stderr.write("\r\n")
+
+
 def keep_output() -> None:
     """Let what standard output has just shown be what remains on the screen.
 

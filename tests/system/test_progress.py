@@ -99,6 +99,10 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     # What follows stands where the screen was.
     assert last.startswith(f"\x1b[J{INTERRUPTED}")
     assert "\nINFO:Results saved to" in last
+    # The screen remains, between them.
+    remains = Screen(COLUMNS).write(text).lines
+    order = [remains.index("fleet"), next(n for n, line in enumerate(remains) if "Results saved" in line)]
+    assert order == sorted(order)
 
 
 @pytest.mark.parametrize("columns", [80, 160])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
+from screen import Screen
 
 from ssbench.base.printable import TonedText
 from ssbench.cli import master
@@ -206,3 +207,44 @@ def test_a_screen_wins_over_a_progress_that_is_set_elsewhere(monkeypatch: pytest
     master._use_settings(made, arguments)
     assert made.parse_args(arguments).progress == "live"
     assert made.parse_args(arguments[:-1]).progress == "none"
+
+
+def test_a_tall_terminal_shows_latencies_over_time() -> None:
+    went = view(latencies=[0.01, 0.02, float("nan"), 0.04], workers=WORKERS[:2])
+    assert compose_live_screen(went, 80, 14) == compose_live_screen(view(workers=WORKERS[:2]), 80, 14)
+    lines = compose_live_screen(went, 80, 24, "utf-8")
+    begins = lines.index("    ms p95, in each of the last seconds")
+    chart = lines[begins + 1 :][:10]
+    assert chart[0] == "      40.0 |   █"
+    assert chart[-1] == "         0 |██ █"
+    assert lines[-1].split() == ["3", "x", "HTTP", "503"]
+    # With many workers too, where the screen is tall.
+    many_workers = view(latencies=[0.01], workers=[*WORKERS] * 10)
+    assert "    ms p95, in each of the last seconds" in compose_live_screen(many_workers, 80, 40)
+    assert len(compose_live_screen(many_workers, 80, 40)) <= 40
+
+
+def test_the_latencies_of_a_second_are_kept(screen: LiveScreen) -> None:
+    screen.tick(0.0)
+    for now in np.arange(0.25, 3.1, 0.25):
+        if not 1.0 < now <= 2.0:
+            screen.add(many(range(10), operation=1, worker=3, completed=1.0, last_byte=0.01))
+        screen.tick(float(now))
+    first, second, third = screen.view(3.0).latencies
+    assert (first, third) == (0.01, 0.01)
+    assert np.isnan(second)
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_the_screen_remains_where_the_run_was_interrupted(
+    screen: LiveScreen, interrupted: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "is_reader_behind", lambda: False)
+    monkeypatch.setattr(terminal, "_drawn_lines", 0)  # another test may have left some
+    screen.tick(0.0)
+    screen.add(many(range(10), operation=1, worker=3, completed=1.0, last_byte=0.01))
+    screen.tick(0.5)
+    screen.end(RunSummary(ended=1.0, interrupted=interrupted))
+    shown = Screen(80).write(capsys.readouterr().err).lines
+    assert ("live" in shown) is interrupted
+    assert shown[-1] == ""
