@@ -43,11 +43,11 @@ from ssbench.statistics.confidence import MIN_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """The changes of an operation and a size class, by the names of figures."""
+    """The changes of an operation and a size class."""
 
-    operation: str
-    size_class: str | None
-    changes: Mapping[str, FigureChange]
+    operation: str  # its name, or ``ALL``
+    size_class: str | None  # None: all sizes
+    changes: Mapping[str, FigureChange]  # by the keys of figures
 
     @property
     def name(self) -> str:
@@ -57,12 +57,12 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A condition, what was measured of it in one line, how it ended; and what would decide it."""
+    """A condition of a comparison, and how it ended."""
 
-    condition: str
-    came: str
-    result: GateResult
-    needs: str = ""
+    condition: str  # as it was given
+    came: str  # what was measured, in one line
+    result: GateResult  # how it ended
+    needs: str = ""  # what would decide it
 
     @property
     def undecided(self) -> bool:
@@ -74,9 +74,9 @@ class Judged:
 class ComparedSide:
     """Where and when the runs of a side were measured; empty where they have nothing in common."""
 
-    label: str
-    scenario: str
-    storage_url: str
+    label: str  # that of the runs
+    scenario: str  # the name of their scenario
+    storage_url: str  # where they went
     first: Moment | None  # when the first run began
     last: Moment | None  # when the last one did
 

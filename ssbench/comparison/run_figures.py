@@ -238,13 +238,10 @@ def make_operation_key(operation: str | None, group: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureSample:
-    """A figure of one run.
+    """A figure of one run."""
 
-    ``half`` is half the width of its 95 % interval, of the logarithm (of shares: of the value); None: not
-    known.
-    """
-
-    value: float
+    value: float  # in its unit
+    #: Half the width of its 95 % interval, of the logarithm (of shares: of the value); None: not known.
     half: float | None = None
 
 

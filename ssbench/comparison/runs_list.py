@@ -59,16 +59,16 @@ _NEW_VALUES_SHARE = 0.5
 class FactChange(JsonRecord, frozen=True, kw_only=False, tag_field="about", tag="fact"):
     """What the runs should have in common changed; None where a run has no such fact."""
 
-    name: str
-    before: str | None
-    after: str | None
+    name: str  # that of the fact
+    before: str | None  # what it was
+    after: str | None  # what it is from this run on
 
 
 class LevelChange(JsonRecord, frozen=True, kw_only=False, tag_field="about", tag="level"):
-    """A new level of a figure began, higher by this share, or lower."""
+    """A new level of a figure began."""
 
-    figure: Literal["ops_per_second", "p99"]
-    change: Share
+    figure: Literal["ops_per_second", "p99"]  # which one
+    change: Share  # by how much it is higher, or lower
 
 
 def make_trend_document(entries: Sequence[ArchiveEntry], _view: View) -> Document:
@@ -289,32 +289,29 @@ def make_runs_document(entries: Sequence[tuple[str, ArchiveEntry]], _view: View)
 
 
 class ListedRun(JsonRecord, frozen=True, kw_only=True):
-    """A run; null is what was not measured, or is only a lower bound.
+    """A run; null is what was not measured, or is only a lower bound."""
 
-    ``facts`` are what runs that are compared should share.
-    """
-
-    file: str
-    started: Moment
-    scenario: str
-    label: str | None
-    users: Count
-    ops_per_second: PerSecond | None
-    p99: Seconds | None
-    verdict: str
-    facts: dict[str, str]
+    file: str  # its stat file
+    started: Moment  # when it began
+    scenario: str  # the name of its scenario
+    label: str | None  # what it was labelled
+    users: Count  # those of the scenario
+    ops_per_second: PerSecond | None  # successes a second
+    p99: Seconds | None  # 99th percentile of latency
+    verdict: str  # a word
+    facts: dict[str, str]  # what runs that are compared should share
 
 
 class NamedRun(ListedRun, frozen=True, kw_only=True):
     """A run with what it is called in commands, such as ``last-1``."""
 
-    name: str
+    name: str  # what it is called
 
 
 class ChangedRun(ListedRun, frozen=True, kw_only=True):
     """A run with what changed since the one before."""
 
-    changes: tuple[FactChange | LevelChange, ...]
+    changes: tuple[FactChange | LevelChange, ...]  # those since the one before
 
 
 class RunsList(JsonHead, frozen=True, kw_only=True):
@@ -322,19 +319,16 @@ class RunsList(JsonHead, frozen=True, kw_only=True):
 
     format: Literal["ssbench list"] = "ssbench list"
     version: Literal[1] = 1
-    runs: tuple[NamedRun, ...]
+    runs: tuple[NamedRun, ...]  # the newest last
 
 
 class Development(JsonRecord, frozen=True, kw_only=True):
-    """The runs of a scenario; others were ``left_out`` because they were cut short.
+    """The runs of a scenario."""
 
-    ``not_marked`` are facts that differ from run to run.
-    """
-
-    scenario: str
-    left_out: Count
-    not_marked: tuple[str, ...]
-    runs: tuple[ChangedRun, ...]
+    scenario: str  # its name
+    left_out: Count  # runs that are not among them because they were cut short
+    not_marked: tuple[str, ...]  # facts that differ from run to run, so that no change of them is told
+    runs: tuple[ChangedRun, ...]  # in the order of time
 
 
 class Trend(JsonHead, frozen=True, kw_only=True):
@@ -342,7 +336,7 @@ class Trend(JsonHead, frozen=True, kw_only=True):
 
     format: Literal["ssbench trend"] = "ssbench trend"
     version: Literal[1] = 1
-    scenarios: tuple[Development, ...]
+    scenarios: tuple[Development, ...]  # each by itself
 
 
 def make_runs_list(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:

@@ -33,24 +33,20 @@ _MAX_DEVIATIONS = 1.96
 class Forecast(JsonRecord, frozen=True, kw_only=True):
     """What a scenario would do.
 
-    ``uploads`` objects with ``upload_bytes`` in all are uploaded first, where they are not there yet.
-    ``mix`` is the share of each operation. An operation sends and receives so many bytes on average. The
-    seconds are a guess: of the uploads, and of the operations. ``runs_out`` has the size classes whose
-    objects run out before the end. Where there are groups of users, ``groups`` has what each would do, by its
-    name: the mix of all together depends on the store, and so do the bytes of an operation, which are null.
+    With groups of users the mix of all together depends on the store, and so do the bytes of an operation.
     """
 
-    first_container: str
-    last_container: str
-    uploads: Count
-    upload_bytes: float
-    mix: dict[str, Share]
-    sent_bytes: float | None
-    received_bytes: float | None
-    upload_seconds: Seconds
-    operation_seconds: Seconds
-    runs_out: tuple[RunsOut, ...]
-    groups: dict[str, Forecast] = msgspec.field(default_factory=dict)
+    first_container: str  # the name of its first container
+    last_container: str  # the name of its last one
+    uploads: Count  # objects that are uploaded first, where they are not there yet
+    upload_bytes: float  # their bytes in all
+    mix: dict[str, Share]  # the share of each operation; empty with groups
+    sent_bytes: float | None  # what an operation sends on average; null with groups
+    received_bytes: float | None  # what it receives on average; null with groups
+    upload_seconds: Seconds  # a guess of what the uploads take
+    operation_seconds: Seconds  # a guess of what the operations take
+    runs_out: tuple[RunsOut, ...]  # size classes whose objects run out before the end
+    groups: dict[str, Forecast] = msgspec.field(default_factory=dict)  # what each group would do, by its name
 
 
 def forecast_scenario(scenario: Scenario) -> Forecast:

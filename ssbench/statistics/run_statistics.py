@@ -220,10 +220,10 @@ _FEW_NOT_SENDABLE_SHARE = 0.01
 class Spread(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
     """How evenly something is spread."""
 
-    minimum: float
-    maximum: float
-    mean: float
-    deviation: float
+    minimum: float  # the least
+    maximum: float  # the most
+    mean: float  # the mean
+    deviation: float  # the standard deviation
 
     @classmethod
     def of(cls, counts: Iterable[int]) -> Self:

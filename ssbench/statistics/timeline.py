@@ -50,13 +50,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class EachSecond:
-    """Operations, or bytes, in the whole seconds of the window; ``..._at`` is where a second begins."""
+    """Operations, or bytes, in the whole seconds of the window."""
 
-    median: float
-    slowest: float
-    slowest_at: Offset
-    fastest: float
-    fastest_at: Offset
+    median: float  # those of the median second
+    slowest: float  # those of the slowest second
+    slowest_at: Offset  # when that began
+    fastest: float  # those of the fastest second
+    fastest_at: Offset  # when that began
 
 
 class ResultTimeline:

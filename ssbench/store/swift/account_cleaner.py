@@ -84,19 +84,15 @@ class CleanedAccount(JsonRecord, frozen=True, kw_only=True):
 
 
 class CleanUpReport(JsonHead, frozen=True, kw_only=True):
-    """A clean-up: how many containers ``matched``, and what was deleted, in all ``accounts`` together.
-
-    ``storage_url`` is that of the first; where there are several, ``in_use`` has the containers with their
-    storage URLs.
-    """
+    """A clean-up, of all accounts together."""
 
     format: Literal["ssbench cleanup"] = "ssbench cleanup"
     version: Literal[1] = 1
-    storage_url: str
-    matched: Count
-    in_use: dict[str, str]
-    deleted: CleanUpResult
-    accounts: list[CleanedAccount]
+    storage_url: str  # that of the first account
+    matched: Count  # containers that the names given match
+    in_use: dict[str, str]  # as of an account; with their storage URLs where there are several
+    deleted: CleanUpResult  # what was deleted
+    accounts: list[CleanedAccount]  # each account by itself
 
     @classmethod
     def of(cls, accounts: list[CleanedAccount], exit_code: ExitCode) -> Self:
