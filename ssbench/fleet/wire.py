@@ -53,7 +53,7 @@ from ssbench.store.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's. A new key of scenarios for
 #: workers, and a new field of results, raise it by themselves.
-PROTOCOL = 3 + len(SENT_FIELDS) + len(RareFields.__struct_fields__)
+PROTOCOL = 4 + len(SENT_FIELDS) + len(RareFields.__struct_fields__)
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024

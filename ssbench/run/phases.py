@@ -18,8 +18,9 @@ from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.run.bars import ProgressBar
 from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, StagePlacement
 from ssbench.scenario.model import Stage, parse_owner_name
-from ssbench.scenario.operations import OPERATIONS, REMOVE
+from ssbench.scenario.operations import OPERATIONS, REMOVE, TRY
 from ssbench.scenario.population import Population
+from ssbench.store.conformance import Verdict
 from ssbench.store.contract import JobResult
 
 #: How many results are gathered before they are handed over. One message at a time costs some
@@ -163,6 +164,19 @@ class ObjectCheck(_CountedPhase):
 
     def __init__(self, tasks: Iterator[Task], bar: ProgressBar, stop: Callable[[], bool]) -> None:
         super().__init__("looks at prepared objects", tasks, bar, stop)
+
+
+class FirstTries(_CountedPhase):
+    """Tries what the store may ignore; ``findings`` has verdict and detail of each check, by its number."""
+
+    def __init__(self, checks: Sequence[int], bar: ProgressBar, stop: Callable[[], bool]) -> None:
+        super().__init__("first tries", ((TRY.code, 0, 0, 1, number) for number in checks), bar, stop)
+        self.findings: dict[int, tuple[str, str]] = {}
+
+    def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
+        super().done(ended, worker)
+        for (*_, number), result in ended:
+            self.findings[number] = result.cause or Verdict.DONE.value, result.detail
 
 
 class CleanUp(_CountedPhase):

@@ -36,7 +36,7 @@ from ssbench.run.group_run import ContainerSet, GroupRun, accounts_of_sessions, 
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.ownership import Ownership
-from ssbench.run.phases import InitialUploads, ObjectCheck
+from ssbench.run.phases import FirstTries, InitialUploads, ObjectCheck
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.existing_objects import ExistingObjects
@@ -53,6 +53,7 @@ from ssbench.scenario.names import (
 )
 from ssbench.scenario.operations import CHECK, CREATE, OPERATIONS, UPLOAD_IF_MISSING, OperationKind
 from ssbench.scenario.population import Population
+from ssbench.store.conformance import CHECKS, Verdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures
 from ssbench.store.http.metadata import (
     MetadataShape,
@@ -64,6 +65,9 @@ from ssbench.store.request_options import parse_addresses
 from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
+
+#: What warnings say of verdicts.
+_SAID = {Verdict.REFUSED.value: "refuses", Verdict.IGNORED.value: "accepts but ignores"}
 
 #: Each message to a worker holds the signatures of all containers.
 MAX_SIGNED_CONTAINERS = 1000
@@ -189,6 +193,38 @@ def sign_reads(
         signed.end()
         raise
     return signed
+
+
+# -- First tries ----------------------------------------------------------------------------------
+
+
+def try_features(parts: Sequence[GroupRun], tokens: TokenSource, loop: MasterLoop) -> int:
+    """Try what the store might ignore of what the scenarios of the parts ask for, once each.
+
+    Warns of what is not done, by name. Returns how many of these things are ignored. What is tried is in the
+    first container of the part.
+    """
+    known: set[tuple[str, int]] = set()
+    ignored = 0
+    for part in parts:
+        url = part.places[0].session(tokens.sessions).storage_urls[0]
+        numbers = [CHECKS.index(each) for each in find_needed_checks([part.scenario])]
+        numbers = [number for number in numbers if (url, number) not in known]
+        known.update((url, number) for number in numbers)
+        if not numbers or loop.interrupted.is_set():
+            continue
+        with ProgressBar("First tries", len(numbers)) as bar:
+            phase = FirstTries(numbers, bar, loop.interrupted.is_set)
+            loop.run(phase, pace=part.load.closed, workers=part.workers)
+        for number, (verdict, detail) in sorted(phase.findings.items()):
+            if verdict == Verdict.DONE.value:
+                continue
+            ignored += verdict == Verdict.IGNORED.value
+            check = CHECKS[number]
+            why = f" ({detail})" if detail else ""
+            instead = f"; {check.instead}" if verdict == Verdict.IGNORED.value and check.instead else ""
+            loop.news.warn(f"{check.name}: the store {_SAID[verdict]} {check.what}{why}{instead}")
+    return ignored
 
 
 # -- Initial objects that are prepared for many runs -----------------------------------------------
@@ -576,6 +612,8 @@ class StoreSetup:
         self._ownership: Ownership | None = None
         #: How many of the objects that were prepared for it were looked at.
         self._sampled = 0
+        #: How many things that the scenario asks for the store ignores.
+        self._ignored = 0
         #: Signatures that are good while the run is in progress.
         self._signed: ReadSignatures | None = None
 
@@ -607,6 +645,7 @@ class StoreSetup:
             if self._stop():
                 return
             if not only:
+                self._ignored = try_features(self._parts, self._tokens, self._loop)
                 self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
         if self._options.prepared:
             self._sampled = check_prepared_objects(self._parts, self._loop)
@@ -673,6 +712,8 @@ class StoreSetup:
             found.update({"existing": len(self._existing), "existing_skipped": self._existing.skipped})
         if self._sampled:
             found["initial_sampled"] = self._sampled
+        if self._ignored:
+            found["features_ignored"] = self._ignored
         return dict(found)
 
     @property

@@ -403,6 +403,9 @@ _OWN_STEPS_RULE = Rule(lambda value: isinstance(value, list), _STEPS_WORDS, conv
 # -- The table -------------------------------------------------------------------------------------
 
 
+#: The cause of a failure of a condition that does not hold, where the answer is as if it did.
+IGNORED_CAUSE = "condition ignored"
+
 #: The cause of a failure to create an object that exists: it is not this run's.
 EXISTS_CAUSE = "exists already"
 
@@ -615,7 +618,7 @@ CONDITIONAL = OperationKind(
     times_first_byte=True,
     headers=(("If-None-Match", "*"),),
     success=frozenset({304}),
-    causes={200: "condition ignored"},
+    causes={200: IGNORED_CAUSE},
 )
 POST = OperationKind(
     code=10,
@@ -775,6 +778,9 @@ CHECK = OperationKind(
     code=66, name="check", method="HEAD", effect=Effect.READS, times_first_byte=True, drawn=False
 )
 
+#: A first try of something that stores may ignore; in place of a size the job has the number of the check.
+TRY = OperationKind(code=67, name="first_try", method="PUT", effect=Effect.NONE, drawn=False)
+
 #: Every operation.
 OPERATIONS = OperationTable(
     (
@@ -804,5 +810,6 @@ OPERATIONS = OperationTable(
         UPLOAD_IF_MISSING,
         REMOVE,
         CHECK,
+        TRY,
     )
 )

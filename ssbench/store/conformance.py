@@ -28,7 +28,7 @@ from msgspec import Struct
 from ssbench.base.errors import SsbenchError
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import versioned_container
-from ssbench.scenario.operations import TEMPURL
+from ssbench.scenario.operations import TEMPURL, resolve_steps
 from ssbench.store.contract import (
     Listing,
     ReadSignatures,
@@ -150,6 +150,9 @@ class TrialClient(StoreClient, Protocol):
 #: Statuses that are answers here: all that are not tried again.
 _ANSWERS = frozenset({*range(200, 500)} - {401, 408, 429, 498})
 
+#: What the names of objects begin with that checks make.
+TRIAL_PREFIX = "ssbench-trial-"
+
 #: How long a signature is good.
 _SIGNATURE_SECONDS = 3600
 
@@ -180,7 +183,7 @@ class Trial:
         self._client = client
         self._address = address
         self._token = token
-        self._prefix = f"ssbench-trial-{os.urandom(8).hex()}/"
+        self._prefix = f"{TRIAL_PREFIX}{os.urandom(8).hex()}/"
         self._made: set[tuple[str, str]] = set()
 
     def name(self, what: str) -> str:
@@ -251,6 +254,7 @@ class Check:
     what: str  # the request in words
     make: Callable[[Trial], Finding]
     silent: bool = False  # a run does not see by itself that it was ignored
+    instead: str = ""  # what happens in a run where it is ignored
     basic: bool = False  # no run is possible without it
 
     def run(self, trial: Trial) -> Finding:
@@ -617,15 +621,37 @@ CHECKS = (
     Check("list marker", "names after one", _list_marker),
     Check("list limit", "so many names", _list_limit),
     Check("list_account", "GET of the listing of the account", _list_account),
-    Check("conditional", "GET with If-None-Match: *", _conditional, silent=True),
+    Check(
+        "conditional",
+        "GET with If-None-Match: *",
+        _conditional,
+        silent=True,
+        instead="operations send the ETag of the object",
+    ),
     Check("conditional ETag", "GET with If-None-Match: ETag", _conditional_etag),
     Check("if match", "GET with If-Match: another ETag", _if_match),
     Check("if modified", "GET with If-Modified-Since: its time", _if_modified),
-    Check("create_only", "PUT with If-None-Match: * of one that exists", _create_only, silent=True),
-    Check("etag", "PUT with the ETag of another body", _etag, silent=True),
-    Check("metadata", "PUT with X-Object-Meta-...", _metadata, silent=True),
-    Check("post", "POST of other metadata", _post, silent=True),
-    Check("delete_after", "PUT with X-Delete-After", _delete_after, silent=True),
+    Check(
+        "create_only",
+        "PUT with If-None-Match: * of one that exists",
+        _create_only,
+        silent=True,
+        instead="operations may overwrite objects that exist",
+    ),
+    Check(
+        "etag",
+        "PUT with the ETag of another body",
+        _etag,
+        silent=True,
+        instead="bodies that were damaged are not refused",
+    ),
+    Check(
+        "metadata", "PUT with X-Object-Meta-...", _metadata, silent=True, instead="objects have no metadata"
+    ),
+    Check("post", "POST of other metadata", _post, silent=True, instead="operations change nothing"),
+    Check(
+        "delete_after", "PUT with X-Delete-After", _delete_after, silent=True, instead="objects do not expire"
+    ),
     Check("copy", "COPY to a new object", _copy),
     Check("public", "GET without a token, X-Container-Read: .r:*", _public),
     Check("tempurl", "GET by temporary URL", _tempurl),
@@ -645,8 +671,11 @@ def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
     wanted: set[str] = set()
     for each in scenarios:
         wanted |= each.operation_names
+        used = [own for own in each.operations if own.name in each.operation_names]
+        steps = [step for own in used for step in resolve_steps(own.values.get("steps", ()), each.operations)]
+        used += [step.settings for step in steps]
+        wanted |= {step.row.name for step in steps}
         wanted |= {"delete_after"} if each.delete_after is not None else set()
         wanted |= {"metadata"} if each.metadata is not None else set()
-        used = [own for own in each.operations if own.name in each.operation_names]
         wanted |= {"etag"} if any(own.values.get("etag") for own in used) else set()
     return [check for check in CHECKS if check.silent and check.name in wanted]

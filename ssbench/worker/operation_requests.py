@@ -8,15 +8,17 @@ request; for all others the method decides.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.scenario.names import format_object_name
 from ssbench.scenario.operations import (
     DEFAULT_PART_LENGTH,
+    IGNORED_CAUSE,
     OPERATIONS,
     SEQUENCE,
     Header,
@@ -24,6 +26,7 @@ from ssbench.scenario.operations import (
     OperationSettings,
     RequestTarget,
 )
+from ssbench.store.conformance import CHECKS, Trial, Verdict
 from ssbench.store.contract import RequestOutcome, StoreRequest
 from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
 from ssbench.store.http.metadata import MetadataShape, find_written_shape, make_metadata, posted_shape
@@ -34,8 +37,33 @@ if TYPE_CHECKING:
 
 NO_SETTINGS = OperationSettings("")
 
+#: What checks find is cut to this many characters.
+MAX_FINDING_CHARACTERS = 500
+
 #: The largest body that says how a request went.
 MAX_VERDICT_BYTES = 2**20
+
+
+#: So many ETags are kept, some 200 bytes each.
+_MAX_ETAGS = 50_000
+
+
+class KnownEtags:
+    """ETags of objects, for a store that ignores ``If-None-Match: *``; there it is ``needed``."""
+
+    def __init__(self) -> None:
+        self.needed = False
+        self._found: dict[str, str] = {}
+
+    def get(self, place: str) -> str | None:
+        """Return the ETag of the object at ``CONTAINER/NAME``; None: it is not known."""
+        return self._found.get(place)
+
+    def keep(self, place: str, etag: str) -> None:
+        """Keep the ETag of an object; that of the object that was kept first is forgotten for it."""
+        if place not in self._found and len(self._found) >= _MAX_ETAGS:
+            del self._found[next(iter(self._found))]
+        self._found[place] = etag
 
 
 class JobTarget(Struct, frozen=True, gc=False):
@@ -54,6 +82,7 @@ class JobTarget(Struct, frozen=True, gc=False):
     begun: HttpConnection | None = None  # a connection on which its request was sent
     settings: OperationSettings = NO_SETTINGS  # those of its operation
     container_number: int = 0
+    etags: KnownEtags = field(default_factory=KnownEtags)  # those of the worker
 
     def request(self, **more: Any) -> StoreRequest:
         """Return the request that the row of the operation describes, changed by ``more``."""
@@ -163,6 +192,54 @@ def read_signed(target: JobTarget) -> RequestOutcome:
     """GET the whole object by temporary URL."""
     query = target.parameters.signed[target.container_number]
     return target.ask(anonymous=True, query=query, content=target.name, expected=target.size)
+
+
+@register_builder("conditional")
+def ask_whether_changed(target: JobTarget) -> RequestOutcome:
+    """GET an object unless it is still the same, as it has to be.
+
+    Any ETag would do (``*``). A store that ignores that gets the one that the object has. It is asked for
+    (HEAD) where it is not known, and where the object was written since.
+    """
+    etags, place = target.etags, f"{target.container}/{target.name}"
+    if not etags.needed:
+        outcome = target.ask()
+        if outcome.cause != IGNORED_CAUSE:
+            return outcome
+        etags.needed = True
+    etag = etags.get(place)
+    if etag is not None:
+        outcome = _ask_with_etag(target, etag)
+        if outcome.cause != IGNORED_CAUSE:
+            return outcome
+    looked = target.client.perform(
+        target.url,
+        target.request(method="HEAD", headers=(), success=frozenset(), causes={}, content="", keep=1),
+        target.token,
+    )
+    found = looked.reply.fields.get("etag", "").strip('"') if looked.reply is not None else ""
+    if not found:
+        return target.ask() if looked.cause is None else looked
+    etags.keep(place, found)
+    return _ask_with_etag(target, found)
+
+
+def _ask_with_etag(target: JobTarget, etag: str) -> RequestOutcome:
+    others = tuple(each for each in target.operation.headers if each[0] != "If-None-Match")
+    return target.ask(headers=(*others, ("If-None-Match", f'"{etag}"'), *target.settings.headers))
+
+
+@register_builder("first_try")
+def try_check(target: JobTarget) -> RequestOutcome:
+    """Find out whether the store does something, by the check of the number that the job has as its size."""
+    began = time.monotonic()
+    trial = Trial(target.client, target.url, target.token, target.container)
+    finding = CHECKS[target.size].run(trial)
+    now = time.monotonic()
+    cause = None if finding.verdict is Verdict.DONE else finding.verdict.value
+    return RequestOutcome(
+        0, None, now - began, now, cause=cause, detail=finding.detail[:MAX_FINDING_CHARACTERS]
+    )
 
 
 @register_builder("copy")

@@ -49,7 +49,14 @@ from ssbench.store.http.dialect import RequestPattern, quote_name
 from ssbench.store.http.metadata import MetadataShape, find_posting_settings, find_written_shape, posted_shape
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.stores import make_store_client
-from ssbench.worker.operation_requests import NO_SETTINGS, JobTarget, find_builder, send_request, write_object
+from ssbench.worker.operation_requests import (
+    NO_SETTINGS,
+    JobTarget,
+    KnownEtags,
+    find_builder,
+    send_request,
+    write_object,
+)
 
 #: Operations that only ssbench itself sends, and that are no part of a benchmark.
 _OWN_CODES = frozenset(row.code for row in OPERATIONS if not row.drawn)
@@ -142,6 +149,7 @@ class WorkerRun:
         #: By operation, size class and container; None for those that are carried out carefully.
         self.plans: dict[tuple[int, int, int], RequestPlan | None] = {}
         self._containers: dict[int, str] = {}
+        self._etags = KnownEtags()
         #: The rows of operations, their functions and their settings, by code.
         self._operations = {row.code: (row, find_builder(row), NO_SETTINGS) for row in OPERATIONS}
         for settings in parameters.scenario.operations:
@@ -226,6 +234,7 @@ class WorkerRun:
                 begun,
                 settings,
                 container_number,
+                self._etags,
             )
         )
 

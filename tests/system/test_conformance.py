@@ -1,4 +1,4 @@
-"""The sub-command conformance, against a real Swift: it carries out everything, and nothing is left."""
+"""What a real Swift does of what it is asked, and what is said of one that ignores some of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import swiftclient
 from json_records import valid
 
@@ -15,15 +16,22 @@ from ssbench.local_swift import LocalSwift
 PAGE = Path(__file__).parents[2] / "doc" / "stores.rst"
 
 
-def test_swift_does_what_the_documentation_says(swift: LocalSwift, account: swiftclient.Connection) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ssbench.cli.master", "conformance", "--json", "-"],
-        env={"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key},
+def run_program(*options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ssbench.cli.master", *map(str, options)],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_swift_does_what_the_documentation_says(
+    swift: LocalSwift, account: swiftclient.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("AUTH", swift.auth_url), ("USER", swift.user), ("KEY", swift.key)):
+        monkeypatch.setenv(f"ST_{name}", value)
+    done = run_program("conformance", "--json", "-")
     assert done.returncode == 0, done.stderr + done.stdout
     report = valid(done.stdout, "conformance")
     rows = re.findall(r"\* - ``(.+)``\n     - .*\n     - (\w+)", PAGE.read_text())
@@ -31,3 +39,63 @@ def test_swift_does_what_the_documentation_says(swift: LocalSwift, account: swif
     _, containers = account.get_account(prefix="ssbench-conformance")
     assert containers == []
     assert not {name for name, key in account.head_account().items() if "temp-url-key" in name and key}
+
+
+#: What drops the condition, as some stores do.
+FILTER = """
+def filter_factory(conf, **_):
+    def make(app):
+        class Deaf:
+            def __call__(self, env, start_response):
+                if env.get('HTTP_IF_NONE_MATCH') == '*':
+                    del env['HTTP_IF_NONE_MATCH']
+                return app(env, start_response)
+        return Deaf()
+    return make
+"""
+
+SCENARIO = """
+name: conditions
+sizes: [{name: tiny, size: 1kB}]
+initial_files: {tiny: 5}
+profile: {conditional: 1, create_only: 1, look: 1}
+operations: [{name: look, steps: [create, conditional, delete]}]
+operation_count: 40
+user_count: 2
+container_base: deaf
+container_count: 1
+"""
+
+
+def test_a_run_says_by_name_what_the_store_ignores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deaf.py").write_text(FILTER)
+    (tmp_path / "conditions.yaml").write_text(SCENARIO)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    filters = {"deaf": {"paste.filter_factory": "deaf:filter_factory"}}
+    with LocalSwift(filters=filters, policies=["only"]) as swift:
+        for name, value in (("AUTH", swift.auth_url), ("USER", swift.user), ("KEY", swift.key)):
+            monkeypatch.setenv(f"ST_{name}", value)
+        monkeypatch.delenv("PYTHONPATH")
+        found = run_program("conformance", "--json", "-")
+        assert found.returncode == 1, found.stderr
+        checks = valid(found.stdout, "conformance")["checks"]
+        ignored = {each["name"] for each in checks if each["verdict"] != "done"}
+        assert ignored == {"conditional", "create_only"}
+        options = [
+            "-f",
+            tmp_path / "conditions.yaml",
+            "-s",
+            tmp_path / "run",
+            "--workers",
+            "1",
+            "--json",
+            "-",
+        ]
+        done = run_program("run-scenario", *options)
+        report = valid(done.stdout, "report")
+    assert report["errors"] == []
+    warned = [each for each in report["warnings"] if "the store accepts but ignores" in each]
+    assert [each.partition(":")[0] for each in warned] == ["conditional", "create_only"]
+    assert "operations send the ETag" in warned[0]
+    assert report["counters"]["features_ignored"] == 2
+    assert all(each in done.stderr for each in warned)

@@ -9,7 +9,7 @@ import pytest
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.store.conformance import CHECKS, Check, Finding, Trial, Verdict, find_needed_checks
 from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
 from ssbench.store.swift.dialect import SwiftDialect
@@ -127,6 +127,15 @@ def test_a_request_without_an_answer_and_a_container_that_cannot_be_made_are_ref
     assert found == Finding(Verdict.REFUSED, "no room")
 
 
+def text_scenario(steps: str, weight: int = 1) -> Scenario:
+    text = (
+        "{name: steps, sizes: [{name: tiny, size: 10}], initial_files: {tiny: 3}, operation_count: 1,"
+        f" user_count: 1, profile: {{read: 1, both: {weight}}},"
+        f" operations: [{{name: both, steps: {steps}}}]}}"
+    )
+    return check_scenario_text(text, "steps")
+
+
 def test_runs_need_checks_of_what_they_would_not_notice() -> None:
     plain = read_scenario("very_small")
     assert find_needed_checks([plain]) == []
@@ -136,5 +145,10 @@ def test_runs_need_checks_of_what_they_would_not_notice() -> None:
         return {each.name for each in find_needed_checks([scenario])}
 
     assert needed(delete_after=60) == {"delete_after"}
+    # Steps of sequences count too, with their settings.
+    written = text_scenario("[head, {name: update, etag: true}, post]")
+    assert {each.name for each in find_needed_checks([written])} == {"etag", "post"}
+    unused = text_scenario("[head, post]", weight=0)
+    assert find_needed_checks([unused]) == []
     assert {each.name for each in find_needed_checks([read_scenario("metadata")])} >= {"post"}
     assert {each.name for each in find_needed_checks([read_scenario("web")])} == {"conditional"}
