@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster import joined_run as cluster_joined
-from ssbench.cluster import log_background, node_addresses, transaction_ids
+from ssbench.cluster import log_background, log_lines, node_addresses
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.joined_run import (
     NO_INDEX,
@@ -36,9 +36,8 @@ from ssbench.cluster.joined_run import (
 )
 from ssbench.cluster.log_background import FileBackground
 from ssbench.cluster.log_files import LogFile
-from ssbench.cluster.log_lines import NO_POLICY
+from ssbench.cluster.log_lines import NO_POLICY, TransactionIds
 from ssbench.cluster.log_scan import FileLines, WantedLines, read_log_files
-from ssbench.cluster.transaction_ids import TransactionIds
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.scenario.names import run_mark
@@ -129,8 +128,8 @@ class LogJoin:
         self._operations, found = self._read(results, most)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
         if transaction:
-            other = transaction[: transaction_ids.ID_LENGTH].encode()
-            place = int(found.find(transaction_ids.gather_ids(other, np.zeros(1, np.int64)))[0])
+            other = transaction[: log_lines.ID_LENGTH].encode()
+            place = int(found.find(log_lines.gather_ids(other, np.zeros(1, np.int64)))[0])
             if place >= 0:  # what is not in the sample is looked for as what is no result
                 self._candidates[place] = other.decode()
                 shown.add(place)
@@ -172,13 +171,13 @@ class LogJoin:
         taken = ResultSample(most)
         every = bytearray()  # grows in its place, however many results there are
         for block in results.blocks():
-            found, at = transaction_ids.ids_of_column(block.trans_id)
-            if moments := transaction_ids.time_range_of_ids(found):
+            found, at = log_lines.ids_of_column(block.trans_id)
+            if moments := log_lines.time_range_of_ids(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
             self.identified += len(at)
             numbers = np.zeros(len(block), np.uint64)
-            numbers[at] = transaction_ids.number_ids(found)
+            numbers[at] = log_lines.number_ids(found)
             every += numbers[at].tobytes()
             latency = measured_latencies(block)
             before = taken.seen
@@ -223,7 +222,7 @@ class LogJoin:
             text = block.trans_id[row]
             if text and latency[row] >= limit:
                 self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
-                self._candidates[before + row] = text[: transaction_ids.ID_LENGTH]
+                self._candidates[before + row] = text[: log_lines.ID_LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
         """Read the lines of all log files. Raises StatFileError when one cannot be read."""

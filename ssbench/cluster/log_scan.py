@@ -31,7 +31,6 @@ from ssbench.base.errors import StatFileError
 from ssbench.cluster import (
     joined_run,
     node_addresses,
-    transaction_ids,
 )
 from ssbench.cluster import (
     log_background as cluster_background,
@@ -50,13 +49,14 @@ from ssbench.cluster.log_lines import (
     BackendLine,
     CutLine,
     ErrorLine,
+    Numbers,
     ProxyLine,
     ProxyParser,
     SlowLine,
+    TransactionIds,
     make_template_parser,
     parse_swift_line,
 )
-from ssbench.cluster.transaction_ids import Numbers, TransactionIds
 
 _KeyT = TypeVar("_KeyT", bound=Hashable)
 
@@ -223,16 +223,16 @@ class _LogScan:
         line = np.searchsorted(ends, starts)
         new = np.append(True, line[1:] != line[:-1])  # a line's first id is what it is about
         starts, line = starts[new], line[new]
-        found = transaction_ids.gather_ids(buffer, starts)
-        if moments := transaction_ids.time_range_of_ids(found):
+        found = cluster_lines.gather_ids(buffer, starts)
+        if moments := cluster_lines.time_range_of_ids(found):
             self._moments.append(moments)
         places = self._wanted.ids.find(found)
         mine = places >= 0
         begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
-        self._take_unused(chunk, ends, line[places == transaction_ids.UNUSED_ID])
-        unknown = np.flatnonzero(places == transaction_ids.UNKNOWN_ID)
+        self._take_unused(chunk, ends, line[places == cluster_lines.UNUSED_ID])
+        unknown = np.flatnonzero(places == cluster_lines.UNKNOWN_ID)
         self._take_unknown(chunk, ends, line[unknown], found[unknown], starts[unknown])
         if self._wanted.other and self._wanted.other in chunk:
             self._kept += [
@@ -242,7 +242,7 @@ class _LogScan:
             ]
 
     def _take_unknown(
-        self, chunk: bytes, ends: Numbers, line: Numbers, found: transaction_ids.Bytes, starts: Numbers
+        self, chunk: bytes, ends: Numbers, line: Numbers, found: cluster_lines.Bytes, starts: Numbers
     ) -> None:
         """Take errors of what the run does besides its results, and count what others do."""
         of_run = np.zeros(len(line), np.bool_)
@@ -252,7 +252,7 @@ class _LogScan:
                 self._take_other(_line_at(chunk, ends, number))
         if self._wanted.window and self._wanted.marked:
             begin, end = self._wanted.window
-            moment = transaction_ids.seconds_of_ids(found)
+            moment = cluster_lines.seconds_of_ids(found)
             wanted = np.flatnonzero(~of_run & (moment >= begin) & (moment <= end))
             for number in line[wanted[self._others.chosen(found[wanted])]].tolist():
                 self._take_of_others(_line_at(chunk, ends, number))
@@ -391,11 +391,9 @@ def _line_at(chunk: bytes, ends: Numbers, number: int) -> bytes:
     return chunk[(int(ends[number - 1]) + 1 if number else 0) : int(ends[number])]
 
 
-def _is_marked(
-    buffer: transaction_ids.Bytes, starts: Numbers, marks: Sequence[bytes]
-) -> npt.NDArray[np.bool_]:
+def _is_marked(buffer: cluster_lines.Bytes, starts: Numbers, marks: Sequence[bytes]) -> npt.NDArray[np.bool_]:
     """Return which ids are followed by one of the marks, which are of equal length."""
-    at = starts[:, None] + transaction_ids.ID_LENGTH + np.arange(len(marks[0]))
+    at = starts[:, None] + cluster_lines.ID_LENGTH + np.arange(len(marks[0]))
     following = buffer[np.minimum(at, len(buffer) - 1)]
     found = np.any([(following == np.frombuffer(mark, np.uint8)).all(axis=1) for mark in marks], axis=0)
     return np.asarray(found)

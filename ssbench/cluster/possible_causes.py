@@ -17,8 +17,8 @@ from ssbench.cluster.attribution_records import LogFinding, Work
 from ssbench.cluster.joined_run import Device, JoinedRun
 from ssbench.cluster.judgments import BUSY_LOAD, FULL_SHARE
 from ssbench.cluster.log_background import DaemonPass
+from ssbench.cluster.log_lines import Numbers
 from ssbench.cluster.node_addresses import NodeAddresses
-from ssbench.cluster.transaction_ids import Numbers
 from ssbench.document.units import format_count, format_number, format_share
 from ssbench.results.cluster_observation import Observation, Server, State
 

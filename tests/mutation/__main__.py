@@ -50,8 +50,6 @@ PARTS = {
             "request_spans",
             "server_times",
             "suspect_search",
-            "transaction_ids",
-            "troubles",
         )
     ),
 }

@@ -13,7 +13,7 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import finding_sentences, transaction_ids
+from ssbench.cluster import finding_sentences, log_lines
 from ssbench.cluster.attribution_records import AttributionFacts, LogFinding, Work
 from ssbench.cluster.finding_sentences import describe_finding
 from ssbench.cluster.findings import make_attribution
@@ -415,7 +415,7 @@ def test_of_very_many_requests_some_are_counted_for_all() -> None:
     for number in range(MAX_COUNTED_REQUESTS + 1):
         counting.add(who, BEGAN + number % 4)
     texts = [f"tx{random.bytes(11).hex()[:21]}-006b021e1e" for _ in range(8000)]
-    trans_ids, _ = transaction_ids.ids_of_column(texts)
+    trans_ids, _ = log_lines.ids_of_column(texts)
     chosen = counting.chosen(trans_ids)
     assert chosen.sum() == pytest.approx(8000 / COUNTED_ONE_IN, rel=0.15)
     for _ in range(chosen.sum()):

@@ -13,7 +13,7 @@ from genuine_logs import DATA
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import joined_run, node_addresses, troubles
+from ssbench.cluster import findings, joined_run, node_addresses
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines, JoinedRun
 from ssbench.cluster.log_files import LogFile
@@ -167,13 +167,13 @@ def test_an_address_of_several_nodes_tells_nothing() -> None:
 @pytest.mark.parametrize("how", ["user", "ring"])
 def test_a_server_without_a_log_is_named_once(how: str) -> None:
     joined = without(cluster("grown"), "n1")
-    assert troubles.find_unlogged_servers(joined, NodeAddresses(joined, {}), []) == ["10.0.0.2"]
+    assert findings.find_unlogged_servers(joined, NodeAddresses(joined, {}), []) == ["10.0.0.2"]
     if how == "ring":
         by_ring = ["10.0.0.2:6200"]
-        assert troubles.find_unlogged_servers(joined, NodeAddresses(joined, {}), by_ring) == by_ring
+        assert findings.find_unlogged_servers(joined, NodeAddresses(joined, {}), by_ring) == by_ring
     else:  # it says that a node of the logs has this address
         assert (
-            troubles.find_unlogged_servers(joined, NodeAddresses(joined, {"10.0.0.2:6200": "n3"}), []) == []
+            findings.find_unlogged_servers(joined, NodeAddresses(joined, {"10.0.0.2:6200": "n3"}), []) == []
         )
 
 
