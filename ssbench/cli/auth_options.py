@@ -20,10 +20,11 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.untrusted import TooMuchError, open_regular_file
 from ssbench.cli.options import FILE, Argument, ValueKind, add_options, parse_urls
 from ssbench.cli.parser import Parser
+from ssbench.store.credentials import S3_PREFIX, is_s3_url
 
 if TYPE_CHECKING:
+    from ssbench.store.credentials import AuthVersion
     from ssbench.store.stores import Credentials
-    from ssbench.store.swift.credentials import AuthVersion
 
 AuthValues = Mapping[str, str | None]
 
@@ -243,6 +244,9 @@ _KEYSTONE_OPTIONS = (
 )
 
 
+#: What says that Keystone is to be asked.
+_KEYSTONE_NAMES = ("OS_CLOUD", "OS_AUTH_URL", "OS_USERNAME", "OS_USER_ID", "OS_APPLICATION_CREDENTIAL_ID")
+
 #: Those that a list of credentials may have too.
 AUTH_OPTIONS = (*_SWIFT_OPTIONS, *_KEYSTONE_OPTIONS)
 
@@ -252,7 +256,9 @@ _SESSION_OPTIONS = (
         "-S --storage-url",
         ValueKind("URL", parse_urls),
         "use this storage URL instead of the one that authentication returns; may be repeated, or be"
-        " several with spaces between them, and each request then uses one at random",
+        " several with spaces between them, and each request then uses one at random; s3+http://HOST[:PORT]"
+        " or s3+https:// is for the S3 API, with the access key of AWS_ACCESS_KEY_ID and"
+        " AWS_SECRET_ACCESS_KEY, of AWS_PROFILE, of -U and -K, or one that Keystone makes",
         settings={"dest": "auth_storage_urls", "action": "extend"},
     ),
     Argument(
@@ -321,10 +327,13 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
     values = {name: value or environ.get(name) or None for name, value in given.items()}
     common = _make_common_credentials(arguments, given, values, environ)
     token = arguments.auth_token or values["OS_AUTH_TOKEN"]
+    is_s3 = any(map(is_s3_url, common.storage_urls))
+    if is_s3 and (found := _find_s3_credentials(arguments, given, values, environ, common)) is not None:
+        return found
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
     if arguments.auth_token and not common.storage_urls:
         raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
-    if common.storage_urls and token:
+    if common.storage_urls and token and not is_s3:
         from ssbench.store.stores import Credentials
 
         return Credentials(
@@ -364,6 +373,59 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
     )
 
 
+def _find_s3_credentials(
+    arguments: argparse.Namespace,
+    given: AuthValues,
+    values: AuthValues,
+    environ: Mapping[str, str],
+    common: Credentials,
+) -> Credentials | None:
+    """Return an access key for an S3 store, None where Keystone is to make one.
+
+    Options win over variables, and the default profile of the shared files comes last. Raises UsageError
+    where there is nothing.
+    """
+    from ssbench.store.s3.key_files import find_profile_key, find_region_variable, find_variables_key
+
+    if arguments.auth_token:
+        raise UsageError("-T/--token is no credential of the S3 API (see 'ssbench-master help auth')")
+    keystone = values["OS_AUTH_URL"] or choose_cloud(given, values)
+    if any(given[name] for name in _KEYSTONE_NAMES) and keystone:
+        return None
+    found = None
+    if not (given["ST_USER"] or given["ST_KEY"]):
+        found = find_variables_key(environ)
+        if found is None and environ.get("AWS_PROFILE"):
+            found = find_profile_key(environ)
+    if found is None and values["ST_USER"] and values["ST_KEY"]:
+        _check_secrets(values["ST_KEY"])
+        return replace(
+            common,
+            version="1.0",
+            user=values["ST_USER"],
+            key=values["ST_KEY"],
+            region_name=find_region_variable(environ) or None,
+        )
+    if found is None and keystone:
+        return None
+    found = found or find_profile_key(environ)
+    if found is None:
+        raise UsageError(
+            "no access key for the S3 API: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE,"
+            " or ST_USER and ST_KEY, or the OS_ variables, with which Keystone makes one (see"
+            " 'ssbench-master help auth')"
+        )
+    _check_secrets(found.secret, found.session)
+    return replace(
+        common,
+        version="s3",
+        user=found.access,
+        key=found.secret,
+        token=found.session or None,
+        region_name=found.region or None,
+    )
+
+
 def _make_common_credentials(
     arguments: argparse.Namespace, given: AuthValues, values: AuthValues, environ: Mapping[str, str]
 ) -> Credentials:
@@ -398,8 +460,11 @@ def _check_secrets(*secrets: str | None) -> None:
 
 def _check_url(url: str, what: str) -> None:
     refuse_user_info(url, what)
-    if parse_http_url(url) is None:
-        raise UsageError(f"{what} {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...")
+    if parse_http_url(url.removeprefix(S3_PREFIX)) is None:
+        raise UsageError(
+            f"{what} {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://..., or"
+            f" {S3_PREFIX}http://HOST[:PORT] for the S3 API"
+        )
 
 
 def _check_readable(path: str | None, variable: str) -> str | None:

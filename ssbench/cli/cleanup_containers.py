@@ -20,9 +20,10 @@ from ssbench.run.interrupts import Interrupts
 from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, container_name, make_account_names
 
 if TYPE_CHECKING:
+    from ssbench.run.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
+    from ssbench.run.run_marks import RunMark
+    from ssbench.run.tokens import TokenSource
     from ssbench.store.stores import Session
-    from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
-    from ssbench.store.swift.run_marks import RunMark
 
 USAGE = "%(prog)s [option ...]"
 
@@ -98,14 +99,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
-    from ssbench.store.swift.account_cleaner import (
-        CleanedAccount,
-        CleanUpReport,
-        CleanUpResult,
-        CleanUpSettings,
-    )
-    from ssbench.store.swift.auth import authenticate_swift
-    from ssbench.store.swift.containers import find_containers
+    from ssbench.store.stores import STORE
 
     file_options.check_json_output(arguments)
     credentials = credentials_file.read_account_credentials(arguments, os.environ)
@@ -113,26 +107,45 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
     credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
-    tokens = TokenSource(credentials, names, lambda each: authenticate_swift(each, arguments.connect_timeout))
+    tokens = TokenSource(credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout))
+    try:
+        return _clean_accounts(arguments, tokens)
+    finally:
+        tokens.end()
+
+
+def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitCode:
+    """Find the containers of each account, and delete those that are free."""
+    from ssbench.run.account_cleaner import (
+        CleanedAccount,
+        CleanUpReport,
+        CleanUpResult,
+        CleanUpSettings,
+    )
+    from ssbench.store.stores import STORE, is_s3_url
+
     settings = CleanUpSettings(
         arguments.concurrency,
         arguments.connect_timeout,
         arguments.network_timeout,
         arguments.give_up_after,
     )
-    accounts = []
+    accounts, base = [], arguments.container_base
     seen = set[str]()
     for number, session in enumerate(tokens.sessions):
-        if session.storage_urls[0] in seen:  # of two users of one account
+        # Of an S3 store the account is that of the key, and not in the URL.
+        places = {f"{url} {session.token if is_s3_url(url) else ''}" for url in session.storage_urls}
+        if places & seen:  # of two users of one account
             continue
-        seen.update(session.storage_urls)
-        found = dict(find_containers(session, arguments.container_base, arguments.policy, settings.timeouts))
+        seen |= places
+        base = STORE.container_base(session, arguments.container_base)
+        found = dict(STORE.find_containers(session, base, arguments.policy, settings.timeouts))
         used = {} if arguments.in_use or not found else _find_in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}
         accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free))
     code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
     if not any(each.matched for each in accounts):
-        example = container_name(arguments.container_base, 0, arguments.policy)
+        example = container_name(base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
     elif any(each.free for each in accounts) and not arguments.yes and not _ask_to_confirm(accounts):
         _log.info("Nothing was deleted")
@@ -167,7 +180,7 @@ def _clean_all(
     accounts: Sequence[_FoundAccount], settings: CleanUpSettings
 ) -> tuple[ExitCode, list[CleanUpResult]]:
     """Delete what is free in each account, one after the other, until Ctrl-C or nothing succeeds."""
-    from ssbench.store.swift.account_cleaner import CleanUpResult
+    from ssbench.run.account_cleaner import CleanUpResult
 
     code, results = ExitCode.OK, []
     for each in accounts:
@@ -183,7 +196,7 @@ def _clean_all(
 
 
 def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
-    from ssbench.store.swift.account_cleaner import AccountCleaner
+    from ssbench.run.account_cleaner import AccountCleaner
 
     free = account.free
     with ProgressBar("Cleaning up", len(free) + sum(free.values())) as bar:
@@ -200,7 +213,7 @@ def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[E
 
 def _find_in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, RunMark]:
     """Return the containers that runs under way use, each with one of these; say which they are."""
-    from ssbench.store.swift.run_marks import containers_in_use
+    from ssbench.run.run_marks import containers_in_use
 
     used = containers_in_use(session, names, (settings.connect_timeout, settings.network_timeout))
     for mark in {mark.run: mark for mark in used.values()}.values():

@@ -154,7 +154,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
     if arguments.local_swift:
         settings.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
     arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
-    if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
+    if urls := [side.storage_url for side in arguments.sides if side.storage_url and not side.api]:
         arguments.auth_storage_urls = urls
 
 

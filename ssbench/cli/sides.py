@@ -7,6 +7,7 @@ import logging
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -19,6 +20,7 @@ from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import RunSide
+from ssbench.store.credentials import S3_PREFIX, is_s3_url
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ _log = logging.getLogger(__name__)
 
 _ASSIGNMENT_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME_PATTERN = re.compile(r"[\w.-]{1,40}\Z")
+
+#: Sides that are the account of the run over one API each.
+_APIS = ("swift", "s3")
 
 #: Of a file with the variables of an account.
 _MAX_BYTES = 1_000_000
@@ -41,11 +46,8 @@ def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
     sides = [_parse_side(text) for text in arguments.ab]
     if sides[0].name == sides[1].name:
         raise UsageError("--ab: both sides have the same name")
-    if len({text.partition("=")[2] for text in arguments.ab}) == 1:
-        raise UsageError("--ab: both sides are the same")
-    if len({(bool(side.storage_url), bool(side.policy)) for side in sides}) > 1:
-        raise UsageError("--ab: both sides are storage URLs, or policies, or accounts (@FILE)")
-    is_account = not sides[0].storage_url and not sides[0].policy
+    sides = _choose_apis(sides, arguments.ab)
+    is_account = sides[0].has_account and not sides[0].api
     if is_account and arguments.local_swift:
         raise UsageError("--ab with accounts is not for --local-swift; two policies are, gold and silver")
     if is_account and arguments.auth_storage_urls:
@@ -63,21 +65,51 @@ def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
 
 def _parse_side(text: str) -> RunSide:
     name, equals, what = text.partition("=")
-    if not equals or what in {"", "@"} or not _NAME_PATTERN.match(name):
+    if not equals or not what or not _NAME_PATTERN.match(name):
         raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
+    if what == "@":
+        if name not in _APIS:
+            raise UsageError(f"--ab: {text}: expected swift=@ s3=@, the account over each of these two APIs")
+        return RunSide(name, api=name)
     if what.startswith("@"):
         return RunSide(name)
     if "://" not in what:
         return RunSide(name, policy=what)
     refuse_user_info(what, f"--ab: {name}")  # a no-op run, which does not authenticate, saves it too
-    if parse_http_url(what) is None:
+    if parse_http_url(what.removeprefix(S3_PREFIX)) is None:
         raise UsageError(f"--ab: {name} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
     return RunSide(name, storage_url=what.rstrip("/"))
 
 
+def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
+    """Return sides with their APIs, where these differ; raises UsageError for what cannot be compared."""
+    if len({(text.partition("=")[2], side.api) for text, side in zip(texts, sides, strict=True)}) == 1:
+        raise UsageError("--ab: both sides are the same")
+    if any(side.storage_url and is_s3_url(side.storage_url) for side in sides):
+        sides = [_with_api(side) for side in sides]
+    if len({bool(side.api) for side in sides}) > 1:
+        raise UsageError("--ab: swift=@ and s3=@ are the two APIs of one account: expected both, or none")
+    if len({(bool(side.storage_url), bool(side.policy)) for side in sides}) > 1:
+        raise UsageError("--ab: both sides are storage URLs, or policies, or accounts (@FILE)")
+    return sides
+
+
+def _with_api(side: RunSide) -> RunSide:
+    """Return a side with the API that its storage URL is for."""
+    return replace(side, api="s3" if is_s3_url(side.storage_url or "") else "swift")
+
+
 def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
     """Return the credentials, of each side where the sides are accounts; raises UsageError."""
-    if not arguments.sides or any(side.storage_url or side.policy for side in arguments.sides):
+    if any(side.api and side.storage_url for side in arguments.sides):
+        found = []
+        for side in arguments.sides:
+            own = copy(arguments)
+            own.auth_storage_urls = [side.storage_url]
+            made = auth_options.make_credentials(own, environ)
+            found.append(replace(made, name=f"side {side.name}"))
+        return found
+    if not arguments.sides or any(not side.has_account or side.api for side in arguments.sides):
         return [auth_options.make_credentials(arguments, environ)]
     found = []
     for name, file in (text.partition("=")[::2] for text in arguments.ab):

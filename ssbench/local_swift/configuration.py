@@ -376,7 +376,18 @@ class SwiftConfiguration:
             },
             "symlink": {"use": "egg:swift#symlink"},
         }
-        filters: dict[str, SectionOptions] = {**front, **self.filters, **self.authentication, **back}
+        # Before what knows tokens only. Where Keystone authenticates, it has a place of its own.
+        s3api: dict[str, SectionOptions] = {}
+        if "tempauth" in self.authentication:
+            # Filters of one's own are no reason to refuse the pipeline.
+            s3api["s3api"] = {"use": "egg:swift#s3api", "auth_pipeline_check": "false"}
+        filters: dict[str, SectionOptions] = {
+            **front,
+            **self.filters,
+            **s3api,
+            **self.authentication,
+            **back,
+        }
         app = {
             "use": "egg:swift#proxy",
             "account_autocreate": "true",

@@ -221,7 +221,7 @@ JSON_KINDS = {
     "scenario": ("check-scenario --json", "ssbench.reports.json_records:OutlookRecord"),
     "attribution": ("attribute --json", "ssbench.cluster.attribution_report:AttributionReport"),
     "changes": ("attribute --compare --json", "ssbench.cluster.changes:ChangesReport"),
-    "cleanup": ("cleanup-containers --json", "ssbench.store.swift.account_cleaner:CleanUpReport"),
+    "cleanup": ("cleanup-containers --json", "ssbench.run.account_cleaner:CleanUpReport"),
     "conformance": ("conformance --json", "ssbench.reports.conformance:ConformanceReport"),
     "settings": ("config --json", "ssbench.cli.config:ConfigReport"),
     "workers": ("kill-workers --json", "ssbench.fleet.shutdown:ShutdownReport"),

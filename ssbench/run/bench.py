@@ -33,7 +33,7 @@ from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.interrupts import Interrupts
-from ssbench.run.options import BenchOptions, RunOptions, refuse_past_moment
+from ssbench.run.options import BenchOptions, RunOptions, RunSide, refuse_past_moment
 from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
 from ssbench.run.setup import find_existing_objects, make_upload_scenario
@@ -43,7 +43,8 @@ from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import make_account_names
-from ssbench.store.stores import Credentials
+from ssbench.store.credentials import S3_PREFIX
+from ssbench.store.stores import STORE, Credentials
 
 if TYPE_CHECKING:
     from ssbench.results.cluster_observation import ClusterObserver
@@ -93,8 +94,8 @@ class Bench:
         self._concurrency = 0
         self._trial_store: TrialStore | None = None
         self._tokens: TokenSource | None = None
-        #: The names of the accounts for which one token is.
-        self._accounts: list[str] = []
+        #: The credentials that these are of, and the names of the accounts for which one token is.
+        self._accounts: tuple[list[Credentials], list[str]] = ([], [])
         self._run: BenchmarkRun | None = None
 
     def __enter__(self) -> Bench:
@@ -218,8 +219,10 @@ class Bench:
         if self.options.local_swift and not self.options.workers and not fleet.roster.living():
             # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
             _log.warning("No worker yet. %s", self._advice(options))
-        tokens = None if options.noop else self._token_source(scenario)
+        tokens = None if options.noop else self._token_source(scenario, options.sides)
         existing = None
+        if tokens is not None and options.existing is None:
+            scenario = _choose_container_bases(scenario, tokens)
         if options.existing is not None and tokens is not None:
             existing = find_existing_objects(scenario, options, options.existing, tokens)
         return BenchmarkRun(
@@ -355,18 +358,22 @@ class Bench:
 
     # -- Swift --------------------------------------------------------------------------------
 
-    def _token_source(self, scenario: Scenario) -> TokenSource:
+    def _token_source(self, scenario: Scenario, sides: Sequence[RunSide]) -> TokenSource:
         credentials = (
             self._start_trial_store(scenario) if self.options.local_swift else self.options.credentials
         )
-        further = self.options.further_credentials
+        if credentials is None:
+            raise RuntimeError("run() has checked that there are credentials")
+        further = [credentials, *self.options.further_credentials]
+        if any(side.api and not side.storage_url for side in sides):
+            further = [_over_api(credentials, side) for side in sides]
         names = []
-        if scenario.accounts > 1 and not further:
+        if scenario.accounts > 1 and len(further) == 1:
             names = make_account_names(scenario.account_base, scenario.accounts)
-        if self._tokens is None or self._accounts != names:
-            if credentials is None:
-                raise RuntimeError("run() has checked that there are credentials")
-            self._tokens, self._accounts = TokenSource([credentials, *further], names), names
+        if self._tokens is None or self._accounts != (further, names):
+            if self._tokens is None:
+                self._stack.callback(STORE.end)
+            self._tokens, self._accounts = TokenSource(further, names), (further, names)
         return self._tokens
 
     def _start_trial_store(self, scenario: Scenario) -> Credentials:
@@ -381,6 +388,27 @@ class Bench:
             self._trial_store = made
         self._trial_store.restart_ended()
         return self._trial_store.credentials(all_accounts=scenario.accounts > 1)
+
+
+def _over_api(credentials: Credentials, side: RunSide) -> Credentials:
+    """Return the credentials by which a side reaches the account of a bench over its API."""
+    urls = (S3_PREFIX,) if side.api == "s3" else ()
+    return replace(credentials, storage_urls=urls, name=f"side {side.name}")
+
+
+def _choose_container_bases(scenario: Scenario, tokens: TokenSource) -> Scenario:
+    """Return a scenario whose containers can have their names in every store; raises UsageError."""
+
+    def choose(base: str) -> str:
+        for session in tokens.sessions:
+            base = STORE.container_base(session, base)
+        return base
+
+    groups = tuple(
+        replace(each, container_base=None if each.container_base is None else choose(each.container_base))
+        for each in scenario.groups
+    )
+    return replace(scenario, container_base=choose(scenario.container_base), groups=groups)
 
 
 def _read_keys_again(sockets: MasterSockets) -> None:

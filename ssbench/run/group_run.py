@@ -341,7 +341,7 @@ def make_group_runs(
                 number,
                 prefix,
                 # Accounts are identified by their place among the credentials of the bench.
-                [container_set_of(own, 0 if side.storage_url or side.policy else number, side.storage_url)],
+                [container_set_of(own, number if side.has_account else 0, side.storage_url)],
                 derive_group_seed(seed, prefix),
             )
             for number, (side, prefix) in enumerate(zip(sides, object_prefixes_of_sides(seed), strict=True))

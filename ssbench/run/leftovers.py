@@ -153,7 +153,7 @@ def describe_deletion(
     if local_swift:
         return "they go with the local Swift, which is removed"
     command = " and ".join(dict.fromkeys(_deletion_command(place, options) for place in places))
-    accounts = " and ".join(side.name for side in sides if not side.storage_url and not side.policy)
+    accounts = " and ".join(side.name for side in sides if side.has_account and not side.api)
     return (
         _DELETION_ADVICE
         + command

@@ -152,15 +152,23 @@ class BenchOptions:
 class RunSide:
     """One of the two sides of a run that compares them: a storage URL, a storage policy, or an account.
 
-    An account has neither: the bench has its credentials.
+    An account has neither: the bench has its credentials. Sides that differ in the API by which they speak to
+    a store have credentials of their own too, unless both are for the account of the bench.
     """
 
     name: str
     storage_url: str | None = None
     policy: str | None = None
+    api: str = ""  # swift or s3, where the sides have different ones
 
     def __str__(self) -> str:
-        return f"{self.name}={self.storage_url or self.policy or 'account'}"
+        of_api = f"the account, over the API of {self.api}" if self.api else "account"
+        return f"{self.name}={self.storage_url or self.policy or of_api}"
+
+    @property
+    def has_account(self) -> bool:
+        """Whether it has credentials of its own."""
+        return bool(self.api) or not (self.storage_url or self.policy)
 
 
 @dataclass(frozen=True, slots=True)

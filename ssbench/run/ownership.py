@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -31,14 +31,12 @@ from ssbench.document.columns import format_plural
 from ssbench.run.group_run import ContainerSet
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions
+from ssbench.run.run_marks import MARKS_UNDER_WAY, RunMark, RunMarks, describe_this_process, is_denied
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import format_object_name, tagged_object_stem
 from ssbench.scenario.operations import OPERATIONS, Effect
-from ssbench.store.failures import TRANSIENT_STATUSES
-
-if TYPE_CHECKING:
-    from ssbench.store.swift.run_marks import RunMark, RunMarks
+from ssbench.store.failures import TRANSIENT_STATUSES, AttemptError
 
 _log = logging.getLogger(__name__)
 
@@ -72,9 +70,6 @@ class RequestThread:
 
         ``heed``: an interruption of the run ends it.
         """
-        # Only here, because it imports python-swiftclient, which takes long and a no-op run does not need.
-        from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
-
         answers: queue.SimpleQueue[tuple[_CallResult, None] | tuple[None, Exception]] = queue.SimpleQueue()
 
         def answer() -> bool:
@@ -103,8 +98,8 @@ class RequestThread:
                 continue
             if result[1] is None:
                 return result[0]
-            if isinstance(result[1], CLIENT_ERRORS):
-                raise NoAnswerError(describe_client_error(result[1]))
+            if isinstance(result[1], AttemptError):
+                raise NoAnswerError(str(result[1]))
             # The run does not depend on what is asked here.
             _log.debug("%s", self._name, exc_info=result[1])
             raise NoAnswerError(describe_unexpected_error(result[1]))
@@ -171,9 +166,6 @@ class Ownership:
         run_id: int,
         trans_id_extra: str | None,
     ) -> None:
-        # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-        from ssbench.store.swift.run_marks import MARKS_UNDER_WAY, RunMark, describe_this_process  # noqa: PLC0415
-
         self._scenario = scenario
         self._places = places
         self._options = options
@@ -268,8 +260,6 @@ class Ownership:
         It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
         ``kept`` objects do.
         """
-        from ssbench.store.swift.run_marks import MARKS_UNDER_WAY  # noqa: PLC0415 - as above
-
         MARKS_UNDER_WAY.discard(self._mark.run)
         if self._marked:
             try:
@@ -351,8 +341,6 @@ class Ownership:
     # -- in the thread ------------------------------------------------------------------------
 
     def _stores(self) -> list[RunMarks]:
-        from ssbench.store.swift.run_marks import RunMarks  # noqa: PLC0415 - as above
-
         requests, sessions = self._options.requests, self._tokens.sessions
         timeouts = requests.connect_timeout, requests.network_timeout
         return [
@@ -372,37 +360,30 @@ class Ownership:
         self._written_at = time.monotonic()
 
     def _put_and_look(self) -> tuple[bool, list[RunMark]]:
-        from ssbench.store.http.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
-        from ssbench.store.swift.run_marks import is_denied  # noqa: PLC0415
-
         try:
             self._put()
             self._marked = True
-        except CLIENT_ERRORS as error:
+        except AttemptError as error:
             if not is_denied(error):
                 raise
             _log.info("This account cannot write, so that other runs will not know of this one")
         return self._marked, self._others()
 
     def _others(self) -> list[RunMark]:
-        from ssbench.store.http.client_errors import CLIENT_ERRORS, status_of_error  # noqa: PLC0415 - as above
-
         try:
             marks = self._each(lambda store: [*store.others(self._mark.run)])
-        except CLIENT_ERRORS as error:
+        except AttemptError as error:
             # Each attempt takes time, after the last result too.
-            self._can_look = status_of_error(error) in TRANSIENT_STATUSES
+            self._can_look = error.status in TRANSIENT_STATUSES
             raise
         return list({mark.run: mark for own in marks for mark in own}.values())
 
     def _renew(self) -> None:
-        from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415 - as above
-
         if self._marked and time.monotonic() - self._written_at >= MARK_RENEWAL_SECONDS / 2:
             try:
                 self._put()
-            except CLIENT_ERRORS as error:
-                _log.debug("the mark of the run was not renewed: %s", describe_client_error(error))
+            except AttemptError as error:
+                _log.debug("the mark of the run was not renewed: %s", error)
             except Exception as error:  # noqa: BLE001 - this thread must go on: the next renewal may succeed
                 if not self._failed_to_renew:
                     self._failed_to_renew = True

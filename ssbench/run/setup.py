@@ -45,13 +45,21 @@ from ssbench.scenario.model import Scenario, explain_replacement, make_owner
 from ssbench.scenario.names import (
     MAX_CONTAINER_NAME_BYTES,
     MAX_OBJECT_NAME_BYTES,
+    container_stem,
     match_object_name,
     may_be_container,
     split_container_number,
     tagged_object_stem,
     versioned_container,
 )
-from ssbench.scenario.operations import CHECK, CREATE, OPERATIONS, UPLOAD_IF_MISSING, OperationKind
+from ssbench.scenario.operations import (
+    CHECK,
+    CREATE,
+    OPERATIONS,
+    UPLOAD_IF_MISSING,
+    OperationKind,
+    OperationSettings,
+)
 from ssbench.scenario.population import Population
 from ssbench.store.conformance import CHECKS, Verdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures
@@ -90,7 +98,10 @@ def refuse_missing_features(
         refuse_many_signatures(scenario)
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
     metadata = [*_metadata_shapes(scenario)]
-    if not needed and not metadata:
+    if not uploads_only:
+        _refuse_foreign_operations(scenario, tokens)
+    expiring = any(part.delete_after is not None for part in scenario.parts)
+    if not needed and not metadata and not expiring:
         return
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     # What one server has is the same for all accounts.
@@ -102,6 +113,8 @@ def refuse_missing_features(
                 f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
                 f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
             )
+        if expiring and not found.expires:
+            raise UsageError(f"{session.storage_urls[0]}: delete_after: the store has no objects that expire")
         limits = found.features.get("swift", {})
         beyond = dict.fromkeys(
             each for shape, owner in metadata for each in find_exceeded_limits(limits, shape, owner)
@@ -111,9 +124,25 @@ def refuse_missing_features(
                 f"{session.storage_urls[0]}: the metadata of the scenario are more than the cluster takes:"
                 f" {', '.join(beyond)}"
             )
-        if not found.known:
+        if not found.known and (needed or metadata):
             lacking = [*needed.values(), *["room for the metadata of the scenario"] * bool(metadata)]
             _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
+
+
+def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource) -> None:
+    """Raise UsageError for operations that the API of a store does not have."""
+    settings = {each.name: each for part in scenario.parts for each in part.operations}
+    names = sorted({name for part in scenario.parts for name in part.operation_names})
+    asked = [settings.get(name, OperationSettings(name)) for name in names]
+    for session in tokens.sessions:
+        if lacks := STORE.explain_lacks(session, [*asked, *_steps_of(asked)]):
+            raise UsageError(f"{session.storage_url}: not possible over the S3 API: {'; '.join(lacks)}")
+
+
+def _steps_of(operations: Sequence[OperationSettings]) -> list[OperationSettings]:
+    """Return the operations of which others are made up."""
+    names = {name for each in operations for name in each.values.get("steps", ())}
+    return [OperationSettings(name) for name in sorted(names)]
 
 
 def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
@@ -132,7 +161,7 @@ def is_resumption_useless(scenario: Scenario, tokens: TokenSource) -> bool:
     """Return whether TLS sessions are to be resumed where there is no TLS."""
     asked = any(part.connections is not None and part.connections.tls_resume for part in scenario.parts)
     urls = (url for session in tokens.sessions for url in session.storage_urls)
-    return asked and not any(url.startswith("https:") for url in urls)
+    return asked and not any("https://" in url for url in urls)
 
 
 def _metadata_shapes(scenario: Scenario) -> Iterator[tuple[MetadataShape, str]]:
@@ -494,10 +523,10 @@ def _make_container_sets(
             raise _InterruptedError
 
     _log.info(
-        "Making sure that %d containers (%s_*%s) exist%s, %d at once%s",
+        "Making sure that %d containers (%s*%s) exist%s, %d at once%s",
         place.container_count,
-        place.container_base,
-        f"_{place.policy}" if place.policy else "",
+        container_stem(place.container_base),
+        f"{container_stem(place.container_base)[-1]}{place.policy}" if place.policy else "",
         f" in each of {len(places)} accounts" if len(places) > 1 else "",
         scenario.container_concurrency,
         "" if place.storage_url is None else f", at {place.storage_url}",

@@ -16,13 +16,12 @@ from ssbench.base.errors import SsbenchError
 from ssbench.base.interruption import call_concurrently
 from ssbench.fleet.worker_state import History, Task, history_after_failure
 from ssbench.store.contract import JobResult
-from ssbench.store.stores import STORE, Credentials, Session
-from ssbench.store.swift.credentials import (
+from ssbench.store.credentials import (
     RENEWAL_INTERVAL,
     is_sent_again,
     pause_after_failures,
-    session_in_account,
 )
+from ssbench.store.stores import STORE, Credentials, Session
 
 #: How many of several credentials are used to authenticate at once.
 _RENEWALS_AT_ONCE = 10
@@ -41,7 +40,7 @@ class TokenSource:
 
     There is an account for each of the credentials; or one for each of the ``names``, all reached with the
     token that one of the credentials, a reseller admin's, gets. Raises what
-    :func:`ssbench.store.swift.auth.authenticate_swift` raises, and UsageError where an account cannot be
+    :meth:`~ssbench.store.contract.Store.authenticate` raises, and UsageError where an account cannot be
     named.
     """
 
@@ -51,9 +50,6 @@ class TokenSource:
         names: Sequence[str] = (),
         authenticate: Callable[[Credentials], Session] | None = None,
     ) -> None:
-        # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
-        from ssbench.store.swift.auth import warn_of_auth_proxy  # noqa: PLC0415
-
         self._credentials = credentials
         self._authenticate = authenticate = authenticate or STORE.authenticate
         #: Whether one token is that of all accounts.
@@ -63,9 +59,9 @@ class TokenSource:
         else:
             self.sessions = call_concurrently(authenticate, credentials, _RENEWALS_AT_ONCE, "authenticate")
         for each, session in zip(credentials, self.sessions, strict=True):
-            warn_of_auth_proxy(each, session)
+            STORE.warn_of_proxy(each, session)
         if names:
-            self.sessions = [session_in_account(self.sessions[0], name) for name in names]
+            self.sessions = [STORE.in_account(self.sessions[0], name) for name in names]
         #: Tokens of many accounts may be refused at once.
         self._turn = threading.BoundedSemaphore(_RENEWALS_AT_ONCE)
 
@@ -83,6 +79,10 @@ class TokenSource:
             return self.sessions[account]
 
         return renew
+
+    def end(self) -> None:
+        """Remove what authenticating has made, such as access keys. Raises nothing."""
+        STORE.end()
 
     def names(self) -> list[str]:
         """Return what reports call the accounts: as in storage URLs, with users where these are alike."""

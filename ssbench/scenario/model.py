@@ -35,7 +35,12 @@ from ssbench.scenario.key_rules import (
     SECONDS_RULE,
     WEIGHTS_RULE,
 )
-from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, DEFAULT_TEMPLATE, OBJECT_NAMES_RULE
+from ssbench.scenario.names import (
+    DEFAULT_ACCOUNT_BASE,
+    DEFAULT_CONTAINER_BASE,
+    DEFAULT_TEMPLATE,
+    OBJECT_NAMES_RULE,
+)
 from ssbench.scenario.operations import OPERATIONS, Header, OperationKind, OperationSettings
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import (
@@ -178,7 +183,7 @@ class Scenario:
     user_count: int  # with groups the sum of theirs; with stages the most users of any
     operation_count: int | None = None
     run_seconds: float | None = None  # with stages their sum
-    container_base: str = "ssbench"
+    container_base: str = DEFAULT_CONTAINER_BASE
     container_count: int = 100
     container_concurrency: int = 10
     delete_after: int | None = None  # objects expire after so many seconds, and are not used any more
@@ -469,8 +474,10 @@ SCENARIO_KEYS = (
         in_groups=True,
         sent=str,
         json=str,
-        default="ssbench",
-        meaning="How the names of the containers begin: up to 200 printable characters, no ``/``.",
+        default=DEFAULT_CONTAINER_BASE,
+        meaning="How the names of the containers begin: up to 200 printable characters, no ``/``. An"
+        " underscore follows, unless it ends in a hyphen. S3 stores take no underscore; the default ends in a"
+        " hyphen there.",
         title="names of containers begin with",
     ),
     ScenarioKey(

@@ -26,6 +26,12 @@ _Number = TypeVar("_Number", int, "npt.NDArray[np.int64]")
 #: How the name of a container ends that keeps the versions of its objects.
 _VERSIONS_SUFFIX = "_versions"
 
+#: How the name of a container ends in which Swift's s3api keeps the parts of objects.
+_PARTS_SUFFIX = "+segments"
+
+#: How a base name ends with which the names of containers have hyphens.
+_HYPHEN = "-"
+
 #: How the name of an object ends.
 OBJECT_NUMBER_FORMAT = "%06d"
 
@@ -38,9 +44,25 @@ MAX_OBJECT_NAME_BYTES = 1024
 _DOT_SEGMENTS = {b".", b".."}
 
 
+#: What the names of containers begin with, unless a scenario says otherwise.
+DEFAULT_CONTAINER_BASE = "ssbench"
+
+
+def container_stem(base: str) -> str:
+    """Return what the names of containers begin with; the number follows.
+
+    That is the base name with an underscore, unless it ends in a hyphen. An S3 store takes no underscore.
+    """
+    return base if base.endswith(_HYPHEN) else f"{base}_"
+
+
 def container_name(base: str, number: int, policy: str | None) -> str:
-    """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set."""
-    return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
+    """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set.
+
+    With a base name that ends in a hyphen it is ``<base><six or more digits>``, and ``-<policy>``.
+    """
+    stem = container_stem(base)
+    return f"{stem}{number:06d}{stem[-1]}{policy}" if policy else f"{stem}{number:06d}"
 
 
 def split_container_number(number: _Number, accounts: int) -> tuple[_Number, _Number]:
@@ -70,10 +92,13 @@ def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
 
     With a policy only those for that policy; without one those for any policy that Swift can have, whose
     name is letters, digits and hyphens, and those for none. The containers beside them, of
-    :func:`versioned_container`, match too.
+    :func:`versioned_container` and those in which Swift's s3api keeps parts of objects, match too.
     """
-    ending = f"_{re.escape(policy)}" if policy else "(_[A-Za-z0-9-]+)?"
-    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}({_VERSIONS_SUFFIX})?\Z")
+    stem = container_stem(base)
+    mark = stem[-1]
+    ending = f"{mark}{re.escape(policy)}" if policy else f"({mark}[A-Za-z0-9-]+)?"
+    beside = f"{_VERSIONS_SUFFIX}|{re.escape(_PARTS_SUFFIX)}"
+    return re.compile(rf"{re.escape(stem)}[0-9]{{6,}}{ending}({beside})?\Z")
 
 
 def object_name(size_class: str, number: int) -> str:
@@ -107,7 +132,7 @@ MARK_PREFIX = ".ssbench-run-"
 
 
 def mark_name(run: str) -> str:
-    """Return the name of the object that is the mark of a run (:mod:`ssbench.store.swift.run_marks`)."""
+    """Return the name of the object that is the mark of a run (:mod:`ssbench.run.run_marks`)."""
     return MARK_PREFIX + run
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
-from ssbench.scenario.operations import MAX_STEPS, Header
+from ssbench.scenario.operations import MAX_STEPS, Header, OperationSettings
 
 #: What messages of workers may hold: msgspec checks these bounds while it decodes them.
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -57,6 +57,19 @@ class Listing(Struct, frozen=True, gc=False, kw_only=True):
     delimiter: str = ""  # names are rolled up after the prefix where they have it
     marker: str = ""  # names come after this one
     following: str = ""  # that of the page before, in place of a marker
+    #: What is listed: objects as they are now, or with all versions, or uploads of parts that have not ended.
+    of: Literal["objects", "versions", "uploads"] = "objects"
+
+
+class MultipartUpload(Struct, frozen=True, gc=False):
+    """A step of the upload of an object in parts: to begin it, to send a part, to end it, or to give it up.
+
+    A part has its number in the request.
+    """
+
+    step: Literal["begin", "part", "end", "abort"]
+    id: str = ""  # the store's name for it; empty where it begins
+    etags: tuple[str, ...] = ()  # those of all parts in order, where it ends
 
 
 class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
@@ -79,6 +92,8 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     listing: Listing | None = None
     part_number: int = 0  # of an object of several parts, the one that is asked for, or sent, from 1 on
     version: str = ""  # id of the version of the object that is meant; empty: the latest
+    upload: MultipartUpload | None = None
+    deletes: tuple[str, ...] = ()  # names of objects of the container that one request deletes
     body: bytes | None = None
     size: int = 0
     delete_after: int | None = None  # seconds after which an object that is written is to expire
@@ -96,6 +111,8 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     content: str | None = None
     keep: int = 0  # bytes of the answer's body that are kept, 0 for none: a longer one is a failure
     anonymous: bool = False  # without credentials
+    #: What the store has made for reads without credentials, see :meth:`ReadSignatures.queries`.
+    signature: str = ""
     #: Send the store the MD5 of the body that the client makes up; it is to refuse another one.
     etag: bool = False
 
@@ -115,6 +132,7 @@ class ListingPage(Struct, frozen=True, gc=False):
 
     rows: list[tuple[str, int]]
     following: str = ""  # what the next page begins after, as the store says; empty: it does not say
+    ids: list[str] = []  # of each entry that of the version or of the upload; empty: there are none
 
 
 class Adding(Enum):
@@ -265,6 +283,7 @@ class Capabilities(Struct, frozen=True):
 
     features: Mapping[str, Mapping[str, object]] = {}
     known: bool = False
+    expires: bool = True  # objects can be written that expire
 
     def lacks(self, feature: str) -> bool:
         """Whether it is known that the store does not have a feature."""
@@ -277,7 +296,7 @@ class ReadSignatures(Protocol):
     def queries(
         self, containers: Iterable[str], features: Mapping[str, object], stop: Callable[[], bool]
     ) -> list[str]:
-        """Return the query of requests for objects of each container, when the store takes it.
+        """Return the signature of requests for objects of each container, when the store takes it.
 
         ``features`` is what the store says it can do there, ``stop`` whether to wait for it no longer.
         """
@@ -297,8 +316,10 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     requests of the workers, as they are written.
     """
 
-    def authenticate(self, credentials: CredentialsT_contra) -> SessionT:
+    def authenticate(self, credentials: CredentialsT_contra, timeout: float = 10.0) -> SessionT:
         """Return a session, or a later one with new credentials for workers.
+
+        ``timeout`` bounds connecting and each wait for bytes, in seconds.
 
         Raises AuthenticationError, and UsageError for credentials that cannot be used.
         """
@@ -311,6 +332,40 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
 
         None where it does not tell. Takes two seconds or less, and raises nothing.
         """
+
+    def ask(
+        self,
+        session: SessionT,
+        request: StoreRequest,
+        *,
+        timeouts: tuple[float, float],
+        trans_id_extra: str | None = None,
+        retry_seconds: float | None = None,
+    ) -> RequestOutcome:
+        """Make one request with the first storage URL, and keep its answer.
+
+        Attempts begin within so many seconds (None: the usual ones). Whatever the store does is an outcome.
+        """
+
+    def in_account(self, session: SessionT, name: str) -> SessionT:
+        """Return the session of an administrator in another account; raises UsageError."""
+
+    def find_containers(
+        self, session: SessionT, base: str, policy: str | None, timeouts: tuple[float, float]
+    ) -> Iterable[tuple[str, int]]:
+        """Return the name of each container of a base name, with about how many objects it has."""
+
+    def container_base(self, session: SessionT, base: str) -> str:
+        """Return the base name of containers to use in place of one; raises UsageError where none will do."""
+
+    def explain_lacks(self, session: SessionT, operations: Iterable[OperationSettings]) -> list[str]:
+        """Say of which of these operations it is known without asking that they are not possible, and why."""
+
+    def warn_of_proxy(self, credentials: CredentialsT_contra, session: SessionT) -> None:
+        """Log a warning where a proxy of the environment is used for some requests, which workers do not."""
+
+    def end(self) -> None:
+        """Remove what authenticating has made. Raises nothing."""
 
     def prepare(
         self,

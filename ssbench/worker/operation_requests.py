@@ -190,8 +190,8 @@ def read_anonymously(target: JobTarget) -> RequestOutcome:
 @register_builder("tempurl")
 def read_signed(target: JobTarget) -> RequestOutcome:
     """GET the whole object by temporary URL."""
-    query = target.parameters.signed[target.container_number]
-    return target.ask(anonymous=True, query=query, content=target.name, expected=target.size)
+    signature = target.parameters.signed[target.container_number]
+    return target.ask(signature=signature, content=target.name, expected=target.size)
 
 
 @register_builder("conditional")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from ssbench.base.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.cli import auth_options
 from ssbench.cli.parser import Parser
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift import auth
 from ssbench.store.swift.auth import authenticate_swift
-from ssbench.store.swift.credentials import Credentials, Session
 
 V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
 V3 = {

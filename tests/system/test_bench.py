@@ -26,8 +26,8 @@ from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
+from ssbench.store.credentials import Credentials
 from ssbench.store.request_options import RequestOptions
-from ssbench.store.swift.credentials import Credentials
 
 #: Creates and reads only, so that no operation has to wait for another one.
 GROWS = {"crud_profile": [1, 1, 0, 0]}

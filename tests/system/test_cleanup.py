@@ -25,11 +25,11 @@ from runs import wait_until
 from stand_in_account import CONFLICT, GONE, StandInAccount
 
 from ssbench.base.errors import ClusterError
+from ssbench.run import account_cleaner
+from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
 from ssbench.scenario.names import container_name, container_pattern
-from ssbench.store.swift import account_cleaner
-from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.store.credentials import Session
 from ssbench.store.swift.containers import find_containers
-from ssbench.store.swift.credentials import Session
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 
@@ -388,7 +388,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     stand_in.answer = expire
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssbench.store.swift.credentials.RENEWAL_INTERVAL", 0)
+        patch.setattr("ssbench.store.credentials.RENEWAL_INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)

@@ -17,7 +17,7 @@ from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.setup import find_existing_objects
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.reading import read_scenario
-from ssbench.store.swift.credentials import Credentials
+from ssbench.store.credentials import Credentials
 
 #: Names that nobody would derive, with sizes.
 OBJECTS = {"plain": 2000, "ä b%20?#/../c": 300, "a//b": 700, "empty": 0}

@@ -17,9 +17,9 @@ from keystone_server import Keystone
 
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
+from ssbench.store.credentials import Credentials
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
-from ssbench.store.swift.credentials import Credentials
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("keystone") is None or importlib.util.find_spec("keystonemiddleware") is None,

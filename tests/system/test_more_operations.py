@@ -26,8 +26,8 @@ from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.scenario.structured_values import Metadata
 from ssbench.store.contract import Capabilities
+from ssbench.store.credentials import Session
 from ssbench.store.stores import STORE
-from ssbench.store.swift.credentials import Session
 from ssbench.store.swift.store import SwiftStore
 
 INITIAL = 12

@@ -25,8 +25,8 @@ from ssbench.run.options import BenchOptions, RunOptions, RunSide
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
+from ssbench.store.credentials import Credentials
 from ssbench.store.request_options import RequestOptions
-from ssbench.store.swift.credentials import Credentials
 
 BY = (*products.PAGE_GROUPS, "worker", "storage_url")
 TIMED = {"operation_count": None, "run_seconds": 1.5}

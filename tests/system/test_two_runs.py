@@ -22,15 +22,15 @@ from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 from ssbench.results.export import write_csv
 from ssbench.results.reading import open_results
+from ssbench.run import run_marks
 from ssbench.run.group_run import container_set_of
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
+from ssbench.run.run_marks import RunMark, RunMarks, describe_this_process
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
 from ssbench.scenario.reading import read_scenario
-from ssbench.store.swift import run_marks
-from ssbench.store.swift.credentials import Credentials
-from ssbench.store.swift.run_marks import RunMark, RunMarks, describe_this_process
+from ssbench.store.credentials import Credentials
 
 
 def options_for(swift: LocalSwift) -> list[str]:

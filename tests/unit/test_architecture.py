@@ -44,9 +44,6 @@ FINDERS = {"cli.option_table", "cli.master", "reports.cluster_parts", "reports.p
 #: Modules that know which store it is. What else asks :mod:`ssbench.store.stores` for it.
 KNOW_SWIFT = {
     "cli.auth_options",
-    "cli.cleanup_containers",
-    "run.ownership",
-    "run.tokens",
 }
 
 #: Tests of the whole house, and those of the helpers of tests.

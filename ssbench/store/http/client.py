@@ -55,7 +55,13 @@ from ssbench.store.failures import (
 )
 from ssbench.store.http.bodies import BodySource, BodyVerifier, FileBodySource, ReceivedDigest, RegularSample
 from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
-from ssbench.store.http.dialect import HttpDialect, RequestPattern, ServerEndpoint, quote_name
+from ssbench.store.http.dialect import (
+    HttpDialect,
+    RequestPattern,
+    ServerEndpoint,
+    is_success_status,
+    quote_name,
+)
 from ssbench.store.http.http_response import (
     BodyCheck,
     HttpResponse,
@@ -73,8 +79,6 @@ from ssbench.store.request_options import RequestOptions, parse_addresses
 
 _UNAUTHORIZED_CAUSE = cause_of_status(401)
 
-_WHOLE_STATUS = 200
-_PARTIAL_STATUS = 206
 _MISSING_STATUS = 404
 
 #: Methods of requests whose answers have the metadata of the object.
@@ -166,17 +170,6 @@ class AttemptTotals(Struct, gc=False):
             resent=self.resent,
             rare=self.rare,
         )
-
-
-def is_success_status(status: int, request: StoreRequest) -> bool:
-    """Whether a status is that of a success."""
-    if request.success:
-        return status in request.success
-    if request.part is not None:
-        return status == _PARTIAL_STATUS
-    # The only success of a read: a part of an object (206) was not asked for.
-    whole = request.method == "GET" and request.name and not request.path
-    return 200 <= status < 300 and (status == _WHOLE_STATUS or not whole)
 
 
 def is_already_done(status: int, request: StoreRequest, unanswered: bool, in_doubt: bool) -> bool:

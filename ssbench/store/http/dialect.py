@@ -56,7 +56,18 @@ class HttpDialect(Protocol):
     def path(self) -> str:
         """The path of the account, without a slash at its end; empty where the server has only one."""
 
-    #: Methods of operations on objects that already exist under their name, see ``StoreRequest``.
+    @property
+    def protects_full(self) -> bool:
+        """Whether no store that speaks it deletes a container that has objects in it."""
+
+    @property
+    def page_entries(self) -> int:
+        """How many entries a page of a listing has at most, unless a store is configured otherwise."""
+
+    @property
+    def deletes_at_once(self) -> int:
+        """How many objects one request may delete; 1: there is no such request that every store has."""
+
     def head(self, request: StoreRequest, credentials: str | None) -> bytes:
         """Return a request up to the body that the client makes up.
 
@@ -73,8 +84,17 @@ class HttpDialect(Protocol):
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing that a request asked for; raises ValueError for what is none."""
 
+    def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
+        """Return why objects were not deleted, by their names, where one request was for several.
+
+        Raises ValueError for what is no such answer.
+        """
+
     def find_fault(self, request: StoreRequest, body: bytes) -> str | None:
         """Say what the body of an answer says went wrong, although its status is that of a success."""
+
+    def describe_error(self, body: bytes) -> str:
+        """Return what the body of an error says, in one line; empty where it says nothing of use."""
 
 
 def parse_storage_url(url: str) -> tuple[ServerEndpoint, str, str]:
@@ -111,3 +131,14 @@ def check_owner(owner: str) -> str:
     if not (owner.isascii() and owner.isprintable()):
         raise UsageError("the owner holds characters that no header field may hold")
     return owner
+
+
+def is_success_status(status: int, request: StoreRequest) -> bool:
+    """Whether a status is that of a success."""
+    if request.success:
+        return status in request.success
+    if request.part is not None:
+        return status == 206
+    # The only success of a read: a part of an object (206) was not asked for.
+    whole = request.method == "GET" and request.name and not request.path
+    return 200 <= status < 300 and (status == 200 or not whole)

@@ -10,9 +10,6 @@ from typing import NamedTuple
 from ssbench.base.errors import UsageError
 from ssbench.base.untrusted import TooMuchError, read_small_file
 
-#: Variables with secrets.
-S3_SECRET_VARIABLES = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
-
 _MAX_BYTES = 1_000_000
 _DEFAULT_PROFILE = "default"
 

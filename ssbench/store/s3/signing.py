@@ -63,11 +63,6 @@ class AccessKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise UsageError("the credentials are none of an S3 store") from None
 
 
-def quote_key(key: str) -> str:
-    """Return the key of an object as it is in a path, and as it is signed."""
-    return quote(key, "/~")
-
-
 def format_query(pairs: QueryPairs) -> str:
     """Return a query as it is signed, and as it is to be sent: encoded and sorted."""
     encoded = sorted((quote(name, "~"), quote(value, "~")) for name, value in pairs)
@@ -101,7 +96,8 @@ class RequestSigner:
     def __init__(self, key: AccessKey, host: str) -> None:
         self.key = key
         self.host = host
-        self._second = -1
+        #: The moment that is prepared, in whole seconds of Unix time.
+        self.second = -1
         self._day = ""
         #: HMAC with the key of the day, as its two hashes, each after its first block.
         self._inner = self._outer = sha256()
@@ -113,12 +109,12 @@ class RequestSigner:
     def tick(self, now: float | None = None) -> int:
         """Prepare what holds for the second of a moment (now), in Unix time, which is returned."""
         second = int(time.time() if now is None else now)
-        if second != self._second:
+        if second != self.second:
             self._prepare(second)
         return second
 
     def _prepare(self, second: int) -> None:
-        self._second = second
+        self.second = second
         self.date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
         day = self.date[:8]
         if day != self._day:

@@ -27,8 +27,8 @@ from ssbench.base import interruption
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.version import describe_install
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
-from ssbench.store.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
 
@@ -146,9 +146,10 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     return storage_url, token
 
 
-def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
+def open_keystone_session(credentials: Credentials, timeout: float) -> Any:
+    """Return a session of keystoneauth, which authenticates with its first request."""
     certificate = credentials.certificate
-    session = keystoneauth1.session.Session(
+    return keystoneauth1.session.Session(
         auth=_keystone_plugin(credentials),
         verify=False if credentials.insecure else credentials.ca_file or True,
         cert=(certificate, credentials.certificate_key)
@@ -156,6 +157,10 @@ def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
         else certificate,
         timeout=timeout,
     )
+
+
+def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
+    session = open_keystone_session(credentials, timeout)
     endpoint = {
         "service_type": credentials.service_type,
         "endpoint_type": credentials.endpoint_type,

@@ -1,9 +1,7 @@
 """The containers of an account: making those of a run, listing what is there, comparing clocks.
 
 A container is looked at with HEAD, and one that is missing is made by PUT with X-Storage-Policy. This takes
-place on threads over python-swiftclient, because the master has no gevent. They are daemons, so a server that
-does not answer delays neither Ctrl-C nor the end of the program. Those of :mod:`concurrent.futures` would:
-the interpreter waits for them.
+place on threads (:mod:`ssbench.store.http.container_threads`) over python-swiftclient.
 
 Listings of an account or a container are read page after page (:class:`ContainerListing`). How far a clock
 here is from that of the store follows from the ``Date`` of its answers, which has whole seconds
@@ -15,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import logging
-import queue
 import threading
 import time
 from collections import Counter
@@ -28,12 +25,12 @@ import swiftclient
 import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
-from ssbench.base.text_values import format_duration
-from ssbench.scenario.names import container_pattern
+from ssbench.scenario.names import container_pattern, container_stem
 from ssbench.store.contract import ClockBounds
+from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.failures import TRANSIENT_STATUSES
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
-from ssbench.store.swift.credentials import Session, SessionInUse
+from ssbench.store.http.container_threads import ContainerMaker, make_containers
 
 _log = logging.getLogger(__name__)
 
@@ -46,15 +43,6 @@ _RETRY_SECONDS = 8.0
 #: Statuses of a PUT of a container that may be gone later. 404: the account was new, and the account server
 #: that was asked did not have it yet, because two of three are enough for the proxy that made it.
 _TRANSIENT_FOR_PUT = TRANSIENT_STATUSES | {404}
-
-#: Seconds between two messages on what it waits for.
-_SAY_SECONDS = 5.0
-
-#: Seconds between two looks at whether to wait on.
-_TICK_SECONDS = 0.1
-
-#: How many failures an error's text has in full.
-_MAX_FULL_FAILURES = 3
 
 #: The most bytes of an answer: twice those of 10,000 names of 1,024 bytes, each of which JSON writes as six.
 _MOST_BYTES = 128 * 1024 * 1024
@@ -153,147 +141,54 @@ def ensure_containers(
     that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
     """
     extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
-    makers = _MakerThreads(session, names, policy, timeouts, renew, extra, dict(headers or {}))
+    retried: Counter[str] = Counter()
+    lock = threading.Lock()
+    in_use = SessionInUse(session, renew, threading.Lock())
+
+    def note_retry(error: Exception) -> None:
+        with lock:
+            retried[describe_client_error(error)] += 1
+
+    @contextlib.contextmanager
+    def open_maker(index: int) -> Iterator[ContainerMaker]:
+        with contextlib.closing(open_swift_connection(session, index, timeouts)) as connection:
+
+            def make(name: str) -> tuple[str, str | None]:
+                both = extra, {**(headers or {}), **extra}
+                return f"{connection.url}/{name}", _make(connection, in_use, name, policy, both, note_retry)
+
+            yield make
+
     try:
-        makers.start(concurrency)
-        failures = makers.wait(advance, check)
+        make_containers(open_maker, names, concurrency, advance, check, 2 * (_RETRY_SECONDS + sum(timeouts)))
     finally:
-        makers.stop.set()
-        if makers.retried:
-            causes = ", ".join(f"{count} x {cause}" for cause, count in makers.retried.most_common())
+        if retried:
+            causes = ", ".join(f"{count} x {cause}" for cause, count in retried.most_common())
             _log.warning("Requests for containers that were tried again: %s", causes)
-    if failures:
-        raise ClusterError(_describe_failures(failures))
 
 
-class _MakerThreads:
-    """The threads that make containers, and what the caller's thread knows of them."""
-
-    def __init__(
-        self,
-        session: Session,
-        names: Iterable[str],
-        policy: str | None,
-        timeouts: tuple[float, float],
-        renew: Callable[[], Session] | None,
-        headers: dict[str, str],
-        new_headers: dict[str, str],
-    ) -> None:
-        self.stop = threading.Event()
-        self.retried: Counter[str] = Counter()
-        self._session = SessionInUse(session, renew, threading.Lock())
-        self._policy = policy
-        self._timeouts = timeouts
-        #: Those of every request, and those with which containers are made.
-        self._headers = headers, new_headers | headers
-        self._lock = threading.Lock()
-        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._total = 0
-        for name in names:
-            self._waiting.put(name)
-            self._total += 1
-        self._running = 0
-        # What is being made now, and since when.
-        self._since: dict[str, float] = {}
-        # A container and why it failed, if it did; or the end of a thread, and what ended it if that
-        # was no failure of a request.
-        self._ended: queue.SimpleQueue[tuple[str, str | None] | BaseException | None] = queue.SimpleQueue()
-
-    def start(self, concurrency: int) -> None:
-        self._running = min(concurrency, self._total)
-        for index in range(self._running):
-            threading.Thread(
-                target=self._work, args=(index,), name=f"containers-{index}", daemon=True
-            ).start()
-
-    def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[tuple[str, str]]:
-        """Return containers that failed, and why, once all threads have ended, or one took too long."""
-        failures: list[tuple[str, str]] = []
-        most = 2 * (_RETRY_SECONDS + sum(self._timeouts))
-        ended_at = said_at = time.monotonic()
-        made = 0
-        while self._running:
-            check()
-            now = time.monotonic()
-            if late := [name for name, since in list(self._since.items()) if now - since > most]:
-                return [*failures, *((name, f"not made within {format_duration(most)}") for name in late)]
-            if now - max(ended_at, said_at) >= _SAY_SECONDS:
-                said_at = now
-                self._say(made, now - ended_at)
-            try:
-                news = self._ended.get(timeout=_TICK_SECONDS)
-            except queue.Empty:
-                continue
-            ended_at = time.monotonic()
-            if isinstance(news, BaseException):
-                raise news
-            if news is None:
-                self._running -= 1
-            else:
-                place, cause = news
-                if cause is None:
-                    made += 1
-                    advance()
-                else:
-                    failures.append((place, cause))
-        return failures
-
-    def _say(self, made: int, seconds: float) -> None:
-        names = list(self._since)
-        more = f" and {len(names) - _MAX_FULL_FAILURES} more" if len(names) > _MAX_FULL_FAILURES else ""
-        _log.info(
-            "Waiting for containers: %d of %d are there, none has come for %.0f s; under way: %s%s",
-            made,
-            self._total,
-            seconds,
-            ", ".join(names[:_MAX_FULL_FAILURES]),
-            more,
-        )
-
-    # -- in the threads -----------------------------------------------------------------------
-
-    def _work(self, index: int) -> None:
-        fault = None
+def _make(
+    connection: Any,
+    in_use: SessionInUse,
+    name: str,
+    policy: str | None,
+    headers: tuple[dict[str, str], dict[str, str]],
+    note_retry: Callable[[Exception], None],
+) -> str | None:
+    """Make one container; return why that failed. ``headers`` are those of every request, and of a PUT."""
+    refusals = 0
+    while True:
+        session = in_use.session
         try:
-            with contextlib.closing(
-                open_swift_connection(self._session.session, index, self._timeouts)
-            ) as connection:
-                while not self.stop.is_set():
-                    name = self._waiting.get_nowait()
-                    self._since[name] = time.monotonic()
-                    failure = self._make(connection, name)
-                    self._since.pop(name, None)
-                    if failure is not None:
-                        self.stop.set()
-                    self._ended.put((f"{connection.url}/{name}", failure))
-        except queue.Empty:
-            pass
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
-            fault = error
-        self._ended.put(fault)
-
-    def _make(self, connection: Any, name: str) -> str | None:
-        """Make one container; return why that failed."""
-        policy = self._policy
-        refusals = 0
-        while True:
-            session = self._session.session
-            try:
-                return _ensure_container(
-                    connection, session.token, name, policy, self._headers, self._note_retry
-                )
-            except CLIENT_ERRORS as error:
-                code = status_of_error(error)
-                refusals += code == 401
-                if code == 401 and self._session.renew(session, refusals):
-                    continue
-                if policy and code == 400:
-                    return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
-                return describe_client_error(error)
-
-    def _note_retry(self, error: Exception) -> None:
-        with self._lock:
-            self.retried[describe_client_error(error)] += 1
+            return _ensure_container(connection, session.token, name, policy, headers, note_retry)
+        except CLIENT_ERRORS as error:
+            code = status_of_error(error)
+            refusals += code == 401
+            if code == 401 and in_use.renew(session, refusals):
+                continue
+            if policy and code == 400:
+                return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
+            return describe_client_error(error)
 
 
 def _ensure_container(
@@ -347,21 +242,6 @@ def _is_same_policy(asked: str, actual: str, connection: Any) -> bool:
     except (*CLIENT_ERRORS, KeyError, TypeError, ValueError, AttributeError):
         return False  # a cluster that does not tell
     return any({asked.casefold(), actual.casefold()} <= each for each in names)
-
-
-def _describe_failures(failures: Iterable[tuple[str, str]]) -> str:
-    """Return why containers failed, with one of them for each reason."""
-    places: dict[str, list[str]] = {}
-    for place, cause in failures:
-        places.setdefault(cause, []).append(place)
-    shown = [
-        f"{first}{f' and {len(others)} more' if others else ''}: {cause}"
-        for cause, (first, *others) in list(places.items())[:_MAX_FULL_FAILURES]
-    ]
-    more = (
-        f"; and {len(places) - _MAX_FULL_FAILURES} other reasons" if len(places) > _MAX_FULL_FAILURES else ""
-    )
-    return f"containers could not be made: {'; '.join(shown)}{more}"
 
 
 # -- The clock of the store ------------------------------------------------------------------------
@@ -512,7 +392,7 @@ def find_containers(
 
     def page() -> dict[str, int]:
         _, rows = swiftclient.get_account(
-            connection.url, session.token, marker, _PAGE_ROWS, f"{base}_", http_conn=place
+            connection.url, session.token, marker, _PAGE_ROWS, container_stem(base), http_conn=place
         )
         return parse_listing(rows)
 

@@ -34,6 +34,10 @@ _MAX_PREFIXES = 65536
 class SwiftDialect:
     """Requests to a storage URL. What they begin and end with is kept."""
 
+    protects_full = True
+    deletes_at_once = 1
+    page_entries = 10_000
+
     __slots__ = ("_after", "_before", "_fields", "_owners", "endpoint", "path")
 
     def __init__(self, storage_url: str, trans_id_extra: str | None = None) -> None:
@@ -54,6 +58,8 @@ class SwiftDialect:
                 path += b"?" + query.encode()
         else:
             before, path = self._other_line(request), b""
+        if request.signature:
+            credentials = None
         after = self._after.get(credentials) or self._keep_after(credentials)
         if request.copy_from:
             after += b"Destination: %b/%b\r\n" % (
@@ -115,11 +121,23 @@ class SwiftDialect:
             raise ValueError(f"no listing: {error}") from None
         if limit and len(found) > limit:
             raise ValueError(f"{len(found)} entries, where {limit} were asked for")
-        return ListingPage(found, found[-1][0] if limit and len(found) == limit else "")
+        following = found[-1][0] if limit and len(found) == limit else ""
+        if not any("version_id" in row for row in rows):
+            return ListingPage(found, following)
+        # An object that is no version, of a time before they were kept, has the id "null".
+        return ListingPage(found, following, [str(row.get("version_id") or "null") for row in rows])
+
+    def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
+        """Raise ValueError: one request deletes one object."""
+        raise ValueError("no answer to the deletion of several objects")
 
     def find_fault(self, request: StoreRequest, body: bytes) -> str | None:
         """Return None: the statuses of Swift say it."""
         return None
+
+    def describe_error(self, body: bytes) -> str:
+        """Return nothing: what Swift says is its status in other words."""
+        return ""
 
     def _keep_before(self, method: str, container: str) -> bytes:
         if len(self._before) >= _MAX_PREFIXES:
@@ -146,15 +164,19 @@ def _query_of(request: StoreRequest) -> str:
     """Return the query of a request."""
     listing = request.listing
     if listing is None and not request.part_number and not request.version:
-        return request.query
+        return request.signature or request.query
     pairs: dict[str, object] = {}
     if request.part_number:
         pairs["part-number"] = request.part_number
     if request.version:
         pairs["version-id"] = request.version
     if listing is not None:
+        if listing.of != "objects":
+            pairs[listing.of] = None
         pairs |= {"prefix": listing.prefix, "delimiter": listing.delimiter}
         pairs |= {"marker": listing.following or listing.marker}
         pairs |= {"format": "json", "limit": listing.limit}
-    query = urlencode({name: value for name, value in pairs.items() if value != ""})
+    query = "&".join(
+        name if value is None else urlencode({name: value}) for name, value in pairs.items() if value != ""
+    )
     return f"{request.query}&{query}" if request.query else query

@@ -9,10 +9,19 @@ keystoneauth are imported where they are first needed: they bring 0.3 s that a n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
-from ssbench.store.contract import Capabilities, ClockBounds, ReadSignatures
-from ssbench.store.swift.credentials import Credentials, Session
+from ssbench.base.errors import UsageError
+from ssbench.scenario.operations import OperationSettings
+from ssbench.store.contract import (
+    Capabilities,
+    ClockBounds,
+    ReadSignatures,
+    RequestOutcome,
+    StoreRequest,
+)
+from ssbench.store.credentials import Credentials, Session
 
 #: The largest answer that is read for what a cluster can do.
 _MAX_INFO_BYTES = 1_000_000
@@ -21,10 +30,10 @@ _MAX_INFO_BYTES = 1_000_000
 class SwiftStore:
     """OpenStack Swift, and other stores that have its API."""
 
-    def authenticate(self, credentials: Credentials) -> Session:
+    def authenticate(self, credentials: Credentials, timeout: float = 10.0) -> Session:
         from ssbench.store.swift.auth import authenticate_swift
 
-        return authenticate_swift(credentials)
+        return authenticate_swift(credentials, timeout)
 
     def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
         """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
@@ -60,6 +69,45 @@ class SwiftStore:
 
         verify = False if session.insecure else (session.ca_file or True)
         return measure_clock_difference(find_info_urls(session.storage_url)[0], verify)
+
+    def ask(
+        self,
+        session: Session,
+        request: StoreRequest,
+        *,
+        timeouts: tuple[float, float],
+        trans_id_extra: str | None = None,
+        retry_seconds: float | None = None,
+    ) -> RequestOutcome:
+        from ssbench.store.http.asking import ask_over_http
+        from ssbench.store.swift.dialect import SwiftDialect
+
+        dialect = SwiftDialect(session.storage_url, trans_id_extra)
+        return ask_over_http(dialect, session, request, timeouts, retry_seconds)
+
+    def in_account(self, session: Session, name: str) -> Session:
+        return session_in_account(session, name)
+
+    def find_containers(
+        self, session: Session, base: str, policy: str | None, timeouts: tuple[float, float]
+    ) -> Iterable[tuple[str, int]]:
+        from ssbench.store.swift.containers import find_containers
+
+        return find_containers(session, base, policy, timeouts)
+
+    def container_base(self, session: Session, base: str) -> str:
+        return base
+
+    def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
+        return []
+
+    def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
+        from ssbench.store.swift.auth import warn_of_auth_proxy
+
+        warn_of_auth_proxy(credentials, session)
+
+    def end(self) -> None:
+        pass
 
     def prepare(
         self,
@@ -120,3 +168,22 @@ def find_info_urls(storage_url: str) -> list[str]:
     parts = urlsplit(storage_url)
     folders = dict.fromkeys(["/", parts.path.partition("/v1")[0].rstrip("/") + "/"])
     return [urlunsplit((parts.scheme, parts.netloc, f"{folder}info", "", "")) for folder in folders]
+
+
+def session_in_account(session: Session, name: str) -> Session:
+    """Return the session of a reseller admin in another account, of this name after the reseller's prefix.
+
+    The prefix is that of the account of its storage URL, such as ``AUTH_``. Raises UsageError where that has
+    none.
+    """
+    urls = []
+    for url in session.storage_urls:
+        before, _, own = url.rpartition("/")
+        prefix, underscore, _ = own.partition("_")
+        if not underscore or not before.partition("/v1")[1]:
+            raise UsageError(
+                f"accounts: {url} does not end in an account such as AUTH_test, from which the names of"
+                " others could be made: give a list of credentials (--credentials)"
+            )
+        urls.append(f"{before}/{prefix}_{name}")
+    return replace(session, storage_urls=tuple(urls))

@@ -22,9 +22,9 @@ import requests
 import swiftclient
 
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
+from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.containers import call_persistently, open_swift_connection
-from ssbench.store.swift.credentials import Session, SessionInUse
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, copy_plain, read_sma
 from ssbench.cli import auth_options, credentials_file, master, sides
 from ssbench.run import setup
 from ssbench.scenario import sizes
-from ssbench.store.swift.credentials import Session
+from ssbench.store.credentials import Session
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers(),

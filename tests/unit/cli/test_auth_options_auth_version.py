@@ -16,7 +16,7 @@ from ssbench.cli.auth_options import (
     choose_cloud,
     choose_version,
 )
-from ssbench.store.swift.credentials import AuthVersion
+from ssbench.store.credentials import AuthVersion
 
 NAMES = [option.variable for option in AUTH_OPTIONS]
 TRIO = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}

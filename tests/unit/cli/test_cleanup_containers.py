@@ -15,9 +15,9 @@ from stand_in_account import StandInAccount
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import cleanup_containers, master
-from ssbench.run import terminal
-from ssbench.store.swift import account_cleaner, containers
-from ssbench.store.swift.run_marks import RunMark
+from ssbench.run import account_cleaner, terminal
+from ssbench.run.run_marks import RunMark
+from ssbench.store.swift import containers
 
 
 @pytest.fixture(autouse=True)
@@ -111,9 +111,7 @@ def test_containers_of_a_run_that_is_under_way_stay(
 ) -> None:
     mark = RunMark(run="1f", host="h", pid=1)
     used = ["ssbench_000000", "ssbench_000001_gold"]
-    monkeypatch.setattr(
-        "ssbench.store.swift.run_marks.containers_in_use", lambda *_: dict.fromkeys(used, mark)
-    )
+    monkeypatch.setattr("ssbench.run.run_marks.containers_in_use", lambda *_: dict.fromkeys(used, mark))
     code = clean(*at(server), *given)
     assert len(account.containers) == left
     if given:

@@ -10,8 +10,8 @@ import pytest
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions, recorded_options
+from ssbench.store.credentials import Credentials
 from ssbench.store.request_options import RequestOptions
-from ssbench.store.swift.credentials import Credentials
 
 
 def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:

@@ -52,8 +52,8 @@ from ssbench.statistics.collector import ObjectCounts
 from ssbench.statistics.latencies import SlowResult, select_latencies
 from ssbench.statistics.run_verdict import Outcome
 from ssbench.statistics.summary import make_collector, make_statistics
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift.auth import authenticate_swift
-from ssbench.store.swift.credentials import Credentials, Session
 
 NAMES = ("old", "new")
 
@@ -387,7 +387,7 @@ def test_the_parameters_of_a_session():
 def test_each_token_is_renewed_that_can_be(monkeypatch):
     asked = Counter()
 
-    def authenticate(credentials):
+    def authenticate(credentials, _timeout=10.0):
         asked[credentials.auth_url] += 1
         token = credentials.token or f"{credentials.auth_url}-{asked[credentials.auth_url]}"
         return Session((f"http://{credentials.auth_url}/v1/x",), token, credentials.insecure)
@@ -442,7 +442,11 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}, "--local-swift"),
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
         (("a=x", "b=y"), {"policy": "z"}, "leave out -p"),
-        (("a=@", "b=@f"), {}, "NAME=@FILE"),
+        (("a=@", "b=@f"), {}, "expected swift=@ s3=@"),
+        (("s3=@", "b=@f"), {}, "expected both, or none"),
+        (("s3=@", "s3=@"), {}, "same name"),
+        (("swift=@", "s3=s3+http://h"), {}, "expected both, or none|storage URLs, or"),
+        (("a=s3+ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
         (("a=@f", "b=@f"), {}, "are the same"),
         (("a=@f", "b=gold"), {}, "both sides are storage URLs, or"),
         (("a=@f", "b=@g"), {"local_swift": True}, "with accounts is not for --local-swift"),

@@ -19,7 +19,7 @@ from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.store.swift.credentials import Credentials, Session
+from ssbench.store.credentials import Credentials, Session
 
 SCENARIO = Scenario("s", (SizeClass("c", 1, 1, 500, (1, 1, 1, 1)),), 8, operation_count=1, container_base="b")
 

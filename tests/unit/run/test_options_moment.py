@@ -12,9 +12,9 @@ from fault_server import FaultServer, Reply
 from ssbench.base.errors import UsageError
 from ssbench.cli import master
 from ssbench.run import options
+from ssbench.store.credentials import Session
 from ssbench.store.stores import STORE
 from ssbench.store.swift import containers
-from ssbench.store.swift.credentials import Session
 
 NOON = datetime(2026, 1, 31, 12, 0, 0).timestamp()
 

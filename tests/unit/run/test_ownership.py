@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from swiftclient import ClientException
 
 from ssbench.run import ownership
 from ssbench.run.options import RunOptions
+from ssbench.run.run_marks import RunMark
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.reading import read_scenario
-from ssbench.store.swift.run_marks import RunMark
+from ssbench.store.failures import AttemptError
 
 SECONDS = 10
 
@@ -107,7 +106,9 @@ def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
     store.delete = deleted.append  # type: ignore[method-assign]
 
     def fail() -> None:
-        raise ClientException("no listing", http_status=status) if status else json.JSONDecodeError("", "", 0)
+        error = AttemptError("bad response", "no listing")
+        error.status = status
+        raise error
 
     store.fails = fail
     assert owner.begin() == ""

@@ -25,9 +25,9 @@ from ssbench.run.setup import (
 )
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.swift import tempurl
-from ssbench.store.swift.credentials import Credentials, Session
 
 LIMITS = {"max_meta_count": 90, "max_meta_value_length": 256, "max_meta_overall_size": 4096}
 EVERYTHING = {"swift": LIMITS, "slo": {}, "bulk_upload": {}, "tempurl": {}}

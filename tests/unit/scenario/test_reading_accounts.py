@@ -31,9 +31,9 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.names import make_account_names, split_container_number
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.statistics.summary import summarize
+from ssbench.store.credentials import Session
 from ssbench.store.request_options import parse_addresses
-from ssbench.store.swift.credentials import Session
-from ssbench.store.swift.credentials import session_in_account as session_in
+from ssbench.store.swift.store import session_in_account as session_in
 
 SCENARIO = """
 name: tenants

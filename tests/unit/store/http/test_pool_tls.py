@@ -16,11 +16,11 @@ from fault_server import Certificates
 
 from ssbench.base.errors import UsageError
 from ssbench.store import failures
+from ssbench.store.credentials import Session
 from ssbench.store.failures import AttemptError
 from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import HttpConnection, SharedState
 from ssbench.store.http.pool import LastTlsSession, TlsConnection, make_tls_context
-from ssbench.store.swift.credentials import Session
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from ssbench.base.errors import UsageError
+from ssbench.store.http.dialect import quote_name
 from ssbench.store.s3.signing import (
     UNSIGNED_PAYLOAD,
     AccessKey,
@@ -21,7 +22,6 @@ from ssbench.store.s3.signing import (
     encode_checksum,
     format_query,
     frame_chunk,
-    quote_key,
 )
 
 botocore_auth = pytest.importorskip("botocore.auth")
@@ -40,7 +40,7 @@ class Drawn:
             return "".join(draw.choices(CHARACTERS, k=draw.randint(1, most)))
 
         self.method = draw.choice(["GET", "PUT", "POST", "HEAD", "DELETE"])
-        self.path = "/" + quote_key(text(40).lstrip("/"))
+        self.path = "/" + quote_name(text(40).lstrip("/"))
         names = draw.sample(["uploads", "prefix", "uploadId", "partNumber", "list-type", "ä b", "X", "x"], 3)
         self.pairs = [(name, draw.choice(["", text(12)])) for name in names[: draw.randint(0, 3)]]
         metadata = [f"x-amz-meta-{draw.randint(0, 99)}" for _ in range(draw.randint(0, 3))]

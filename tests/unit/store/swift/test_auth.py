@@ -9,8 +9,8 @@ import pytest
 from fault_server import FaultServer, Reply
 
 from ssbench.base.errors import AuthenticationError
+from ssbench.store.credentials import Credentials
 from ssbench.store.swift.auth import authenticate_swift
-from ssbench.store.swift.credentials import Credentials
 
 #: When the tokens of these answers end.
 LATER = "2099-01-01T00:00:00.000000Z"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
+from ssbench.store.credentials import Credentials
 from ssbench.store.swift.auth import read_cloud_credentials
-from ssbench.store.swift.credentials import Credentials
 
 NONE = Credentials(version="cloud", auth_url="", endpoint_type="")
 AUTH = {

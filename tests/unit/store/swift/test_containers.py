@@ -11,9 +11,10 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import ClusterError, UsageError
+from ssbench.store.credentials import Session
+from ssbench.store.http.container_threads import describe_failed_containers
 from ssbench.store.swift import containers
 from ssbench.store.swift.containers import ensure_containers
-from ssbench.store.swift.credentials import Session
 
 MISSING, MADE = Reply(404), Reply(201)
 TIMEOUTS = (5.0, 10.0)
@@ -181,10 +182,10 @@ def test_each_thread_asks_one_of_the_storage_urls() -> None:
 
 def test_many_failures_are_told_by_their_reasons() -> None:
     failures = [(f"c{number}", f"HTTP {500 + number // 2}") for number in range(9)]
-    told = containers._describe_failures(failures)
+    told = describe_failed_containers(failures)
     assert told.startswith("containers could not be made: c0 and 1 more: HTTP 500; c2 and 1 more: HTTP 501")
     assert told.endswith("; and 2 other reasons")
-    assert containers._describe_failures([("c", "why")]) == "containers could not be made: c: why"
+    assert describe_failed_containers([("c", "why")]) == "containers could not be made: c: why"
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -8,7 +8,7 @@ import pytest
 from fault_server import FaultServer, Reply
 
 from ssbench.store.contract import Capabilities
-from ssbench.store.swift.credentials import Session
+from ssbench.store.credentials import Session
 from ssbench.store.swift.store import SwiftStore
 
 INFO = json.dumps({"swift": {"version": "2"}, "slo": None}).encode()

@@ -12,8 +12,8 @@ import swiftclient.utils
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import ClusterError, UsageError
+from ssbench.store.credentials import Session
 from ssbench.store.swift import tempurl
-from ssbench.store.swift.credentials import Session
 from ssbench.store.swift.tempurl import TemporaryKey
 
 UNTIL = int(time.time()) + 100_000

@@ -1,11 +1,12 @@
 """Delete the containers that ssbench made, and everything in them.
 
-Objects are deleted by the worker's fast client on greenlets. Listings and containers, of which there are
-few, go through python-swiftclient on gevent's thread pool, because nothing here is monkey-patched.
+All requests are made by the workers' fast client, on greenlets; only a new token is fetched on a thread.
 
 Listings of Swift are eventually consistent: they may show an object that is deleted, and not show one
 that exists. So first the container itself is deleted. Only when Swift answers that it is not empty, one
-page of it is listed and deleted, and this is repeated for as long as it makes progress.
+page of it is listed and deleted, and this is repeated for as long as it makes progress. A store that may
+delete a full container with all that is in it (some of the S3 API do) is asked only after a listing was
+empty; then uploads of parts that have not ended are given up first.
 """
 
 from __future__ import annotations
@@ -18,29 +19,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
-from urllib.parse import urlencode
 
 import gevent
 import gevent.lock
 import gevent.pool
-import swiftclient
+from msgspec import structs
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError
 from ssbench.base.measures import Count, Seconds
 from ssbench.base.record import JsonHead, JsonRecord
-from ssbench.store.contract import StoreRequest
-from ssbench.store.http.client import ClientSettings, HttpClient
-from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
-from ssbench.store.swift.containers import (
-    LISTING_TIMEOUTS,
-    ObjectVersion,
-    call_persistently,
-    list_first_versions,
-    open_swift_connection,
-)
-from ssbench.store.swift.credentials import Session, SessionInUse
-from ssbench.store.swift.dialect import SwiftDialect
+from ssbench.store.contract import Listing, MultipartUpload, RequestOutcome, StoreRequest
+from ssbench.store.credentials import Session, SessionInUse
+from ssbench.store.failures import BAD_RESPONSE, NOT_FOUND
+from ssbench.store.http.client import ClientSettings
+from ssbench.store.stores import make_store_client
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +42,16 @@ _DELETION_PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 
 #: Failures in a row, of a kind that concerns the whole cluster, after which no more is tried.
 _MAX_FAILURES_IN_A_ROW = 20
+
+_CONFLICT_STATUS = 409
+_NOTHING_STATUS = 204
+
+#: The largest page of a listing, and the most characters of what is wrong with one.
+_MAX_PAGE_BYTES = 128 * 1024 * 1024
+_MAX_DETAIL = 200
+
+#: The name of an object, and the id of one of its versions; empty where there are none.
+ObjectVersion = tuple[str, str]
 
 #: How many failures are kept for the report.
 _MAX_KEPT_FAILURES = 20
@@ -124,8 +127,8 @@ class CleanUpSettings:
     """How to delete. Time-outs are in seconds."""
 
     concurrency: int = 10  # concurrent requests
-    connect_timeout: float = LISTING_TIMEOUTS[0]
-    network_timeout: float = LISTING_TIMEOUTS[1]
+    connect_timeout: float = 10.0
+    network_timeout: float = 60.0
     give_up_after: float = 0.0  # try no more after this many seconds without a success; 0: no limit
 
     @property
@@ -156,15 +159,14 @@ class AccountCleaner:
         self._settings = settings
         self._advance = advance
         self._expect = expect
-        self._client = HttpClient(
+        self._client = make_store_client(
             ClientSettings(
                 connect_timeout=settings.connect_timeout,
                 network_timeout=settings.network_timeout,
                 max_connections=settings.concurrency,
                 insecure=session.insecure,
                 ca_certificates=session.ca_certificates,
-            ),
-            SwiftDialect,
+            )
         )
         self._threads = gevent.get_hub().threadpool
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
@@ -239,44 +241,38 @@ class AccountCleaner:
         self._succeeded_at = time.monotonic()
 
     def _work(self, index: int, waiting: Iterator[str]) -> None:
-        connection = open_swift_connection(self._session, index, self._settings.timeouts)
-        try:
-            for container in waiting:
-                if self._over:
-                    return
-                try:
-                    failure = self._delete_container(connection, container)
-                except CLIENT_ERRORS as error:
-                    # 404: something else has deleted it.
-                    failure = None if status_of_error(error) == 404 else describe_client_error(error)
-                if failure and not (self.stopped or self.stood_still):
-                    place = f"{connection.url}/" if len(self._session.storage_urls) > 1 else ""
-                    self._fail(f"{place}{container}", failure)
-        finally:
-            connection.close()
+        urls = self._session.storage_urls
+        url = urls[index % len(urls)]
+        for container in waiting:
+            if self._over:
+                return
+            try:
+                failure = self._delete_container(url, container)
+            except _FailedRequestError as error:
+                # 404: something else has deleted it.
+                failure = None if error.outcome.cause == NOT_FOUND else _describe_failure(error.outcome)
+            if failure and not (self.stopped or self.stood_still):
+                self._fail(f"{url}/{container}" if len(urls) > 1 else container, failure)
 
-    def _delete_container(self, connection: Any, container: str) -> str | None:
-        """Delete a container and its objects; return why it still exists, or raise one of CLIENT_ERRORS."""
+    def _delete_container(self, url: str, container: str) -> str | None:
+        """Delete a container and its objects; return why it still exists, or raise _FailedRequestError."""
         pauses = iter(_DELETION_PAUSES)
         previous: list[ObjectVersion] = []
+        names: list[ObjectVersion] = []
+        protected = self._client.dialect(url).protects_full
         while not self._over:
-            try:
-                self._ask(swiftclient.delete_container, connection, container)
-            except CLIENT_ERRORS as error:
-                if status_of_error(error) != 409:
-                    raise
-            else:
-                self._succeed()
-                self.result.containers += 1
-                self._advance()
+            if not protected:
+                self._end_uploads(url, container)
+                names = self._list(url, container, "versions")
+            if (protected or not names) and self._is_deleted(url, container):
                 return None
-            names = self._ask(list_first_versions, connection, container)
+            if protected:
+                names = self._list(url, container, "versions")
             self._succeeded_at = time.monotonic()
             if names and names != previous:
                 self._listed += len(names)
                 self._expect(self._listed)
-                delete = partial(self._delete_object, container)
-                if failed := sum(self._deletes.imap_unordered(delete, names)):
+                if failed := self._delete_objects(url, container, names):
                     return f"not empty, {failed} of its objects could not be deleted"
             elif (pause := next(pauses, None)) is not None:
                 gevent.sleep(pause)
@@ -285,23 +281,90 @@ class AccountCleaner:
             previous = names
         return "not finished"
 
-    def _ask(self, function: Callable[..., Any], connection: Any, container: str) -> Any:
-        """Call a function of python-swiftclient on a thread; after a 401 again with a new token."""
-        place = (connection.parsed_url, connection)
+    def _is_deleted(self, url: str, container: str) -> bool:
+        """Delete a container, which may not be empty; return whether it is gone now."""
+        outcome = self._ask(url, StoreRequest(method="DELETE", container=container))
+        if outcome.cause is not None:
+            if outcome.status == _CONFLICT_STATUS:
+                return False
+            raise _FailedRequestError(outcome)
+        self._succeed()
+        self.result.containers += 1
+        self._advance()
+        return True
 
-        def attempt(session: Session) -> Any:
-            call = partial(function, connection.url, session.token, container, http_conn=place)
-            return self._on_thread(partial(call_persistently, call))
+    def _list(self, url: str, container: str, of: Literal["versions", "uploads"]) -> list[ObjectVersion]:
+        """Return the first page of names, each with all versions where the container keeps some."""
+        dialect = self._client.dialect(url)
+        request = StoreRequest(
+            method="GET",
+            container=container,
+            listing=Listing(limit=dialect.page_entries, of=of),
+            keep=_MAX_PAGE_BYTES,
+        )
+        outcome = self._ask(url, request)
+        if outcome.cause is not None:
+            raise _FailedRequestError(outcome)
+        if outcome.status == _NOTHING_STATUS:
+            return []
+        try:
+            page = dialect.read_page(outcome.reply.body if outcome.reply else b"", request)
+        except ValueError as error:
+            raise _FailedRequestError(
+                structs.replace(outcome, cause=BAD_RESPONSE, detail=str(error)[:_MAX_DETAIL])
+            ) from None
+        ids = page.ids or [""] * len(page.rows)
+        return [(name, each) for (name, _), each in zip(page.rows, ids, strict=True)]
 
-        refusals = 0
-        while True:
-            session = self._session
+    def _end_uploads(self, url: str, container: str) -> None:
+        """Give up uploads of parts that have not ended: these parts are in no listing of objects."""
+        for name, number in self._list(url, container, "uploads"):
+            upload = MultipartUpload("abort", number)
+            self._ask(
+                url,
+                StoreRequest(method="DELETE", container=container, name=name, upload=upload, missing_ok=True),
+            )
+
+    def _delete_objects(self, url: str, container: str, names: list[ObjectVersion]) -> int:
+        """Delete objects; return how many could not be."""
+        at_once = self._client.dialect(url).deletes_at_once
+        if at_once == 1:
+            return sum(self._deletes.imap_unordered(partial(self._delete_object, container), names))
+        batches = [
+            tuple(name for name, _ in names[place : place + at_once])
+            for place in range(0, len(names), at_once)
+        ]
+        return sum(self._deletes.imap_unordered(partial(self._delete_batch, url, container), batches))
+
+    def _delete_batch(self, url: str, container: str, names: tuple[str, ...]) -> int:
+        """Delete objects by one request; return how many could not be."""
+        if self._over:
+            return len(names)
+        request = StoreRequest(method="POST", container=container, deletes=names, keep=_MAX_PAGE_BYTES)
+        outcome = self._ask(url, request)
+        failures = dict.fromkeys(names, outcome.cause) if outcome.cause else {}
+        if outcome.cause is None:
             try:
-                return attempt(session)
-            except CLIENT_ERRORS as error:
-                refusals += 1
-                if status_of_error(error) != 401 or not self._renew(session, refusals):
-                    raise
+                body = outcome.reply.body if outcome.reply else b""
+                failures = dict(self._client.dialect(url).read_failures(body, request))
+            except ValueError as error:
+                failures = dict.fromkeys(names, f"{BAD_RESPONSE}: {error}")
+        for name, cause in failures.items():
+            self._fail(f"{container}/{name}", cause or "")
+        for _ in range(len(names) - len(failures)):
+            self._succeed()
+            self.result.objects += 1
+            self._advance()
+        return len(failures)
+
+    def _ask(self, url: str, request: StoreRequest) -> RequestOutcome:
+        """Make a request; after a 401 again with a new token."""
+        for refusals in itertools.count(1):
+            session = self._session
+            outcome = self._client.perform(url, request, session.token)
+            if not (outcome.unauthorized and self._renew(session, refusals)):
+                break
+        return outcome
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
         """Make this call on a thread, while other greenlets run; return or raise what it does."""
@@ -315,17 +378,14 @@ class AccountCleaner:
         """Delete an object, or one version of it; return whether that failed."""
         if self._over:
             return True
-        name, version_id = version
-        query = urlencode({"version-id": version_id}) if version_id else ""
-        request = StoreRequest(method="DELETE", container=container, name=name, query=query, missing_ok=True)
+        name, number = version
+        request = StoreRequest(
+            method="DELETE", container=container, name=name, version=number, missing_ok=True
+        )
         url = random.choice(self._session.storage_urls)
-        for refusals in itertools.count(1):
-            session = self._session
-            outcome = self._client.perform(url, request, session.token)
-            if not (outcome.unauthorized and self._renew(session, refusals)):
-                break
+        outcome = self._ask(url, request)
         if outcome.cause is not None:
-            place = f"{url}/" if len(session.storage_urls) > 1 else ""
+            place = f"{url}/" if len(self._session.storage_urls) > 1 else ""
             self._fail(f"{place}{container}/{name}", outcome.cause)
             return True
         self._succeed()
@@ -349,6 +409,22 @@ class AccountCleaner:
         except SsbenchError as error:
             _log.warning("%s", error)
             return False
+
+
+class _FailedRequestError(Exception):
+    """A request has failed for good."""
+
+    def __init__(self, outcome: RequestOutcome) -> None:
+        super().__init__(outcome.cause)
+        self.outcome = outcome
+
+
+def _describe_failure(outcome: RequestOutcome) -> str:
+    """Return why a request failed, in a few words."""
+    cause, detail = outcome.cause or "", outcome.detail
+    if outcome.status:
+        return f"HTTP {detail}" if detail.startswith(f"{outcome.status} ") else f"{cause} {detail}".strip()
+    return cause
 
 
 def _result_or_error(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

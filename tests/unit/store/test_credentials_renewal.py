@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ssbench.base.errors import ClusterError
-from ssbench.store.swift.credentials import Session, SessionInUse, is_sent_again, pause_after_failures
+from ssbench.store.credentials import Session, SessionInUse, is_sent_again, pause_after_failures
 
 FIRST = Session(("http://swift/v1/a",), "token0")
 

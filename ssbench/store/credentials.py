@@ -11,21 +11,27 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ssbench.base.errors import SsbenchError, UsageError
 from ssbench.base.untrusted import read_small_file
 
-AuthVersion = Literal["none", "1.0", "2.0", "3", "cloud"]
+AuthVersion = Literal["none", "1.0", "2.0", "3", "cloud", "s3"]
+
+#: How the storage URL of an S3 store begins. By itself: the S3 API of the server that has the account.
+S3_PREFIX = "s3+"
 
 #: Bytes of a bundle of CA certificates; those of systems have 200 to 500 kB.
 _MAX_CERTIFICATE_BYTES = 10_000_000
 
 #: Environment variables that hold secrets. Only a process that authenticates should inherit them.
 SECRET_VARIABLES = frozenset(
-    {"ST_KEY", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET", "OS_AUTH_TOKEN", "OS_TOKEN"}
+    {
+        *("ST_KEY", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET", "OS_AUTH_TOKEN", "OS_TOKEN"),
+        *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    }
 )
 
 
@@ -34,7 +40,8 @@ class Credentials:
     """How and where to authenticate. Raises UsageError for an unknown version.
 
     With "none" the token is used at the storage URLs without authentication. With "cloud" a plugin
-    authenticates.
+    authenticates. With "s3" the user is an access key, the key its secret, and the token that of a session,
+    where the key is a temporary one.
     """
 
     version: AuthVersion
@@ -101,23 +108,9 @@ class Session:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
 
 
-def session_in_account(session: Session, name: str) -> Session:
-    """Return the session of a reseller admin in another account, of this name after the reseller's prefix.
-
-    The prefix is that of the account of its storage URL, such as ``AUTH_``. Raises UsageError where that has
-    none.
-    """
-    urls = []
-    for url in session.storage_urls:
-        before, _, own = url.rpartition("/")
-        prefix, underscore, _ = own.partition("_")
-        if not underscore or not before.partition("/v1")[1]:
-            raise UsageError(
-                f"accounts: {url} does not end in an account such as AUTH_test, from which the names of"
-                " others could be made: give a list of credentials (--credentials)"
-            )
-        urls.append(f"{before}/{prefix}_{name}")
-    return replace(session, storage_urls=tuple(urls))
+def is_s3_url(url: str) -> bool:
+    """Whether a storage URL is that of an S3 store."""
+    return url.startswith(S3_PREFIX)
 
 
 # -- Renewing a token ------------------------------------------------------------------------------

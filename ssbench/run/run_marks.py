@@ -11,20 +11,19 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
-from email.utils import parsedate_to_datetime
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import swiftclient
 from msgspec import Meta, Struct
 
 from ssbench.scenario.names import MARK_PREFIX, mark_name
-from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
-from ssbench.store.swift.containers import call_persistently, open_swift_connection
-from ssbench.store.swift.credentials import Session
+from ssbench.store.contract import Listing, RequestOutcome, StoreRequest
+from ssbench.store.credentials import Session
+from ssbench.store.failures import AttemptError
+from ssbench.store.stores import STORE, open_dialect
 
 _log = logging.getLogger(__name__)
 
@@ -39,9 +38,11 @@ _MAX_MARKS = 1000
 _MAX_MARK_BYTES = 4096
 
 _NOT_FOUND_STATUS = 404
+#: Those of a listing of nothing: some stores have an answer without a body for that.
+_EMPTY_STATUSES = frozenset({204, _NOT_FOUND_STATUS})
 
 #: The parts of the name of a container.
-_CONTAINER_PATTERN = re.compile(r".*_(?P<number>[0-9]{6,})(?:_(?P<policy>[^_]+))?", re.DOTALL)
+_CONTAINER_PATTERN = re.compile(r".*[_-](?P<number>[0-9]{6,})(?:[_-](?P<policy>[^_]+))?", re.DOTALL)
 
 #: What may be in a name that is shown: a mark is read by whoever finds it, and written by anyone.
 _UNSHOWN_CHARACTERS = re.compile(r"[^\w.:@ -]")
@@ -79,7 +80,7 @@ _decoder = msgspec.json.Decoder(RunMark)
 
 
 class RunMarks:
-    """The marks in one container; every method makes requests, and raises one of CLIENT_ERRORS.
+    """The marks in one container; every method makes requests, and raises AttemptError where one fails.
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds; ``trans_id_extra`` is
     what transaction ids are to end in. Requests that failed are made again within ``retry_seconds`` (None: as
@@ -98,23 +99,24 @@ class RunMarks:
         self._session = session
         self._container = container
         self._timeouts = timeouts
-        self._headers = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
+        self._extra = trans_id_extra
 
     def put(self, mark: RunMark) -> None:
         """Write a mark, or renew it. That of objects that are kept does not expire."""
-        content = msgspec.json.encode(mark)
-        headers = {"Content-Type": "application/json", **self._headers}
+        lifetime = None
         if not mark.kept:
-            headers["X-Delete-After"] = str(ENDED_MARK_LIFETIME if mark.ended else MARK_LIFETIME)
-        self._ask(swiftclient.put_object, mark_name(mark.run), content, len(content), headers=headers)
+            lifetime = ENDED_MARK_LIFETIME if mark.ended else MARK_LIFETIME
+        self._ask(
+            "PUT",
+            mark_name(mark.run),
+            body=msgspec.json.encode(mark),
+            headers=(("Content-Type", "application/json"),),
+            delete_after=lifetime,
+        )
 
     def delete(self, run: str) -> None:
         """Delete the mark of a run, if there is one."""
-        try:
-            self._ask(swiftclient.delete_object, mark_name(run), headers=self._headers)
-        except swiftclient.ClientException as error:
-            if error.http_status != _NOT_FOUND_STATUS:
-                raise
+        self._ask("DELETE", mark_name(run), missing_ok=True)
 
     def others(self, run: str = "") -> list[RunMark]:
         """Return the marks that count, except that of ``run``.
@@ -125,56 +127,50 @@ class RunMarks:
         for name in self._names():
             if name == mark_name(run):
                 continue
-            try:
-                headers, content = self._ask(swiftclient.get_object, name, headers=self._headers)
-            except swiftclient.ClientException as error:
-                if error.http_status != _NOT_FOUND_STATUS:
-                    raise
+            answer = self._ask("GET", name, missing_ok=True)
+            if answer.status == _NOT_FOUND_STATUS or answer.reply is None:
                 mark, over = None, True  # it is listed for some time after it has expired
             else:
-                mark = _decode_mark(content, name)
+                mark = _decode_mark(answer.reply.body, name)
                 # A store that does not know X-Delete-After keeps them.
-                expired = _age_of(headers) > MARK_LIFETIME
+                expired = _age_of(answer.reply.fields) > MARK_LIFETIME
                 over = mark is not None and not mark.ended and (expired or _is_over(mark))
             if over:
-                with contextlib.suppress(*CLIENT_ERRORS):
-                    self._ask(swiftclient.delete_object, name, headers=self._headers)
+                with contextlib.suppress(AttemptError):
+                    self._ask("DELETE", name, missing_ok=True)
             elif mark is not None:
                 found.append(mark)
         return found
 
-    def _names(self) -> Iterator[str]:
-        listing = partial(
-            self._ask,
-            swiftclient.get_container,
-            limit=_MAX_MARKS,
-            prefix=MARK_PREFIX,
-            headers=self._headers,
+    def _names(self) -> list[str]:
+        request = StoreRequest(
+            method="GET",
+            container=self._container,
+            listing=Listing(limit=_MAX_MARKS, prefix=MARK_PREFIX),
+            missing_ok=True,
         )
-        try:
-            _, rows = listing()
-        except swiftclient.ClientException as error:
-            if error.http_status != _NOT_FOUND_STATUS:
-                raise
-            return
-        for row in rows if isinstance(rows, list) else []:
-            if isinstance(row, dict) and isinstance(row.get("name"), str):
-                size = row.get("bytes")
-                if isinstance(size, int) and size <= _MAX_MARK_BYTES:
-                    yield row["name"]
+        answer = self._make(request)
+        if answer.status in _EMPTY_STATUSES or answer.reply is None:
+            return []
+        page = open_dialect(self._session.storage_url).read_page(answer.reply.body, request)
+        return [name for name, size in page.rows if size <= _MAX_MARK_BYTES]
 
-    def _ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        with contextlib.closing(open_swift_connection(self._session, 0, self._timeouts)) as connection:
-            call = partial(
-                function,
-                connection.url,
-                self._session.token,
-                self._container,
-                *arguments,
-                http_conn=(connection.parsed_url, connection),
-                **options,
-            )
-            return call_persistently(call, seconds=self._retry_seconds)
+    def _ask(self, method: str, name: str, **more: Any) -> RequestOutcome:
+        return self._make(StoreRequest(method=method, container=self._container, name=name, **more))
+
+    def _make(self, request: StoreRequest) -> RequestOutcome:
+        outcome = STORE.ask(
+            self._session,
+            request,
+            timeouts=self._timeouts,
+            trans_id_extra=self._extra,
+            retry_seconds=self._retry_seconds,
+        )
+        if outcome.cause is None:
+            return outcome
+        error = AttemptError(outcome.cause, f"{outcome.cause} {outcome.detail}".strip())
+        error.status = outcome.status
+        raise error
 
 
 def containers_in_use(
@@ -191,8 +187,8 @@ def containers_in_use(
             continue
         try:
             running = [mark for mark in RunMarks(session, name, timeouts).others() if not mark.ended]
-        except CLIENT_ERRORS as error:
-            _log.warning("Whether a run uses %s is not known: %s", name, describe_client_error(error))
+        except AttemptError as error:
+            _log.warning("Whether a run uses %s is not known: %s", name, error)
             continue
         if running:
             for other in names:
@@ -202,9 +198,9 @@ def containers_in_use(
     return used
 
 
-def is_denied(error: BaseException) -> bool:
+def is_denied(error: AttemptError) -> bool:
     """Whether a request failed because the account may be read only."""
-    return status_of_error(error) == 403
+    return error.status == 403
 
 
 def _decode_mark(content: bytes, name: str) -> RunMark | None:
@@ -218,6 +214,8 @@ def _decode_mark(content: bytes, name: str) -> RunMark | None:
 
 def _age_of(headers: dict[str, str]) -> float:
     """Return the seconds since an object was written, by the clock of the server; 0 where it does not say."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a no-op run does without
+
     try:
         now, then = (parsedate_to_datetime(headers[name]) for name in ("date", "last-modified"))
         return (now - then).total_seconds()

@@ -11,10 +11,11 @@ from fault_server import FaultServer, Reply, Request
 from stand_in_account import StandInAccount
 
 from ssbench.base.errors import AuthenticationError, ClusterError
-from ssbench.store.swift import account_cleaner, containers
-from ssbench.store.swift.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.run import account_cleaner
+from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.store.credentials import Session
+from ssbench.store.swift import containers
 from ssbench.store.swift.containers import ContainerListing, find_containers, parse_listing
-from ssbench.store.swift.credentials import Session
 
 SETTINGS = CleanUpSettings(concurrency=2, connect_timeout=5.0, network_timeout=10.0)
 

@@ -1,0 +1,359 @@
+"""Stores of the S3 API as a :class:`~ssbench.store.contract.Store`: s3api of a Swift, Ceph's RGW, SeaweedFS.
+
+Credentials are those of the API, or those of the Swift behind it: account and user of version 1 are an access
+key, and Keystone makes one for the time of the program. The first request is a GET, from whose answer the
+region follows, or what is wrong (:mod:`ssbench.store.s3.diagnosis`).
+"""
+
+# ruff: noqa: D102 - the methods are documented in Store
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import structs
+
+from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
+from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name, container_pattern
+from ssbench.scenario.operations import OperationSettings
+from ssbench.store.contract import (
+    Capabilities,
+    ClockBounds,
+    Listing,
+    ReadSignatures,
+    RequestOutcome,
+    StoreRequest,
+)
+from ssbench.store.credentials import S3_PREFIX, Credentials, Session
+from ssbench.store.http.asking import ask_over_http
+from ssbench.store.http.container_threads import ContainerMaker, make_containers
+from ssbench.store.s3.answers import explain_wrong_bucket, is_bucket_name, parse_fault
+from ssbench.store.s3.diagnosis import explain_refusal, find_region
+from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
+from ssbench.store.s3.keystone_keys import KeystoneKeys
+from ssbench.store.s3.signing import AccessKey, make_canonical_request
+
+_log = logging.getLogger(__name__)
+
+_DEFAULT_REGION = "us-east-1"
+
+#: A container takes at most so many seconds more than two requests.
+_MAKING_SECONDS = 16.0
+
+#: The longest time that a signed read is good for, a week (seconds).
+_MAX_SIGNED_SECONDS = 7 * 86400
+
+#: Why operations that Swift has are none of this API.
+_LACKS = {
+    "public": "a bucket that anyone can read has no name of its own in requests here",
+    "post": "the metadata of an object cannot be changed without writing it anew",
+    "dlo": "objects of segments with a common prefix are Swift's own",
+    "symlink": "links are Swift's own",
+    "versions": "versions of objects are not asked for over the S3 API here",
+    "head_account": "an account has no headers of its own",
+}
+
+#: Features that operations need, and that every store of the API has in a way of its own.
+_FEATURES = ("slo", "bulk_upload", "tempurl")
+
+
+class S3Store:
+    """The master's side of stores with the S3 API."""
+
+    def __init__(self) -> None:
+        self._made = KeystoneKeys()
+
+    # -- sessions -----------------------------------------------------------------------------
+
+    def authenticate(self, credentials: Credentials, timeout: float = 10.0) -> Session:
+        """Find an access key and its region, with a first request."""
+        try:
+            return self._authenticate(credentials, (timeout, timeout))
+        except SsbenchError as error:
+            if not credentials.name:
+                raise
+            raise type(error)(f"{credentials.name}: {error}") from None
+
+    def _authenticate(self, credentials: Credentials, timeouts: tuple[float, float]) -> Session:
+        if credentials.storage_urls == (S3_PREFIX,):
+            credentials = replace(credentials, storage_urls=(_find_api(credentials),))
+        for url in credentials.storage_urls:
+            parse_s3_url(url)
+        of_keystone = credentials.version in {"2.0", "3", "cloud"}
+        if credentials.version == "none":
+            raise UsageError(
+                "a token is no credential of the S3 API: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or"
+                " the variables of Keystone or of Swift's version 1"
+            )
+        if of_keystone:
+            access, secret = self._made.find(credentials)
+        else:
+            access, secret = credentials.user or "", credentials.key or ""
+        key = AccessKey(
+            access=access,
+            secret=secret,
+            region=credentials.region_name or _DEFAULT_REGION,
+            session=(credentials.token or "") if credentials.version == "s3" else "",
+        )
+        session = Session(credentials.storage_urls, key.pack(), credentials.insecure, credentials.ca_file)
+        # The region of a catalog's endpoint is no region of this API, but one that was given is checked.
+        given = credentials.region_name is not None and not of_keystone
+        return self._check(session, key, timeouts, asks_region=not given, of_keystone=of_keystone)
+
+    def _check(
+        self,
+        session: Session,
+        key: AccessKey,
+        timeouts: tuple[float, float],
+        *,
+        asks_region: bool,
+        of_keystone: bool,
+    ) -> Session:
+        """Return a session whose region is right; raises AuthenticationError with what is wrong."""
+        url = session.storage_url
+        outcome = self._look(session, timeouts)
+        if outcome.cause is None:
+            return session
+        if outcome.reply is None:
+            raise ClusterError(f"{url}: {outcome.cause}")
+        fault = parse_fault(outcome.reply.body)
+        region = find_region(fault)
+        if region is not None and asks_region and region != key.region:
+            _log.info("%s: the region is %s", url, region)
+            key = structs.replace(key, region=region)
+            session = replace(session, token=key.pack())
+            return self._check(session, key, timeouts, asks_region=False, of_keystone=of_keystone)
+        _, host = parse_s3_url(url)
+        sent = {"host": host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", "x-amz-date": ""}
+        if key.session:
+            sent["x-amz-security-token"] = key.session
+        if fault is not None:
+            # Our text has the moment that theirs has: the rest is what may differ.
+            theirs = fault.fields.get("CanonicalRequest", "")
+            sent["x-amz-date"] = theirs.partition("x-amz-date:")[2].partition("\n")[0]
+        text = explain_refusal(
+            outcome.status,
+            f"HTTP {outcome.status} {outcome.detail}".strip(),
+            fault,
+            key=key,
+            canonical=make_canonical_request("GET", "/", "", sent, "UNSIGNED-PAYLOAD"),
+            date=outcome.reply.fields.get("date"),
+            now=time.time(),
+            made_by_keystone=of_keystone,
+        )
+        raise AuthenticationError(f"{url}: {text}")
+
+    def _look(self, session: Session, timeouts: tuple[float, float]) -> RequestOutcome:
+        """GET the list of buckets."""
+        return self.ask(session, StoreRequest(method="GET"), timeouts=timeouts)
+
+    def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
+        from ssbench.store.swift.auth import is_proxied  # noqa: PLC0415 - of python-swiftclient's module
+
+        if any(is_proxied(url.removeprefix(S3_PREFIX)) for url in session.storage_urls):
+            _log.warning(
+                "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used to make and list"
+                " buckets; requests for objects do not use it (no_proxy=HOST keeps the others from it)"
+            )
+
+    def in_account(self, session: Session, name: str) -> Session:
+        raise UsageError(
+            "accounts: an access key is that of one account: give a list of credentials (--credentials)"
+        )
+
+    def end(self) -> None:
+        self._made.end()
+
+    # -- what the store can do ----------------------------------------------------------------
+
+    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
+        """Return what every store of the API has; that of Swift is seen from the transaction id."""
+        outcome = self._look(session, timeouts)
+        if outcome.reply is None:
+            return Capabilities()
+        # X-Delete-After is Swift's, and would be ignored elsewhere.
+        is_swift = "x-trans-id" in outcome.reply.fields
+        return Capabilities({name: {} for name in _FEATURES}, known=True, expires=is_swift)
+
+    def container_base(self, session: Session, base: str) -> str:
+        """Return a base name whose containers have hyphens: in place of the usual one that with a hyphen."""
+        chosen = f"{base}-" if base == DEFAULT_CONTAINER_BASE else base
+        if is_bucket_name(name := container_name(chosen, 0, None)):
+            return chosen
+        raise UsageError(
+            f"{session.storage_url}: container_base: {explain_wrong_bucket(name)}; with a container_base that"
+            f" ends in a hyphen, such as {DEFAULT_CONTAINER_BASE}-, names have hyphens"
+        )
+
+    def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
+        found = []
+        for each in operations:
+            if each.name in _LACKS:
+                found.append(f"{each.name}: {_LACKS[each.name]}")
+            elif each.name == "list_account" and each.values:
+                found.append(
+                    f"list_account: a listing of all buckets has no {', '.join(sorted(each.values))}"
+                )
+        return found
+
+    def clock(self, session: Session) -> ClockBounds | None:
+        from ssbench.store.swift.containers import measure_clock_difference  # noqa: PLC0415 - one for both
+
+        verify = False if session.insecure else (session.ca_file or True)
+        return measure_clock_difference(f"{session.storage_url.removeprefix(S3_PREFIX)}/", verify)
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def ask(
+        self,
+        session: Session,
+        request: StoreRequest,
+        *,
+        timeouts: tuple[float, float],
+        trans_id_extra: str | None = None,
+        retry_seconds: float | None = None,
+    ) -> RequestOutcome:
+        dialect = S3Dialect(session.storage_url, trans_id_extra)
+        return ask_over_http(dialect, session, request, timeouts, retry_seconds)
+
+    def prepare(
+        self,
+        session: Session,
+        containers: Iterable[str],
+        policy: str | None,
+        concurrency: int,
+        advance: Callable[[], None],
+        *,
+        timeouts: tuple[float, float],
+        check: Callable[[], None],
+        renew: Callable[[], Session] | None,
+        trans_id_extra: str | None,
+        headers: Mapping[str, str],
+    ) -> None:
+        if policy is not None:
+            raise UsageError(
+                f"policy: {policy!r} cannot be asked for over the S3 API, where the store chooses the storage"
+                " policy of a bucket: leave it out"
+            )
+
+        def make(name: str) -> tuple[str, str | None]:
+            more: dict[str, Any] = {"timeouts": timeouts, "trans_id_extra": trans_id_extra}
+            return f"{session.storage_url}/{name}", self._ensure(session, name, headers, more)
+
+        @contextlib.contextmanager
+        def open_maker(_: int) -> Iterator[ContainerMaker]:
+            yield make
+
+        longest = _MAKING_SECONDS + 2 * sum(timeouts)
+        make_containers(open_maker, containers, concurrency, advance, check, longest)
+
+    def _ensure(
+        self, session: Session, name: str, headers: Mapping[str, str], more: dict[str, Any]
+    ) -> str | None:
+        """Make a bucket unless it is there; return why it will not do.
+
+        It is looked for by a listing of one entry, whose answer says what is wrong, unlike that to a HEAD.
+        """
+        if not is_bucket_name(name):
+            return f"{explain_wrong_bucket(name)}; a container_base that ends in a hyphen makes such names"
+        look = StoreRequest(method="GET", container=name, listing=Listing(limit=1))
+        outcome = self.ask(session, look, **more)
+        if outcome.cause is None:
+            return None
+        if outcome.status == 404:
+            new = StoreRequest(method="PUT", container=name, headers=tuple(headers.items()))
+            outcome = self.ask(session, new, **more)
+            ours = outcome.reply is not None and b"BucketAlreadyOwnedByYou" in outcome.reply.body
+            if outcome.cause is None or ours:
+                return None
+        return f"{outcome.cause} {outcome.detail}".strip()
+
+    def find_containers(
+        self, session: Session, base: str, policy: str | None, timeouts: tuple[float, float]
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the buckets of a base name; how many objects they have is not told: 0."""
+        request = StoreRequest(method="GET", listing=Listing(limit=1000))
+        outcome = self.ask(session, request, timeouts=timeouts)
+        if outcome.cause is None and outcome.reply is not None:
+            pattern = container_pattern(base, policy)
+            page = S3Dialect(session.storage_url).read_page(outcome.reply.body, request)
+            yield from ((name, 0) for name, _ in page.rows if pattern.match(name) and is_bucket_name(name))
+            return
+        raise ClusterError(
+            f"{session.storage_url}: buckets cannot be listed: {outcome.cause} {outcome.detail}".strip()
+        )
+
+    def objects(
+        self,
+        session: Session,
+        container: str,
+        *,
+        timeouts: tuple[float, float],
+        renew: Callable[[], Session] | None,
+        expect: Callable[[int], None],
+    ) -> Iterator[tuple[str, int]]:
+        if not is_bucket_name(container):
+            raise UsageError(explain_wrong_bucket(container))
+        dialect = S3Dialect(session.storage_url)
+        listing, count = Listing(limit=dialect.page_entries), 0
+        while True:
+            request = StoreRequest(method="GET", container=container, listing=listing)
+            outcome = self.ask(session, request, timeouts=timeouts)
+            if outcome.status == 404:
+                raise ClusterError(f"{session.storage_url}: there is no bucket {container!r}")
+            if outcome.cause is not None or outcome.reply is None:
+                raise ClusterError(
+                    f"bucket {container!r} cannot be listed: {outcome.cause} {outcome.detail}".strip()
+                )
+            page = dialect.read_page(outcome.reply.body, request)
+            # Their number is not known before the end.
+            count += len(page.rows)
+            expect(count)
+            yield from page.rows
+            if not page.following:
+                return
+            if page.following == listing.following:
+                raise ClusterError(f"bucket {container!r} cannot be listed: a page comes again")
+            listing = structs.replace(listing, following=page.following)
+
+    def sign(
+        self,
+        session: Session,
+        renew: Callable[[], Session] | None,
+        until: int,
+        timeouts: tuple[float, float],
+    ) -> ReadSignatures:
+        return PresignedReads(until)
+
+
+class PresignedReads:
+    """Reads that have their signature in the query: each object has one of its own, which workers make."""
+
+    def __init__(self, until: int) -> None:
+        self._seconds = max(1, min(_MAX_SIGNED_SECONDS, until - int(time.time())))
+
+    def queries(
+        self,
+        containers: Iterable[str],
+        features: Mapping[str, object],
+        stop: Callable[[], bool],
+    ) -> list[str]:
+        """Return for how many seconds a signature is good, for each container."""
+        return [str(self._seconds) for _ in containers]
+
+    def end(self) -> None:
+        """Do nothing: signatures end by themselves."""
+
+
+def _find_api(credentials: Credentials) -> str:
+    """Return the address of the S3 API of the server that has the account of credentials."""
+    from ssbench.store.swift.auth import authenticate_swift  # noqa: PLC0415 - brings python-swiftclient
+
+    parts = urlsplit(authenticate_swift(replace(credentials, storage_urls=(), name="")).storage_url)
+    return f"{S3_PREFIX}{parts.scheme}://{parts.netloc}"
