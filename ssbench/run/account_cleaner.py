@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal, Self
 
 import gevent
@@ -421,10 +422,8 @@ class _FailedRequestError(Exception):
 
 def _describe_failure(outcome: RequestOutcome) -> str:
     """Return why a request failed, in a few words."""
-    cause, detail = outcome.cause or "", outcome.detail
-    if outcome.status:
-        return f"HTTP {detail}" if detail.startswith(f"{outcome.status} ") else f"{cause} {detail}".strip()
-    return cause
+    known = outcome.status in HTTPStatus.__members__.values() and outcome.cause == f"HTTP {outcome.status}"
+    return f"{outcome.cause} {HTTPStatus(outcome.status).phrase}" if known else outcome.cause or ""
 
 
 def _result_or_error(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
