@@ -128,7 +128,7 @@ def parser(argv: Sequence[str]) -> Parser:
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE_HELP)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET_HELP)
         command.add_opposites()
-        command.set_defaults(run=module.run, refuse=command.refuse_arguments)
+        command.set_defaults(run=module.run, refuse=command.error, refuse_unknown=command.refuse_arguments)
     return made
 
 
@@ -220,7 +220,7 @@ def _main(argv: list[str]) -> int:
         _use_settings(made, argv)
         arguments, unknown = made.parse_known_args(argv)
         if unknown:  # the parser of all sub-commands would name its own help
-            arguments.refuse(unknown)
+            arguments.refuse_unknown(unknown)
         with own_program.explain_memory_errors():
             return _run_command(arguments)
     except SsbenchError as error:

@@ -165,7 +165,7 @@ def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> 
     cores = len(os.sched_getaffinity(0))
     arguments.workers = min(cores, users or cores)
     _log.info(
-        "Starting %s, as there is no --workers (for workers on other hosts: --expect-workers N)",
+        "Using %s, as no --workers is given (others: --expect-workers N)",
         format_plural(arguments.workers, "local worker"),
     )
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.cli.parser import Parser, PresetValues
+from ssbench.cli.parser import Parser, PresetValues, suggest_options
 
 _log = logging.getLogger(__name__)
 
@@ -171,7 +171,8 @@ def _describe_unknown(key: str, where: str, known: Mapping[str, object], parsers
     actions = [each._option_string_actions.get(f"--{name}") for each in parsers().values()]
     if any(action is not None and action.dest.startswith("auth_") for action in actions):
         return f"{key} cannot be set here; authentication has variables of its own (doc/authentication.rst)"
-    return f"{key} is not an option{' of this sub-command' if where else ''}{did_you_mean(name, names)}"
+    meant = suggest_options(name, [f"--{each}" for each in sorted(names)]).replace("--", "")
+    return f"{key} is not an option{' of this sub-command' if where else ''}{meant}"
 
 
 def _find_files(environ: Mapping[str, str]) -> Iterator[_SettingsFile]:
