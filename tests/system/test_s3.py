@@ -1,0 +1,276 @@
+"""The S3 API of a real Swift: runs, what botocore reads of them, clean-up, and wrong set-ups."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import swiftclient
+import yaml
+from fault_server import FaultServer, Reply, Request
+from processes import Fleet
+
+from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
+from ssbench.local_swift import LocalSwift
+from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.store.contract import MultipartUpload, StoreRequest
+from ssbench.store.credentials import Credentials
+from ssbench.store.s3 import signing
+from ssbench.store.s3.answers import parse_upload_id
+from ssbench.store.stores import STORE
+
+botocore_session = pytest.importorskip("botocore.session")
+from botocore.config import Config  # noqa: E402 - after the check that it is there
+
+SCENARIO = {
+    "name": "over s3",
+    "sizes": [{"name": "tiny", "size_min": 1000, "size_max": 3000}],
+    "initial_files": {"tiny": 20},
+    "crud_profile": {
+        **dict.fromkeys(["create", "read", "update", "delete", "head", "range", "conditional"], 10),
+        **dict.fromkeys(["create_only", "copy", "list", "head_container", "list_account"], 5),
+    },
+    "operation_count": 120,
+    "user_count": 4,
+    "container_count": 2,
+}
+
+
+def url_of(swift: LocalSwift) -> str:
+    return f"s3+{swift.address}"
+
+
+@pytest.fixture
+def botocore(swift: LocalSwift) -> Iterator[Any]:
+    config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
+    client = botocore_session.Session().create_client(
+        "s3",
+        "us-east-1",
+        endpoint_url=swift.address,
+        aws_access_key_id=swift.user,
+        aws_secret_access_key=swift.key,
+        config=config,
+    )
+    yield client
+    client.close()
+
+
+def variables(swift: LocalSwift) -> dict[str, str]:
+    return {
+        "AWS_ACCESS_KEY_ID": swift.user,
+        "AWS_SECRET_ACCESS_KEY": swift.key,
+        "AWS_REGION": "",
+        "HOME": "/nonexistent",
+    }
+
+
+class Ran:
+    """A run that has ended, with its results as rows of text."""
+
+    def __init__(
+        self, fleet: Fleet, folder: Path, environment: dict[str, str], *options: object, **keys: Any
+    ):
+        path = folder / "s3.yaml"
+        path.write_text(yaml.safe_dump({**SCENARIO, **keys}))
+        self.program = fleet.run(path, "--workers", 1, "--seed", 7, *options, environment=environment)
+        self.code = self.program.end()
+        self.rows: list[dict[str, str]] = []
+        if fleet.stats.exists():
+            out = folder / "rows.csv"
+            assert fleet.master("export", "-s", fleet.stats, "-o", out).end() == 0
+            with out.open() as file:
+                self.rows = list(csv.DictReader(file))
+        self.errors = Counter(f"{row['operation']}: {row['error']}" for row in self.rows if row["error"])
+
+
+@pytest.fixture
+def base(container_base: str) -> str:
+    return f"{container_base}-"
+
+
+def test_a_run_over_s3_is_right_and_what_it_made_is_read_by_botocore(
+    fleet: Fleet,
+    tmp_path: Path,
+    swift: LocalSwift,
+    account: swiftclient.Connection,
+    botocore: Any,
+    base: str,
+) -> None:
+    own = "--verify", "--keep-objects", "-S", url_of(swift)
+    ran = Ran(
+        fleet, tmp_path, variables(swift), *own, container_base=base, metadata={"number": 2, "size": 20}
+    )
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
+    assert {row["operation"] for row in ran.rows} == set(SCENARIO["crud_profile"])  # type: ignore[call-overload]
+    assert all(row["trans_id"].startswith("tx") for row in ran.rows)
+    buckets = [f"{base}{number:06d}" for number in range(2)]
+    read = 0
+    for bucket in buckets:
+        listed = botocore.list_objects_v2(Bucket=bucket).get("Contents", [])
+        assert listed
+        for each in listed:
+            if each["Key"].startswith("."):  # the mark of the run
+                continue
+            answer = botocore.get_object(Bucket=bucket, Key=each["Key"])
+            body = answer["Body"].read()
+            assert answer["ETag"].strip('"') == hashlib.md5(body).hexdigest()
+            assert len(body) == each["Size"]
+            assert answer["Metadata"]["ssbench-owner"]
+            # The same by Swift's API, under Swift's names.
+            head = account.head_object(bucket, each["Key"])
+            assert head["x-object-meta-ssbench-owner"] == answer["Metadata"]["ssbench-owner"]
+            read += 1
+    assert read > 20
+    cleaned = fleet.master(
+        "cleanup-containers", "--container-base", base, "-S", url_of(swift), environment=variables(swift)
+    )
+    assert cleaned.end() == 0, cleaned.err
+    assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
+
+
+def test_two_apis_of_one_account_are_two_sides(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection
+) -> None:
+    environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+    ran = Ran(fleet, tmp_path, environment, "--verify", "--ab", "swift=@", "s3=@")
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
+    assert "swift=" in ran.program.out
+    assert f"s3={url_of(swift)}" in re.sub(r"\s+", "", ran.program.out)
+    assert {row["container"] for row in ran.rows if row["container"]} <= {"ssbench-000000", "ssbench-000001"}
+    cleaned = fleet.master("cleanup-containers", "--container-base", "ssbench-", environment=environment)
+    assert cleaned.end() == 0
+    assert not [each for each in account.get_account()[1] if each["name"].startswith("ssbench-")]
+
+
+def credentials(swift: LocalSwift, **changes: Any) -> Credentials:
+    usual = {"version": "s3", "user": swift.user, "key": swift.key, "storage_urls": (url_of(swift),)}
+    return Credentials(**{**usual, **changes})
+
+
+def test_the_region_is_found(swift: LocalSwift, caplog: pytest.LogCaptureFixture) -> None:
+    session = STORE.authenticate(credentials(swift))
+    assert signing.AccessKey.unpack(session.token or "").region == "us-east-1"
+    assert STORE.capabilities(session, (5.0, 5.0)).expires  # because it is a Swift
+    assert STORE.clock(session) is not None
+    assert not caplog.messages
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[SsbenchError], str]] = {
+    "region": ({"region_name": "mars"}, AuthenticationError, "is 'us-east-1', not 'mars': set AWS_REGION"),
+    "secret": ({"key": "x"}, AuthenticationError, "secret key is not that of the access key 'test:tester'"),
+    "access key": ({"user": "nobody:x"}, AuthenticationError, "does not know this access key"),
+    "a path": ({"storage_urls": ("s3+http://127.0.0.1:1/v1/AUTH_a",)}, UsageError, "without a path"),
+    "nothing there": ({"storage_urls": ("s3+http://127.0.0.1:9",)}, ClusterError, "connect refused"),
+    "a token": ({"version": "none", "token": "tk"}, UsageError, "a token is no credential of the S3 API"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_set_up_is_one_sentence(swift: LocalSwift, wrong: str) -> None:
+    changes, kind, text = WRONG[wrong]
+    with pytest.raises(kind, match=text) as raised:
+        STORE.authenticate(credentials(swift, **changes))
+    assert str(raised.value).count("\n") == 0
+
+
+def test_a_clock_that_is_wrong_is_told_in_minutes(swift: LocalSwift, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = signing.time.time() + 20 * 60
+    monkeypatch.setattr(signing.time, "time", lambda: ahead)
+    with pytest.raises(AuthenticationError, match="20 minutes ahead of the store's"):
+        STORE.authenticate(credentials(swift))
+
+
+def test_a_proxy_that_changes_requests_is_found(swift: LocalSwift, fault_server: FaultServer) -> None:
+    """As it reaches the store under another name."""
+    inside = urlsplit(swift.address).netloc
+
+    def forward(request: Request) -> Reply:
+        connection = HTTPConnection(inside, timeout=30)
+        try:
+            fields = {name: value for name, value in request.headers.items() if name.lower() != "host"}
+            connection.request(request.method, request.target, headers={**fields, "Host": inside})
+            answer = connection.getresponse()
+            return Reply(answer.status, answer.read())
+        finally:
+            connection.close()
+
+    fault_server.rule = forward
+    outside = urlsplit(fault_server.url).netloc
+    changed = credentials(swift, storage_urls=(f"s3+http://{outside}",))
+    expected = f"line that differs is 'host:{outside}' here and 'host:{inside}' there"
+    with pytest.raises(AuthenticationError, match=expected):
+        STORE.authenticate(changed)
+
+
+def test_a_server_without_the_api_is_told(fault_server: FaultServer) -> None:
+    fault_server.rule = lambda _request: Reply(412, b"Bad URL")
+    wrong = Credentials(
+        version="s3", user="a", key="b", storage_urls=(f"s3+http://{urlsplit(fault_server.url).netloc}",)
+    )
+    with pytest.raises(AuthenticationError, match="HTTP 412 Precondition Failed, and none of the S3 API"):
+        STORE.authenticate(wrong)
+
+
+def test_what_s3_does_not_have_is_refused_by_name(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, base: str
+) -> None:
+    profile = {"read": 5, "post": 1, "symlink": 1, "versions": 1, "dlo": 1, "public": 1, "head_account": 1}
+    ran = Ran(
+        fleet, tmp_path, variables(swift), "-S", url_of(swift), crud_profile=profile, container_base=base
+    )
+    assert ran.code == 2
+    said = ran.program.err
+    for name in ("post", "symlink", "versions", "dlo", "public", "head_account"):
+        assert f"{name}: " in said
+
+
+def test_an_underscore_is_refused_with_a_hint(fleet: Fleet, tmp_path: Path, swift: LocalSwift) -> None:
+    ran = Ran(fleet, tmp_path, variables(swift), "-S", url_of(swift), container_base="mine")
+    assert ran.code == 2
+    assert "'mine_000000' is no name of a bucket" in ran.program.err
+    assert "ends in a hyphen" in ran.program.err
+
+
+def test_a_bucket_is_emptied_before_it_is_deleted_and_uploads_are_given_up(
+    swift: LocalSwift, account: swiftclient.Connection, base: str
+) -> None:
+    session = STORE.authenticate(credentials(swift))
+    bucket = f"{base}000000"
+    timeouts = 10.0, 20.0
+    STORE.prepare(
+        session,
+        [bucket],
+        None,
+        1,
+        lambda: None,
+        timeouts=timeouts,
+        check=lambda: None,
+        renew=None,
+        trans_id_extra=None,
+        headers={},
+    )
+
+    def ask(method: str, **fields: Any) -> Any:
+        outcome = STORE.ask(
+            session, StoreRequest(method=method, container=bucket, **fields), timeouts=timeouts
+        )
+        assert outcome.cause is None, outcome
+        return outcome
+
+    for number in range(3):
+        ask("PUT", name=f"a&b/{number}", body=b"x")
+    begun = ask("POST", name="large", upload=MultipartUpload("begin"))
+    upload = MultipartUpload("part", parse_upload_id(begun.reply.body))
+    ask("PUT", name="large", upload=upload, part_number=1, body=b"part")
+    assert [name for name, _ in STORE.find_containers(session, base, None, timeouts)] == [bucket]
+    result = AccountCleaner(session, CleanUpSettings(2)).run([bucket])
+    assert (result.containers, result.objects, result.failures) == (1, 3, [])
+    assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
