@@ -57,11 +57,13 @@ class ResultBounds:
     """What bounds the results of a run.
 
     ``largest`` holds the bytes of the largest object of each size class, ``retries`` how often a
-    request may be retried, for all reasons together. The history of a task comes on top.
+    request may be retried, for all reasons together. The history of a task comes on top. Manifests come with
+    the objects of ``segmented`` classes.
     """
 
     largest: tuple[int, ...]
     retries: int
+    segmented: frozenset[int] = frozenset()
 
     def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
         self, batch: TaskBatch, result: JobResult, to_master: float, now: float
@@ -120,11 +122,13 @@ class ResultBounds:
         A ``status`` of 404 is a success of some deletions: its body may be a page of any proxy between.
         """
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
-        if operation.sends_body and operation.has_object and not operation.steps:
+        several = bool(operation.steps) or task[1] in self.segmented
+        if operation.sends_body and operation.has_object and not several:
             return largest if operation.returns_object else 0
         any_number = (
             operation.returns_object
             or operation.defined
+            or several
             or not operation.has_object
             or status == _NOT_FOUND_STATUS
         )
@@ -240,7 +244,9 @@ class GroupWorkers:
         retries = parameters.requests.retries + parameters.requests.retry_404
         most = parameters.most_requests
         self._bounds = ResultBounds(
-            tuple(largest_objects), retries * (most if most > _UPLOAD_REQUESTS else 1)
+            tuple(largest_objects),
+            retries * (most if most > _UPLOAD_REQUESTS else 1),
+            frozenset(place for place, (size, _) in enumerate(parameters.segments) if size),
         )
         self._retries = retries
         self._set_longest_job()

@@ -117,16 +117,17 @@ class RunParameters(Struct, array_like=True, frozen=True):
 
     ``generation`` goes up when the token changes during a run. ``requests`` says how requests are made,
     ``scenario`` has the keys of the scenario that workers heed (:class:`ssbench.scenario.model.ScenarioKey`).
-    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``. ``trans_id_extra`` is
-    what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies follow from it, and those
-    of reads are checked. A user waits ``think_time`` after a job before it begins the next, except where jobs
-    have due times. ``owners`` holds what the objects of each of ``size_classes`` say of whose they are
-    (:mod:`ssbench.scenario.model`). A run has parameters for each ``group`` of users, whose jobs follow them.
-    ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
-    each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
-    sample. With several ``accounts`` the number of a job's container says which of them it is in
-    (:func:`ssbench.scenario.names.split_container_number`). Which jobs have new connections is drawn by the
-    ``seed``.
+    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``, ``segments`` how
+    large the segments of its objects are (0: these are in one piece), and whether they are dynamic.
+    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies
+    follow from it, and those of reads are checked. A user waits ``think_time`` after a job before it begins
+    the next, except where jobs have due times. ``owners`` holds what the objects of each of ``size_classes``
+    say of whose they are (:mod:`ssbench.scenario.model`). A run has parameters for each ``group`` of users,
+    whose jobs follow them. ``most_requests`` is how many requests a job is at most. ``signed`` has the query
+    of temporary URLs for each container. With ``every_etag`` the MD5 of all that is read is compared with its
+    ETag, not that of a sample. With several ``accounts`` the number of a job's container says which of them
+    it is in (:func:`ssbench.scenario.names.split_container_number`). Which jobs have new connections is drawn
+    by the ``seed``.
     """
 
     run_id: Count
@@ -141,6 +142,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ca_certificates: str | None = None
     #: The smallest and the largest size of each of ``size_classes``.
     size_ranges: list[tuple[Count, Count]] = []
+    segments: list[tuple[Count, bool]] = []  # empty: all objects are in one piece
     trans_id_extra: str | None = None  # what every request carries as ``X-Trans-Id-Extra``
     #: A user waits so long after a job before it begins the next, except where jobs have due times.
     think_time: Seconds = 0.0

@@ -17,7 +17,12 @@ from ssbench.scenario.forecast import (
     forecast_scenario,
 )
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario
-from ssbench.scenario.names import format_object_name, object_prefix, versioned_container
+from ssbench.scenario.names import (
+    format_object_name,
+    object_prefix,
+    segments_container,
+    versioned_container,
+)
 from ssbench.scenario.operations import OPERATIONS, hide_secret_value
 
 
@@ -101,6 +106,8 @@ def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     beside = [f"initial objects in each: {_format_each(found.uploads, scenario.container_numbers)}"]
     if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
         beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
+    if scenario.has_segments:
+        beside.append(f"beside each one more for segments: {segments_container(found.first_container)}")
     yield _item_with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
     if scenario.object_names is not None:
         first = object_prefix(group, scenario.size_classes[0].name)

@@ -163,6 +163,7 @@ class GroupBenchmarks:
             accounts=scenario.accounts,
             addresses=self.addresses,
             round_trip=part.workers.allocation.round_trip,
+            segmented=[place for place, each in enumerate(scenario.size_classes) if each.segment_size],
             listings=None if self._options.noop else ListingMinimums.of(scenario, part.state.in_containers()),
         )
 

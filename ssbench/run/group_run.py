@@ -228,6 +228,9 @@ def make_run_parameters(
         scenario=make_sent_scenario(scenario),
         size_classes=list(names or [each.name for each in scenario.size_classes]),
         size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
+        segments=[(each.segment_size, each.segments == "dynamic") for each in scenario.size_classes]
+        if scenario.has_segments
+        else [],
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
         owners=[make_owner(scenario, each) for each in scenario.size_classes],
@@ -248,12 +251,19 @@ def accounts_of_sessions(sessions: Sequence[Session]) -> list[AccountAccess]:
     return [(list(session.storage_urls), None if same else session.token) for session in sessions]
 
 
+#: Requests for an object in segments, without those for the segments.
+_MANIFEST_REQUESTS = 8
+
+
 def _max_requests(scenario: Scenario) -> int:
     """Return how many requests an operation of a scenario is at most; an initial upload may be two."""
     settings = {each.name: each for each in scenario.operations}
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
     own = [settings.get(name, OperationSettings(name)) for name in names]
-    return max([2, *(OPERATIONS.of(each).most_requests(each, scenario.operations) for each in own)])
+    most = max([2, *(OPERATIONS.of(each).most_requests(each, scenario.operations) for each in own)])
+    segments = max(each.most_segments for each in scenario.size_classes)
+    # Each may be replaced, and deleted where it is not, by each of the requests of a sequence.
+    return most * (3 * segments + _MANIFEST_REQUESTS) if segments else most
 
 
 # -- The part of each group, and its load ----------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 
 from ssbench.fleet.phase import LEAD_SECONDS
@@ -18,7 +18,7 @@ from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.run.bars import ProgressBar
 from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, StagePlacement
 from ssbench.scenario.model import Stage, parse_owner_name
-from ssbench.scenario.operations import OPERATIONS, REMOVE, TRY
+from ssbench.scenario.operations import OPERATIONS, REMOVE, TRY, Effect
 from ssbench.scenario.population import Population
 from ssbench.store.conformance import Verdict
 from ssbench.store.contract import JobResult
@@ -32,6 +32,10 @@ _MAX_BLOCK_SECONDS = 0.3
 
 #: The answer to a PUT that has written an object.
 _CREATED_STATUS = 201
+
+#: What leaves segments without a manifest where it does not come to its end. Those of new objects are deleted
+#: with these after the run.
+_REPLACING_EFFECTS = frozenset({Effect.REWRITES, Effect.REMOVES})
 
 #: Seconds that tasks in flight still get when a phase is stopped.
 _STOPPED_DRAIN_SECONDS = 2.0
@@ -213,7 +217,7 @@ class Benchmark:
     stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
     this ``group`` of users in so many ``accounts``, and choose from so many ``storage_urls``, the first of
     which is the run's ``first_url``. ``addresses`` gets those that they name, ``listings`` says how many
-    names listings have at least.
+    names listings have at least; objects of ``segmented`` size classes, by their indexes, are in segments.
     """
 
     what = "operations"
@@ -238,6 +242,7 @@ class Benchmark:
         addresses: ResultAddresses | None = None,
         round_trip: float = 0.0,
         listings: ListingMinimums | None = None,
+        segmented: Collection[int] = (),
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -245,7 +250,8 @@ class Benchmark:
         self.too_many_errors = False
         self.count = 0
         self.lost_jobs = 0
-        #: Operations whose end is not known, which make objects of their own and delete them.
+        #: Operations whose end is not known, which make objects of their own and delete them, or replace or
+        #: delete an object in segments.
         self.unfinished = 0
         #: Operations that workers had in hand at the end and had not begun; they are not among those drawn.
         #: Those ``in_doubt``, which are not among these, may have begun: their workers no longer answered.
@@ -258,6 +264,7 @@ class Benchmark:
         self.epoch = time.time() - self.began
         self._state = state
         self._sinks = sinks
+        self._segmented = segmented
         self._expires = state.expires
         self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, JobResult]], WorkerState]] = deque()
@@ -375,7 +382,10 @@ class Benchmark:
         cause = abandoned or LOST_CAUSE
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            self.unfinished += OPERATIONS[operation].makes_objects
+            row = OPERATIONS[operation]
+            self.unfinished += row.makes_objects or (
+                size_class in self._segmented and row.effect in _REPLACING_EFFECTS
+            )
         if self._listings is not None:
             self._listings.without_result(tasks)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())

@@ -19,7 +19,7 @@ import random
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, product
 from pathlib import Path
@@ -48,6 +48,7 @@ from ssbench.scenario.names import (
     container_stem,
     match_object_name,
     may_be_container,
+    segments_container,
     split_container_number,
     tagged_object_stem,
     versioned_container,
@@ -56,9 +57,12 @@ from ssbench.scenario.operations import (
     CHECK,
     CREATE,
     OPERATIONS,
+    SLO,
+    UPDATE,
     UPLOAD_IF_MISSING,
     OperationKind,
     OperationSettings,
+    resolve_steps,
 )
 from ssbench.scenario.population import Population
 from ssbench.store.conformance import CHECKS, Verdict, find_needed_checks
@@ -97,9 +101,11 @@ def refuse_missing_features(
         names = {name for part in scenario.parts for name in part.operation_names}
         refuse_many_signatures(scenario)
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
+    for each in (each for part in scenario.parts for each in part.size_classes):
+        if each.segment_size and each.segments == "static":
+            needed[f"size class {each.name!r}"] = SLO.needs
     metadata = [*_metadata_shapes(scenario)]
-    if not uploads_only:
-        _refuse_foreign_operations(scenario, tokens)
+    _refuse_foreign_operations(scenario, tokens, names)
     expiring = any(part.delete_after is not None for part in scenario.parts)
     if not needed and not metadata and not expiring:
         return
@@ -129,20 +135,16 @@ def refuse_missing_features(
             _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
 
 
-def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource) -> None:
-    """Raise UsageError for operations that the API of a store does not have."""
+def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: Collection[str]) -> None:
+    """Raise UsageError for operations of these names, and objects, that the API of a store does not have."""
     settings = {each.name: each for part in scenario.parts for each in part.operations}
-    names = sorted({name for part in scenario.parts for name in part.operation_names})
-    asked = [settings.get(name, OperationSettings(name)) for name in names]
+    asked = [settings.get(name, OperationSettings(name)) for name in sorted(names)]
+    asked += [step.settings for each in asked for step in resolve_steps(each.values.get("steps", ()), asked)]
+    asked += [OperationSettings("segment_size")] * any(part.has_segments for part in scenario.parts)
     for session in tokens.sessions:
-        if lacks := STORE.explain_lacks(session, [*asked, *_steps_of(asked)]):
+        if lacks := STORE.explain_lacks(session, asked):
+            lacks = [*dict.fromkeys(lacks)]
             raise UsageError(f"{session.storage_url}: not possible over the S3 API: {'; '.join(lacks)}")
-
-
-def _steps_of(operations: Sequence[OperationSettings]) -> list[OperationSettings]:
-    """Return the operations of which others are made up."""
-    names = {name for each in operations for name in each.values.get("steps", ())}
-    return [OperationSettings(name) for name in sorted(names)]
 
 
 def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
@@ -287,6 +289,13 @@ class FoundObjects:
         self._template = part.scenario.object_names
         self._classes = {name: index for index, name in enumerate(part.names)}
         classes = part.scenario.size_classes
+        self._classes_of = classes
+        #: Those of one size whose segments are dynamic: listings say 0 of these.
+        self._looked_for = {
+            place
+            for place, each in enumerate(classes)
+            if each.segments == "dynamic" and each.size_min == each.size_max
+        }
         self._sizes = [array("q", [_MISSING_SIZE]) * (each.initial_files + 1) for each in classes]
         self._places = [part.workload.initial_containers(index) for index in range(len(classes))]
         #: How many are there with another size than they should have; known when all tasks were made.
@@ -306,7 +315,11 @@ class FoundObjects:
         for index, container, number, size in self._workload.initial_objects():
             found = self._sizes[index][number]
             self.replaced += found not in {_MISSING_SIZE, size}
-            code = UPLOAD_IF_MISSING.code if found == size else CREATE.code
+            code = CREATE.code
+            if found == size or (not found and index in self._looked_for):
+                code = UPLOAD_IF_MISSING.code
+            elif found != _MISSING_SIZE and self._classes_of[index].segment_size:
+                code = UPDATE.code  # its segments go
             yield code, index, container, number, size
 
 
@@ -490,8 +503,13 @@ def make_run_containers(
         for places in alike.values():
             using = [part.scenario for part in parts if part.places[0] in places[0]]
             names = {name for scenario in using for name in scenario.operation_names}
-            versioned = any(OPERATIONS.named(name).beside for name in names)
-            _make_container_sets(places, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
+            own = dict(parts[0].scenario.container_put_headers)
+            beside = [(versioned_container, own | _VERSIONS_HEADER)]
+            beside *= any(OPERATIONS.named(name).beside for name in names)
+            beside += [(segments_container, own)] * any(scenario.has_segments for scenario in using)
+            _make_container_sets(
+                places, parts[0].scenario, options, tokens, loop, mark, kinds=[(str, own), *beside]
+            )
     except _InterruptedError:
         return
     for part in parts:
@@ -509,11 +527,11 @@ def _make_container_sets(
     loop: MasterLoop,
     mark: str | None,
     *,
-    versioned: bool,
+    kinds: Sequence[tuple[Callable[[str], str], Mapping[str, str]]],
 ) -> None:
     """Make the containers of places that differ in their accounts.
 
-    ``versioned``: beside each is one more, that keeps versions.
+    ``kinds`` are what makes their names, and of those beside each, of the usual ones, with their headers.
     """
     place = places[0]
 
@@ -531,8 +549,6 @@ def _make_container_sets(
         scenario.container_concurrency,
         "" if place.storage_url is None else f", at {place.storage_url}",
     )
-    own = dict(scenario.container_put_headers)
-    kinds = [(str, own)] + [(versioned_container, own | _VERSIONS_HEADER)] * versioned
     with ProgressBar("Containers", len(places) * len(kinds) * place.container_count) as bar:
         for each, (name_of, headers) in product(places, kinds):
             try:

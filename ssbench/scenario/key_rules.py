@@ -14,6 +14,7 @@ from ssbench.scenario import conditions
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.value_rules import (
     LABEL_RULE,
+    MAX_BYTES,
     MAX_NUMBER,
     SIZE_RULE,
     Rule,
@@ -196,7 +197,14 @@ CLASS_RULES = {
     "size_max": SIZE_RULE,
     "crud_profile": WEIGHTS_RULE,
     "profile": WEIGHTS_RULE,
+    "segment_size": make_whole_rule(1, MAX_BYTES)._replace(parse=text_values.parse_size),
+    "segments": Rule(lambda value: value in ("static", "dynamic"), "static or dynamic"),
 }
+
+#: Most segments of an object: of a static one those that a manifest may have, of a dynamic one a page of a
+#: listing, unless the cluster is configured otherwise.
+MAX_SEGMENTS = {"static": 1000, "dynamic": 10_000}
+
 #: Keys of a stage.
 STAGE_RULES = {
     "seconds": SECONDS_RULE,

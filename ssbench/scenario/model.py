@@ -41,7 +41,13 @@ from ssbench.scenario.names import (
     DEFAULT_TEMPLATE,
     OBJECT_NAMES_RULE,
 )
-from ssbench.scenario.operations import OPERATIONS, Header, OperationKind, OperationSettings
+from ssbench.scenario.operations import (
+    LARGE_OBJECT_STEPS,
+    OPERATIONS,
+    Header,
+    OperationKind,
+    OperationSettings,
+)
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import (
     BODY_RULE,
@@ -75,6 +81,14 @@ class SizeClass:
     #: Its share of the operations, relative to those of other classes; None: they have the shares of their
     #: initial files.
     weight: float | None = None
+    segment_size: int = 0  # its objects are in segments of so many bytes; 0: they are in one piece
+    #: Whether a manifest lists the segments, or a prefix of their names finds them.
+    segments: Literal["static", "dynamic"] = "static"
+
+    @property
+    def most_segments(self) -> int:
+        """How many segments its largest object has; 0: it has none."""
+        return -(-self.size_max // self.segment_size) if self.segment_size else 0
 
     @property
     def mean_size(self) -> float:
@@ -228,6 +242,7 @@ class Scenario:
         own = OperationSettings(operation.name)
         found = {
             operation.steps_of(next((each for each in part.operations if each.name == operation.name), own))
+            or (LARGE_OBJECT_STEPS.get(operation.name, ()) if part.has_segments else ())
             for part in self.parts
             if operation.name in part.operation_names
         }
@@ -244,6 +259,11 @@ class Scenario:
         """The operations that it draws; of a scenario with groups, without those of the groups."""
         used = [each.weights.items() for each in self.size_classes if each.share]
         return {name for weights in used for name, weight in weights if weight}
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether objects of some size class are in segments."""
+        return any(each.segment_size for each in self.size_classes)
 
     @property
     def container_numbers(self) -> int:
@@ -770,6 +790,8 @@ def make_owner(scenario: Scenario, size_class: SizeClass) -> str:
     parts = [scenario.name, size_class.name, str(size_class.size_min), str(size_class.size_max)]
     if size_class.shape is not None:
         parts.append(repr(size_class.shape))
+    if size_class.segment_size:
+        parts.append(f"{size_class.segments} segments of {size_class.segment_size}")
     if scenario.body is not None and scenario.body.identity:
         parts.append(scenario.body.identity)
     if scenario.metadata is not None:

@@ -32,6 +32,9 @@ _PARTS_SUFFIX = "+segments"
 #: How a base name ends with which the names of containers have hyphens.
 _HYPHEN = "-"
 
+#: How the name of a container ends that has the segments of its objects, as of usual clients.
+_SEGMENTS_SUFFIX = "_segments"
+
 #: How the name of an object ends.
 OBJECT_NUMBER_FORMAT = "%06d"
 
@@ -87,17 +90,28 @@ def versioned_container(container: str) -> str:
     return container + _VERSIONS_SUFFIX
 
 
+def segments_container(container: str) -> str:
+    """Return the name of the container beside one, which has the segments of its objects."""
+    return container + _SEGMENTS_SUFFIX
+
+
+def segments_prefix(name: str) -> str:
+    """Return what the names of all segments of an object begin with, those of its earlier versions too."""
+    return f"{name}/segments/"
+
+
 def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
     """Match whole names that :func:`container_name` makes for a base name.
 
     With a policy only those for that policy; without one those for any policy that Swift can have, whose
     name is letters, digits and hyphens, and those for none. The containers beside them, of
-    :func:`versioned_container` and those in which Swift's s3api keeps parts of objects, match too.
+    :func:`versioned_container` and :func:`segments_container`, and those in which Swift's s3api keeps parts
+    of objects, match too.
     """
     stem = container_stem(base)
     mark = stem[-1]
     ending = f"{mark}{re.escape(policy)}" if policy else f"({mark}[A-Za-z0-9-]+)?"
-    beside = f"{_VERSIONS_SUFFIX}|{re.escape(_PARTS_SUFFIX)}"
+    beside = f"{_VERSIONS_SUFFIX}|{_SEGMENTS_SUFFIX}|{re.escape(_PARTS_SUFFIX)}"
     return re.compile(rf"{re.escape(stem)}[0-9]{{6,}}{ending}({beside})?\Z")
 
 

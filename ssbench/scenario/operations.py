@@ -254,7 +254,7 @@ class OperationKind:
             return 0.0
         return (
             min(size, sum(settings.values.get("length", DEFAULT_PART_LENGTH)) / 2)
-            if self.reads_part
+            if "length" in self.keys
             else size
         )
 
@@ -280,7 +280,7 @@ class OperationKind:
 #: Operations that may be steps of a sequence.
 STEP_OPERATIONS = (
     *("create", "create_only", "update", "post", "delete"),
-    *("read", "range", "head", "conditional", "public", "tempurl"),
+    *("read", "range", "parts", "head", "conditional", "public", "tempurl"),
     *("list", "head_container", "missing"),
 )
 
@@ -759,6 +759,16 @@ MISSING = OperationKind(
     causes={200: FOUND_CAUSE},
     keys={"method": Rule(lambda value: value in ("HEAD", "GET"), "HEAD or GET")},
 )
+#: Part after part of an object in segments, each as long as these, as a program reads that needs all of it.
+PARTS = OperationKind(
+    code=23,
+    name="parts",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    reads_part=True,
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = OperationKind(
     code=64,
@@ -780,6 +790,14 @@ CHECK = OperationKind(
 
 #: A first try of something that stores may ignore; in place of a size the job has the number of the check.
 TRY = OperationKind(code=67, name="first_try", method="PUT", effect=Effect.NONE, drawn=False)
+
+#: The steps of operations on objects in segments.
+LARGE_OBJECT_STEPS: Mapping[str, tuple[str, ...]] = {
+    "create": ("segments", "manifest"),
+    "create_only": ("segments", "manifest"),
+    "update": ("look", "segments", "manifest", "old segments"),
+    "parts": ("first part", "other parts"),
+}
 
 #: Every operation.
 OPERATIONS = OperationTable(
@@ -807,6 +825,7 @@ OPERATIONS = OperationTable(
         VERSIONS,
         SEQUENCE,
         MISSING,
+        PARTS,
         UPLOAD_IF_MISSING,
         REMOVE,
         CHECK,

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
 from ssbench.scenario import consistency, key_rules, sizes
@@ -27,6 +27,7 @@ from ssbench.scenario.key_rules import (
     CRUD_AND_LIST_OPERATIONS,
     CRUD_OPERATIONS,
     INITIAL_FILES_RULE,
+    MAX_SEGMENTS,
     SHARE_RULE,
     STAGE_RULES,
     WEIGHTS_RULE,
@@ -322,7 +323,8 @@ class GroupEntry:
                 each for each in (self.profile, entry.get("crud_profile"), default) if each is not None
             )
             ends = entry["size_min"], entry["size_max"]
-            classes.append(SizeClass(name, *ends, files, weights(profile), entry["shape"], weight))
+            parts = read_segments(entry)
+            classes.append(SizeClass(name, *ends, files, weights(profile), entry["shape"], weight, *parts))
         return UserGroup(
             self.name,
             tuple(classes),
@@ -623,6 +625,8 @@ class _ScenarioChecker:
                 initial[entry["name"]],
                 _make_weights(entry.get("crud_profile", default_profile)),
                 entry["shape"],
+                None,
+                *read_segments(entry),
             )
             for entry in used
         )
@@ -646,6 +650,7 @@ class _ScenarioChecker:
             weights = profile if isinstance(profile, dict) else {}
             for wrong in find_weight_contradictions(weights, known, entries):
                 self._fault((), f"profile: {wrong}")
+        self._check_dynamic(default_profile, used, groups, settings)
         for entry in [each for each in used if each.get("size_min") == 0]:
             own = [entry.get("crud_profile", default_profile)]
             own += [group.profile for group in groups if group.may_use(entry["name"])]
@@ -659,6 +664,33 @@ class _ScenarioChecker:
             ]
             for name in [name for name in parts if any(each.get(name) for each in weights_given)]:
                 self._fault((), f"profile: {name} needs objects of 1 byte or more; {entry['name']!r} has 0")
+
+    def _check_dynamic(
+        self,
+        default_profile: Any,
+        used: list[dict[str, Any]],
+        groups: list[GroupEntry],
+        settings: tuple[OperationSettings, ...],
+    ) -> None:
+        """Refuse what would make an empty object of one whose segments are found by a prefix."""
+        posting = {
+            row.name
+            for row in OPERATIONS.of_scenario(settings)
+            if row.effect is Effect.CHANGES or (row.posts and row.has_object)
+        }
+        for each in (*settings, *(each for group in groups for each in group.operations)):
+            if any(step.row.posts for step in resolve_steps(each.values.get("steps", ()))):
+                posting.add(each.name)
+        for entry in [each for each in used if each.get("segments") == "dynamic"]:
+            profiles = [entry.get("crud_profile", default_profile)]
+            profiles += [group.profile for group in groups if group.may_use(entry["name"])]
+            weights = [each for each in profiles if isinstance(each, dict)]
+            for name in sorted(name for name in posting if any(each.get(name) for each in weights)):
+                self._fault(
+                    (),
+                    f"profile: {name} is not possible on objects of {entry['name']!r}, whose segments are"
+                    " dynamic: a POST makes an empty object of one",
+                )
 
     def _check_places(self, values: dict[str, Any], groups: list[GroupEntry], names: list[str]) -> None:
         """Check the number of containers, and the names of the objects of these size classes."""
@@ -759,6 +791,8 @@ class _ScenarioChecker:
                     f"{spell_path(path)}.size_min: expected at most size_max, which is {values['size_max']},"
                     f" not {values['size_min']}",
                 )
+            if wrong := _find_wrong_segments(values):
+                self._fault((*path, wrong[0]), f"{spell_path((*path, wrong[0]))}: {wrong[1]}")
             name = values.get("name")
             if name in names:
                 self._fault(
@@ -891,6 +925,24 @@ class _ScenarioChecker:
         # A key that is missing has no line, and the first line of the file would mislead.
         line = self._document.lines.get(path) if path else None
         self._document.faults.append(Fault(line, text))
+
+
+def read_segments(entry: Mapping[str, Any]) -> tuple[int, Literal["static", "dynamic"]]:
+    """Return the size and the kind of the segments of a size class."""
+    return entry.get("segment_size", 0), entry.get("segments", "static")
+
+
+def _find_wrong_segments(values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key of a size class that does not go together with the others, and why."""
+    size, kind = read_segments(values)
+    if "segments" in values and not size:
+        return "segments", "expected segment_size beside it, the bytes of each"
+    if size and values.get("size_min") == 0:
+        return "segment_size", "expected objects of 1 byte or more, because a segment is not empty"
+    if size and -(-values.get("size_max", 0) // size) > MAX_SEGMENTS[kind]:
+        least = -(-values["size_max"] // MAX_SEGMENTS[kind])
+        return "segment_size", f"expected {least} or more: {MAX_SEGMENTS[kind]:,} segments an object at most"
+    return None
 
 
 def _make_weights(profile: list[float] | dict[str, float]) -> Weights:

@@ -72,6 +72,14 @@ class MultipartUpload(Struct, frozen=True, gc=False):
     etags: tuple[str, ...] = ()  # those of all parts in order, where it ends
 
 
+class BodyPiece(Struct, frozen=True, gc=False):
+    """Which piece of the body of a large object a segment has, so that both can be verified by one name."""
+
+    path: str  # container and name of the large object
+    version: int  # below 2**64; that of all of its pieces
+    first: int  # where in the large object it begins
+
+
 class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     """One request of an operation.
 
@@ -115,6 +123,7 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     signature: str = ""
     #: Send the store the MD5 of the body that the client makes up; it is to refuse another one.
     etag: bool = False
+    piece: BodyPiece | None = None  # what the body that the client makes up is a piece of
 
 
 class StoreReply(Struct, frozen=True, gc=False):

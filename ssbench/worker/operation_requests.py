@@ -112,6 +112,12 @@ class JobTarget(Struct, frozen=True, gc=False):
         return least if least is None or most is None else random.randint(least, most)
 
     @property
+    def segments(self) -> tuple[int, bool]:
+        """How large the segments of the object are (0: it has none), and whether they are dynamic."""
+        found = self.parameters.segments
+        return found[self.size_class] if found else (0, False)
+
+    @property
     def owner(self) -> str | None:
         """What the object is to say of whose it is; None for nothing."""
         owners = self.parameters.owners
@@ -128,17 +134,25 @@ RequestBuilder = Callable[[JobTarget], RequestOutcome]
 REQUEST_BUILDERS: dict[int, RequestBuilder] = {}
 
 
-def register_builder(*names: str) -> Callable[[RequestBuilder], RequestBuilder]:
-    """Let a function make the requests of the operations of these names."""
+#: Functions of operations that are others for objects in segments, by code.
+LARGE_OBJECT_BUILDERS: dict[int, RequestBuilder] = {}
+
+
+def register_builder(*names: str, segmented: bool = False) -> Callable[[RequestBuilder], RequestBuilder]:
+    """Let a function make the requests of the operations of these names.
+
+    ``segmented``: for objects in segments only.
+    """
 
     def register(function: RequestBuilder) -> RequestBuilder:
-        REQUEST_BUILDERS.update({OPERATIONS.named(name).code: function for name in names})
+        builders = LARGE_OBJECT_BUILDERS if segmented else REQUEST_BUILDERS
+        builders.update({OPERATIONS.named(name).code: function for name in names})
         return function
 
     return register
 
 
-def _body_fields(target: JobTarget) -> dict[str, Any]:
+def make_body_fields(target: JobTarget) -> dict[str, Any]:
     """Return the body of a request that writes an object, whose it is, and its metadata."""
     found: dict[str, Any] = {"size": target.size, "owner": target.owner}
     metadata = target.parameters.scenario.metadata
@@ -147,15 +161,15 @@ def _body_fields(target: JobTarget) -> dict[str, Any]:
     return found
 
 
-def _write_fields(target: JobTarget) -> dict[str, Any]:
+def make_write_fields(target: JobTarget) -> dict[str, Any]:
     """Return what a request has besides that writes an object."""
     etag = bool(target.settings.values.get("etag"))
-    return {"delete_after": target.delete_after, "etag": etag, **_body_fields(target)}
+    return {"delete_after": target.delete_after, "etag": etag, **make_body_fields(target)}
 
 
 def write_object(target: JobTarget) -> RequestOutcome:
     """PUT the object."""
-    return target.ask(**_write_fields(target))
+    return target.ask(**make_write_fields(target))
 
 
 def send_request(target: JobTarget) -> RequestOutcome:
@@ -272,7 +286,7 @@ def read_part(target: JobTarget) -> RequestOutcome:
 @register_builder("create_only")
 def write_new_object(target: JobTarget) -> RequestOutcome:
     """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
-    return target.ask(done_before=frozenset({412}), **_write_fields(target))
+    return target.ask(done_before=frozenset({412}), **make_write_fields(target))
 
 
 @register_builder("post")
@@ -304,7 +318,7 @@ def upload_if_missing(target: JobTarget) -> RequestOutcome:
     elif outcome.cause != NOT_FOUND:
         return outcome
     # Initial objects never expire: no X-Delete-After.
-    request = target.request(**_body_fields(target))
+    request = target.request(**make_body_fields(target))
     outcome = target.client.perform(target.url, request, target.token, target.spent)
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
 
@@ -349,8 +363,10 @@ def send_defined_request(target: JobTarget) -> RequestOutcome:
 _PLAIN_BUILDERS: dict[str, RequestBuilder] = {"PUT": write_object, "HEAD": check_object_size}
 
 
-def find_builder(operation: OperationKind) -> RequestBuilder:
-    """Return the request builder of an operation."""
+def find_builder(operation: OperationKind, *, segmented: bool = False) -> RequestBuilder:
+    """Return the request builder of an operation; ``segmented``: on objects in segments."""
+    if segmented and operation.code in LARGE_OBJECT_BUILDERS:
+        return LARGE_OBJECT_BUILDERS[operation.code]
     if operation.defined:
         return REQUEST_BUILDERS[SEQUENCE.code] if operation.steps else send_defined_request
     return REQUEST_BUILDERS.get(operation.code) or _PLAIN_BUILDERS.get(operation.method, send_request)

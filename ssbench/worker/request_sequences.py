@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-import gevent
+import gevent.pool
 from msgspec import MsgspecError, json, structs
 
 from ssbench.fleet.wire import Spent
@@ -28,6 +28,7 @@ from ssbench.scenario.operations import (
     FOUND_CAUSE,
     LIST,
     MISSING,
+    REMOVE,
     Effect,
     OperationSettings,
     SequenceStep,
@@ -38,6 +39,7 @@ from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
     Listing,
+    PriorAttempts,
     RequestOutcome,
     StoreRequest,
     add_rare_fields,
@@ -47,6 +49,7 @@ from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG,
 from ssbench.store.http.bodies import start_md5
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,
+    NO_SETTINGS,
     JobTarget,
     find_builder,
     register_builder,
@@ -64,7 +67,7 @@ _NOT_FOUND_STATUS = 404
 
 _LISTING_FIELDS = ("prefix", "delimiter", "marker")
 #: Bytes of the largest page of a listing.
-_MAX_PAGE_BYTES = 64 * 2**20
+MAX_PAGE_BYTES = 64 * 2**20
 
 
 class RequestSequence:
@@ -89,21 +92,41 @@ class RequestSequence:
         target = self._target
         prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
         outcome = target.client.perform(target.url, request, target.token, prior)
+        if request.method == "HEAD":
+            outcome = structs.replace(outcome, size=0)  # no body was moved
         self._done.append(outcome)
         return outcome
 
-    def together(self, requests: list[StoreRequest]) -> list[RequestOutcome]:
-        """Make requests at once."""
+    def send_manifest(self, request: StoreRequest) -> RequestOutcome:
+        """Make a request whose body counts among the bytes."""
+        outcome = self.perform(request)
+        if outcome.cause is None:
+            self._done[-1] = structs.replace(outcome, size=outcome.size + len(request.body or b""))
+        return self._done[-1]
+
+    def together(self, requests: list[StoreRequest], most: int | None = None) -> list[RequestOutcome]:
+        """Make requests at once, ``most`` of them; after one has failed those are left out that wait."""
         target = self._target
         prior = target.spent if not self._done else NO_PRIOR_ATTEMPTS
         # All began with the operation's first attempt; its retries and its pause count once.
         later = (0, prior[1], None, prior[3])
         perform, url, token = target.client.perform, target.url, target.token
+        failed = False
+
+        def carry_out(request: StoreRequest, prior: PriorAttempts) -> RequestOutcome | None:
+            nonlocal failed
+            if failed and most is not None:
+                return None
+            outcome = perform(url, request, token, prior)
+            failed |= outcome.cause is not None
+            return outcome
+
+        pool = gevent.pool.Pool(most)
         begun = [
-            gevent.spawn(perform, url, request, token, later if place else prior)
+            pool.spawn(carry_out, request, later if place else prior)
             for place, request in enumerate(requests)
         ]
-        outcomes = [each.get() for each in begun]
+        outcomes = [found for each in begun if (found := each.get()) is not None]
         # The last one is how it ended: one that failed, else the one that took longest.
         self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))
         return outcomes
@@ -126,6 +149,14 @@ class RequestSequence:
         """Note how a request ended that something else made."""
         self._done.append(outcome)
         self.entries += outcome.rare.entries if outcome.rare else 0
+
+    def spoil(self, cause: str, detail: str) -> None:
+        """Let the last request be a failure, because of what its answer says."""
+        last = self._done[-1]
+        spent = last.last_byte if last.spent is None else last.spent
+        self._done[-1] = structs.replace(
+            last, cause=cause, detail=detail, first_byte=None, last_byte=None, spent=spent
+        )
 
     @property
     def cause(self) -> str | None:
@@ -200,7 +231,7 @@ class TemporaryObjects:
 
     def verdict(self, outcome: RequestOutcome, count: str, expected: int) -> bool:
         """Whether a body says that all went well, and how many objects it was about; remember if not."""
-        said = _decode_body(outcome)
+        said = decode_verdict(outcome)
         status = str(said.get("Response Status", "no verdict"))
         if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
             return True
@@ -218,7 +249,7 @@ class TemporaryObjects:
         if outcome.resent or UNANSWERED_CAUSES & (outcome.retried or {}).keys():
             if outcome.status == _NOT_FOUND_STATUS:
                 return True
-            said = _decode_body(outcome)
+            said = decode_verdict(outcome)
             number, missing = said.get("Number Deleted"), said.get("Number Not Found")
             if manifest and (number, missing) == (0, 1):
                 expected = 0
@@ -248,7 +279,7 @@ class TemporaryObjects:
         self.left += target.client.perform(target.url, request, target.token).cause is not None
 
 
-def _decode_body(outcome: RequestOutcome) -> dict[str, Any]:
+def decode_verdict(outcome: RequestOutcome) -> dict[str, Any]:
     """Return what a body says; empty where it is no such body."""
     try:
         return json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
@@ -267,7 +298,7 @@ def run_listing(target: JobTarget) -> RequestOutcome:
     )
     sequence = RequestSequence(target)
     for _ in range(values.get("pages", 1)):
-        request = target.request(listing=listing, keep=_MAX_PAGE_BYTES)
+        request = target.request(listing=listing, keep=MAX_PAGE_BYTES)
         page = sequence.perform(request)
         if page.cause is not None:
             break
@@ -368,9 +399,12 @@ def run_sequence(target: JobTarget) -> RequestOutcome:
         return sequence.outcome()
     made = TemporaryObjects(target)
     _perform_steps(made.sequence, structs.replace(target, name=made.prefix), steps)
-    outcome = made.end("")
-    if made.good and find_sequence_effect(steps) is Effect.ADDS:
-        made.clean(StoreRequest(method="DELETE", container=target.container, name=made.prefix))
+    outcome = made.end()
+    if not made.good or find_sequence_effect(steps) is Effect.ADDS:
+        own = structs.replace(
+            target, operation=REMOVE, name=made.prefix, settings=NO_SETTINGS, spent=NO_PRIOR_ATTEMPTS
+        )
+        made.left += find_builder(REMOVE, segmented=bool(target.segments[0]))(own).cause is not None
     return change_rare_fields(outcome, left=made.left)
 
 
@@ -394,7 +428,8 @@ def _perform_steps(sequence: RequestSequence, target: JobTarget, steps: list[Seq
                 size=size,
                 spent=spent,
             )
-            done = (look_for_missing if step.row is MISSING else find_builder(step.row))(own)
+            build = find_builder(step.row, segmented=bool(target.segments[0]))
+            done = (look_for_missing if step.row is MISSING else build)(own)
             if done.cause == FOUND_CAUSE and effect is Effect.ADDS and not written:
                 done = structs.replace(done, cause=EXISTS_CAUSE)  # it is not this run's
             sequence.add(done)
@@ -485,7 +520,7 @@ def run_slo(target: JobTarget) -> RequestOutcome:
         ]
         headers = target.settings.headers
         manifest = made.put("", query="multipart-manifest=put", body=json.encode(rows), headers=headers)
-        put = made.sequence.perform(manifest)
+        put = made.sequence.send_manifest(manifest)
         made.sequence.step()
         etag = start_md5("".join(segments.etags).encode()).hexdigest()
         said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-import ssbench.worker.request_sequences  # noqa: F401 - its functions register themselves
+import ssbench.worker.large_objects
+import ssbench.worker.request_sequences  # noqa: F401 - their functions register themselves
 from ssbench.base.errors import SsbenchError, WireError
 from ssbench.fleet.wire import AccountAccess, Job, JobBatch, RunParameters, Spent
 from ssbench.scenario.names import (
@@ -50,6 +51,7 @@ from ssbench.store.http.metadata import MetadataShape, find_posting_settings, fi
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.stores import make_store_client
 from ssbench.worker.operation_requests import (
+    LARGE_OBJECT_BUILDERS,
     NO_SETTINGS,
     JobTarget,
     KnownEtags,
@@ -215,6 +217,8 @@ class WorkerRun:
         if code not in self._operations:
             raise WireError(f"no operation has the code {code}")
         operation, build, settings = self._operations[code]
+        if parameters.segments and parameters.segments[size_class][0]:
+            build = find_builder(operation, segmented=True)
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = self.named[job[0]] if self.named else self._derived(job)
         client = self.client if self.apart is None or not self.apart.has(job) else self.apart.client
@@ -248,6 +252,7 @@ class WorkerRun:
         account = self._account(container_number)
         if (
             operation is None
+            or (code in LARGE_OBJECT_BUILDERS and parameters.segments and parameters.segments[size_class][0])
             or (build is not write_object and build is not send_request)
             or not _is_plain(operation, settings)
             or len(account[0]) != 1

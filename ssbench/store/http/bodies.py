@@ -331,6 +331,13 @@ class BodyVerifier:
         stamp = self.of_name(name) + struct.pack("<Q", self._count)
         return stamp[:size], self.payload.offset_of(stamp), start_md5(stamp[:size])
 
+    def begin_piece(self, name: bytes, version: int, first: int, size: int) -> tuple[bytes, int, HASH]:
+        """Do the same for a piece of a version of the body of an object, from its byte ``first`` on."""
+        stamp = self.of_name(name) + struct.pack("<Q", version)
+        begin = stamp[first : first + size]
+        place = self.payload.offset_of(stamp) + max(0, first - STAMP_BYTES)
+        return begin, place % self.payload.block_bytes, start_md5(begin)
+
     def of_name(self, name: bytes) -> bytes:
         """Return what every body of an object begins with."""
         digest = self._keyed.copy()  # half of what making one takes

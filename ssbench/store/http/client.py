@@ -30,6 +30,7 @@ from ssbench.scenario.body_files import load_body_files
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
+    BodyPiece,
     PriorAttempts,
     RareFields,
     RequestOutcome,
@@ -100,6 +101,7 @@ class AttemptTotals(Struct, gc=False):
     keeps: int = 0  # bytes of the body that are kept
     longest: int = 0  # bytes that a body that is right has at most; 0: any number
     etag: bool = False  # announce a body that is sent with its MD5
+    piece: BodyPiece | None = None  # as in the request
     check: BodyCheck | None = None  # that of the last answer
 
     @classmethod
@@ -441,7 +443,7 @@ class HttpClient:
         self, request: StoreRequest, effort: AttemptTotals, begun: HttpConnection | None
     ) -> None:
         """Decide how the body of the answer is looked at, and whether that of the request has an ETag."""
-        effort.etag = request.etag
+        effort.etag, effort.piece = request.etag, request.piece
         if request.keep:
             effort.keeps = request.keep
         elif request.content == "":
@@ -590,6 +592,7 @@ class HttpClient:
 
     def _begin_check(self, connection: HttpConnection, effort: AttemptTotals) -> None:
         connection.name, connection.etag, connection.longest = effort.name, effort.etag, effort.longest
+        connection.piece = effort.piece
         if connection.address:
             effort.rare.address = connection.address
         if effort.keeps:

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gevent import getcurrent
 from gevent.event import Event
 
+from ssbench.store.contract import BodyPiece
 from ssbench.store.failures import (
     BAD_RESPONSE,
     CLOSED,
@@ -272,6 +273,7 @@ class RequestSender:
         "etag",
         "longest",
         "name",
+        "piece",
         "received_at",
         "sent_at",
         "slack",
@@ -293,6 +295,8 @@ class RequestSender:
         self.stamped = False
         #: With --verify: the name of the object.
         self.name = b""
+        #: With --verify: what the next body is a piece of.
+        self.piece: BodyPiece | None = None
         #: Whether the next body is announced with its MD5.
         self.etag = False
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
@@ -386,10 +390,15 @@ class RequestSender:
         self.slack = shared.request_ticks
         message = head
         if size:
-            verifier = shared.verifier
-            first, self._offset, self.digest = (
-                shared.payload.begin(size) if verifier is None else verifier.begin(self.name, size)
-            )
+            verifier, piece = shared.verifier, self.piece
+            if verifier is None:
+                first, self._offset, self.digest = shared.payload.begin(size)
+            elif piece is None:
+                first, self._offset, self.digest = verifier.begin(self.name, size)
+            else:
+                first, self._offset, self.digest = verifier.begin_piece(
+                    piece.path.encode(), piece.version, piece.first, size
+                )
             self._left = size - len(first)
             message = (self._with_etag(head, first) if self.etag else head) + first
         else:

@@ -54,6 +54,7 @@ _LACKS = {
     "public": "a bucket that anyone can read has no name of its own in requests here",
     "post": "the metadata of an object cannot be changed without writing it anew",
     "dlo": "objects of segments with a common prefix are Swift's own",
+    "segment_size": "objects of a size class are in segments in Swift alone (slo is a multipart upload)",
     "symlink": "links are Swift's own",
     "versions": "versions of objects are not asked for over the S3 API here",
     "head_account": "an account has no headers of its own",

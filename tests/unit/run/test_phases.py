@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -166,6 +167,25 @@ def test_the_time_of_sending_ends_with_a_run_that_is_given_up(monkeypatch: pytes
     benchmark.end()  # all workers are gone
     now = 161.0
     assert benchmark.sent_until - benchmark.epoch == pytest.approx(158.0)
+
+
+def test_lost_operations_that_replace_or_delete_segments_are_counted() -> None:
+    weights = {"create": 1.0, "read": 1.0, "update": 1.0, "delete": 1.0}
+    classes = (
+        SizeClass("small", 1, 1, 100, weights),
+        SizeClass("large", 10, 10, 100, weights, segment_size=5),
+    )
+    scenario = Scenario("s", classes, user_count=99, operation_count=60)
+    state = Population(scenario, Workload(scenario, 1))
+    for index, number in itertools.product((0, 1), range(1, 101)):
+        state.add_initial(index, number, 10)
+    benchmark = Benchmark(
+        state, [], lambda: False, operation_count=60, run_seconds=None, drain_timeout=None, segmented=[1]
+    )
+    tasks = benchmark.next_tasks(60)
+    benchmark.lost(tasks, abandoned=None)
+    left = [task for task in tasks if task[1] and OPERATIONS[task[0]].name in {"update", "delete"}]
+    assert 0 < benchmark.unfinished == len(left)
 
 
 def test_lost_operations_that_made_objects_of_their_own_are_counted() -> None:

@@ -16,7 +16,7 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import Scenario, SizeClass, UserGroup
 from ssbench.scenario.names import object_name, parse_object_name
-from ssbench.scenario.operations import CREATE, UPLOAD_IF_MISSING, OperationSettings
+from ssbench.scenario.operations import CREATE, UPDATE, UPLOAD_IF_MISSING, OperationSettings
 from ssbench.scenario.structured_values import ConnectionSettings
 
 A = SizeClass("a", 10, 10**6, 5000, (0, 1, 0, 0))
@@ -62,6 +62,21 @@ def test_what_is_there_is_looked_at_and_the_rest_is_uploaded() -> None:
     assert uploaded == {(index, number) for index in (0, 1) for number in (7, 8, 9)}
     assert {task[0] for task in tasks} == {CREATE.code, UPLOAD_IF_MISSING.code}
     assert found.replaced == 2
+
+
+def test_objects_in_segments_of_another_size_are_replaced_with_their_segments() -> None:
+    static = SizeClass("a", 10, 100, 9, (0, 1, 0, 0), segment_size=5)
+    dynamic = SizeClass("b", 50, 50, 9, (0, 1, 0, 0), segment_size=5, segments="dynamic")
+    part = GroupRun(Scenario("s", (static, dynamic), 4, 10), 1, None, prepared=True)
+    found = FoundObjects(part)
+    for index, container, number, size in part.workload.initial_objects():
+        # Listings say that an object whose segments are dynamic has no bytes.
+        listed = {1: size, 2: size + 1 if not index else 0}.get(number)
+        if listed is not None:
+            found.add(container, object_name("ab"[index], number), listed)
+    codes = {(task[1], task[3]): task[0] for task in found.tasks()}
+    assert [codes[0, number] for number in (1, 2, 3)] == [UPLOAD_IF_MISSING.code, UPDATE.code, CREATE.code]
+    assert [codes[1, number] for number in (2, 3)] == [UPLOAD_IF_MISSING.code, CREATE.code]
 
 
 def test_what_a_scenario_says_of_creates_is_not_for_initial_objects() -> None:

@@ -30,7 +30,7 @@ def test_ids_are_those_of_the_listing_in_its_order() -> None:
 #: What reads a body of which the store says that it is JSON, and what that returns for what is none.
 READERS: list[tuple[Callable[[RequestOutcome], Any], Any]] = [
     (request_sequences._ids_in, None),
-    (request_sequences._decode_body, {}),
+    (request_sequences.decode_verdict, {}),
 ]
 reading = pytest.mark.parametrize(("read", "nothing"), READERS, ids=["ids", "verdict"])
 

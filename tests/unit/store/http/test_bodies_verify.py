@@ -22,6 +22,7 @@ from ssbench.store.http.bodies import (
     BodySource,
     BodyVerifier,
     PartComparison,
+    start_md5,
 )
 from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.metadata import make_metadata
@@ -43,6 +44,29 @@ def body(name: bytes, size: int) -> bytes:
         parts.append(piece)
         offset, left = (offset + len(piece)) % BLOCK_BYTES, left - len(piece)
     return b"".join(parts)
+
+
+@settings(max_examples=30)
+@given(size=st.integers(1, 70_000), piece=st.integers(1, 40_000), version=st.integers(0, 2**64 - 1))
+def test_pieces_of_a_body_are_that_body(size: int, piece: int, version: int) -> None:
+    """Segments are sent by themselves, and read as one object."""
+    whole = b""
+    for first in range(0, size, piece):
+        length = min(piece, size - first)
+        begin, offset, digest = WRITER.begin_piece(b"c/o", version, first, length)
+        rest = b""
+        while len(rest) < length - len(begin):
+            rest += bytes(
+                WRITER.payload.piece((offset + len(rest)) % BLOCK_BYTES, length - len(begin) - len(rest))
+            )
+        WRITER.payload.add_to(digest, offset, len(rest))
+        assert digest.digest() == start_md5(begin + rest).digest()
+        whole += begin + rest
+    assert len(whole) == size
+    for name, wrong in ((b"c/o", None), (b"c/p", 0)):
+        check = READER.check(name)
+        check.feed(whole)
+        assert check.wrong == wrong
 
 
 @settings(max_examples=30)

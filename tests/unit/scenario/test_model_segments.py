@@ -1,0 +1,125 @@
+"""Size classes whose objects are in segments: what a file may say, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ssbench.base.errors import ScenarioError
+from ssbench.fleet.fleet import ResultBounds
+from ssbench.run.group_run import make_run_parameters
+from ssbench.run.options import RunOptions
+from ssbench.scenario.model import Scenario, make_owner
+from ssbench.scenario.names import container_pattern, segments_container, segments_prefix
+from ssbench.scenario.operations import CREATE, OPERATIONS
+from ssbench.scenario.reading import check_scenario_text
+
+
+def read(
+    profile: dict[str, float] | None = None, operations: list[Any] | None = None, **keys: Any
+) -> Scenario:
+    data = {
+        "name": "s",
+        "sizes": [{"name": "big", "size_min": "1MB", "size_max": "3MB", **keys}],
+        "initial_files": {"big": 2},
+        "operation_count": 10,
+        "user_count": 4,
+        "profile": profile or {"create": 1, "parts": 1},
+        "operations": operations or [],
+    }
+    return check_scenario_text(json.dumps(data), "s")
+
+
+def fault_of(*arguments: Any, **keys: Any) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        read(*arguments, **keys)
+    (fault,) = str(caught.value).splitlines()
+    return fault
+
+
+def test_objects_of_a_class_are_in_segments() -> None:
+    found = read(segment_size="1MB")
+    (big,) = found.size_classes
+    assert (big.segment_size, big.segments, big.most_segments, found.has_segments) == (
+        10**6,
+        "static",
+        3,
+        True,
+    )
+    assert make_run_parameters(1, None, found, RunOptions(), []).segments == [(10**6, False)]
+    dynamic = read(segment_size="1MB", segments="dynamic")
+    assert make_run_parameters(1, None, dynamic, RunOptions(), []).segments == [(10**6, True)]
+    plain = read()
+    assert (plain.has_segments, make_run_parameters(1, None, plain, RunOptions(), []).segments) == (False, [])
+    # Objects in other segments are other objects.
+    owners = [
+        make_owner(each, each.size_classes[0]) for each in (found, dynamic, plain, read(segment_size="2MB"))
+    ]
+    assert len(set(owners)) == 4
+
+
+def test_steps_of_operations_on_them_have_names() -> None:
+    found = read({"create": 1, "update": 1, "read": 1, "parts": 1}, segment_size=10**6)
+    assert {
+        name: found.steps_of(OPERATIONS.named(name)) for name in ("create", "update", "read", "parts")
+    } == {
+        "create": ("segments", "manifest"),
+        "update": ("look", "segments", "manifest", "old segments"),
+        "read": (),
+        "parts": ("first part", "other parts"),
+    }
+    assert read().steps_of(CREATE) == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"segment_size": 0}, "sizes[0].segment_size: expected a whole number from 1 to"),
+        ({"segments": "dynamic"}, "sizes[0].segments: expected segment_size beside it"),
+        (
+            {"segment_size": 10**6, "segments": "some"},
+            "sizes[0].segments: expected static or dynamic, not 'some'",
+        ),
+        ({"segment_size": 1000}, "segment_size: expected 3000 or more: 1,000 segments an object at most"),
+        ({"segment_size": 200, "segments": "dynamic"}, "expected 300 or more: 10,000 segments an object"),
+        ({"segment_size": 10**6, "size_min": 0}, "segment_size: expected objects of 1 byte or more"),
+    ],
+)
+def test_wrong_segments(keys: dict[str, Any], expected: str) -> None:
+    assert expected in fault_of({"create": 1}, **keys)
+
+
+def test_a_post_and_dynamic_segments_do_not_go_together() -> None:
+    dynamic = {"segment_size": 10**6, "segments": "dynamic"}
+    mark = {"name": "mark", "steps": ["head", "post"]}
+    own = {"name": "sequence", "steps": ["create", "post"]}
+    touch = {"name": "touch", "method": "POST", "path": "/x/{object}", "effect": "changes"}
+    for name, operations in (("post", []), ("mark", [mark]), ("sequence", [own]), ("touch", [touch])):
+        assert f"profile: {name} is not possible on objects of 'big'" in fault_of(
+            {name: 1}, operations, **dynamic
+        )
+        read({name: 1}, operations, segment_size=10**6)
+    read({"sequence": 1}, [{"name": "sequence", "steps": ["create", "read"]}], **dynamic)
+
+
+def test_their_containers_are_known_by_their_names() -> None:
+    beside = segments_container("base_000001_gold")
+    assert beside == "base_000001_gold_segments"
+    assert container_pattern("base", "gold").match(beside)
+    assert container_pattern("base", None).match(segments_container("base_000001"))
+    assert not container_pattern("base", None).match("base_segments")
+    assert segments_prefix("a/b") == "a/b/segments/"
+
+
+def test_manifests_come_with_the_objects() -> None:
+    task = (CREATE.code, 0, 0, 1, 100)
+    assert ResultBounds((100,), 0)._largest(task, 201, 1.0) == 0
+    assert ResultBounds((100,), 0, frozenset({0}))._largest(task, 201, 1.0) > 1000
+
+
+def test_many_requests_are_an_operation() -> None:
+    parameters = make_run_parameters(1, None, read({"update": 1}, segment_size=10**4), RunOptions(), [])
+    # Each of 300 segments is written, and each of the old ones deleted.
+    assert parameters.most_requests >= 600
