@@ -111,8 +111,9 @@ class _Conclusions:
             joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False
         )
         seconds = own_times.subtract_update_times(joined)
+        is_blind = operation_times.lacks_log_of_writes(joined, self._complete, first_try)
         self._measures = own_times.make_measures(
-            joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds
+            joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds, is_blind
         )
         self._nodes = operation_times.list_node_names(joined)
         known = operations.ended[~np.isnan(operations.ended)]

@@ -42,6 +42,9 @@ _HOT_READS = 8
 #: A number of lines that this share of the writes have is what a complete write has.
 _USUAL_SHARE = 0.05
 
+#: Fewer reads without a line of a server are no sign that its log is missing.
+_MIN_LACKING_SHARE = 0.02
+
 #: Groups of operations: what slows only writes is diluted by reads.
 GROUPS = ("reads", "writes")
 
@@ -110,6 +113,21 @@ class ComparedUnits:
         unit = self.unit_of[operation]
         there = (unit != NO_INDEX) & (candidate != NO_INDEX)
         return make_pairs(unit[there], candidate[there], count)
+
+
+def lacks_log_of_writes(joined: JoinedRun, complete: Completeness, usable: npt.NDArray[np.bool_]) -> bool:
+    """Whether there may be a server without a log that took part in every write.
+
+    Where lines are lost by chance, writes lack one of theirs more often than reads lack their only one.
+    Without the log of a server, reads of it have none; of writes it may be missing from all alike.
+    """
+    reads = usable & READS[joined.operations.code]
+    writes = usable & ~READS[joined.operations.code]
+    if not reads.any() or not writes.any():
+        return False
+    of_reads = float((complete.found[reads] == 0).mean())
+    of_writes = float((~complete.complete[writes]).mean())
+    return of_reads > _MIN_LACKING_SHARE and of_writes < of_reads
 
 
 def group_by_kind(joined: JoinedRun, usable: npt.NDArray[np.bool_], *, by_proxy: bool) -> ComparedUnits:

@@ -90,10 +90,12 @@ def make_measures(
     by_device: ComparedUnits,
     by_proxy: ComparedUnits,
     seconds: FloatArray,
+    is_blind: bool = False,
 ) -> list[Measure]:
     """Return all that can be tested; the totals are the last two: by device, and by proxy.
 
-    ``seconds`` are those of lines (:func:`subtract_update_times`).
+    ``seconds`` are those of lines (:func:`subtract_update_times`); ``is_blind`` is where a server without a
+    log may have taken part in every write.
     """
     lines, code = joined.lines, joined.operations.code
     fine = (lines.status < 300) & usable.first_try[lines.operation]
@@ -116,7 +118,10 @@ def make_measures(
     compared = _median_seconds(joined.operations.latency[usable.compared])
     served = _median_seconds(joined.operations.latency[usable.first_try])
     found += [
-        _measure_total(by_device, operation_times.make_candidate_levels(joined, by_device), compared),
+        replace(
+            _measure_total(by_device, operation_times.make_candidate_levels(joined, by_device), compared),
+            is_blind=is_blind,
+        ),
         _measure_total(by_proxy, proxies, served),
     ]
     windows = [_split_in_windows(joined, each) for each in (found[0], found[1], found[-2])]

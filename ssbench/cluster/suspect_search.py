@@ -100,6 +100,8 @@ class Measure:
     request: float
     windows: bool = False  # the groups are parts of the run
     tail: bool = False  # the slowest units are counted, which finds a delay of some
+    #: A server without a log may have taken part in every write: those tell nothing of the others.
+    is_blind: bool = False
 
     @property
     def own(self) -> bool:
@@ -164,7 +166,7 @@ class Measure:
             # Windows are tested for themselves, and a group that is all there is once.
             alone = (test.with_[:-1] == test.with_[-1]) & (test.without[:-1] == test.without[-1])
             test.z[-1, alone.any(axis=0) | self.windows] = np.nan
-            if self.stage is Stage.TOTAL and level.members:
+            if self.stage is Stage.TOTAL and (level.members or self.is_blind):
                 test.z[[place for place, name in enumerate(self.groups) if name != "reads"] + [-1]] = np.nan
             found.append(test)
         return found

@@ -513,6 +513,25 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     assert first == "Inconclusive: no outlier was found, but logs are missing."
 
 
+def test_without_the_log_of_a_server_of_every_write_writes_accuse_nobody() -> None:
+    """Of six new devices on three nodes each write takes one of each node: all have two lines."""
+    shape = Shape(devices=6, nodes=3, requests=400, ring="fresh", sigma=0.5)
+    joined = simulate(1, Cause(devices=(1,)), shape)
+    lost = np.array([each.node == "n1" for each in joined.devices])
+    assert all_suspects(
+        make_attribution(replace(joined, lines=where(joined, ~lost[joined.lines.device])))
+    ) == {""}
+    # Where lines are lost by chance, writes tell as before.
+    joined = simulate(1, Cause(devices=(1,), only="writes", where="before"), replace(shape, requests=1200))
+    kept = np.random.default_rng(1).random(len(joined.lines)) < 0.9
+    (found,) = make_attribution(replace(joined, lines=where(joined, kept))).findings
+    assert {each.split()[0] for each in (found.name, *found.same)} == {"d0", "d1", "d2"}
+
+
+def where(joined: JoinedRun, kept: np.ndarray) -> JoinedLines:
+    return JoinedLines(**{name: getattr(joined.lines, name)[kept] for name in JoinedLines.__slots__})
+
+
 def test_words_of_requests_without_the_line_of_a_server() -> None:
     joined = simulate(1, Cause(devices=(1,), seconds=0.1, part=(0.5, 1.0)), SMALL)
     columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
