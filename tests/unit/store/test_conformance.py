@@ -10,6 +10,7 @@ import pytest
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import check_scenario_text, read_scenario
+from ssbench.store import conformance
 from ssbench.store.conformance import CHECKS, Check, Finding, Trial, Verdict, find_needed_checks
 from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
 from ssbench.store.swift.dialect import SwiftDialect
@@ -74,6 +75,24 @@ def find(store: PlainStore, check: Check) -> Finding:
 
 def named(name: str) -> Check:
     return next(each for each in CHECKS if each.name == name)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no check wait."""
+    monkeypatch.setattr(conformance, "_EXPIRY_SECONDS", 0.0)
+
+
+def test_an_object_that_is_gone_in_time_has_expired_though_nothing_said_so() -> None:
+    looks: list[str] = []
+
+    def forget(request: StoreRequest) -> int:
+        expires = request.method == "HEAD" and request.name.endswith("/b")
+        looks.extend(["look"] * expires)
+        return 404 if len(looks) > 3 and expires else 0
+
+    assert find(PlainStore(forget), named("delete_after")) == Finding(Verdict.DONE)
+    assert len(looks) == 4
 
 
 def test_a_store_that_takes_no_notice_ignores_all_but_what_is_basic() -> None:
