@@ -25,6 +25,7 @@ from ssbench.cli.options import (
     add_options,
     choose_undecided,
 )
+from ssbench.comparison.run_references import is_foreign_name
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "before",
             ValueKind("BEFORE", completes="runs"),
-            "stat files, of any version; last, last-1, @LABEL",
+            "stat files, of any version; last, last-1, @LABEL; or results of other tools (doc/comparing.rst)",
             settings={"nargs": "+"},
         ),
         Argument(
@@ -132,7 +133,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         comparison = _judge_comparison(
             comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)
         )
-        warnings = (*_describe_repeated([*before, *after]), *comparison.warnings)
+        warnings = (*_describe_repeated([*before, *after]), *files.notes, *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
             _write_comparison(format_, path, comparison, curves, force=arguments.force)
@@ -146,6 +147,8 @@ class _Files:
     def __init__(self) -> None:
         #: Whether one of them could not be read to its end.
         self.damaged = False
+        #: What cannot be known of the results of other tools, each sentence once.
+        self.notes: dict[str, None] = {}
 
     @contextmanager
     def opened(self, name: str) -> Iterator[RunResults]:
@@ -256,6 +259,8 @@ def _compare_sides_of_run(
     from ssbench.comparison.sides import compare_sides
     from ssbench.statistics.summary import summarize
 
+    if is_foreign_name(name):
+        return _compare_foreign_sides(files, name, arguments.noise)
     with files.opened(name) as results:
         if not results.run.sides:
             raise UsageError(
@@ -273,6 +278,33 @@ def _compare_sides_of_run(
         arguments.noise,
         archives.find_noise_floors(arguments, [collect_run_facts(statistics)], [name]),
     )
+
+
+def _compare_foreign_sides(files: _Files, name: str, noise: float) -> Comparison:
+    """Compare the two sides of a file of another tool; raises UsageError where it has another number."""
+    from ssbench.comparison.compare import compare_runs
+    from ssbench.comparison.foreign_results import read_foreign_results
+
+    found = read_foreign_results(Path(name))
+    if len(found.sides) != 2:
+        raise UsageError(
+            f"{name}: has {len(found.sides)} side{'s' * (len(found.sides) != 1)}, expected two; give --to to"
+            " compare it with another file"
+        )
+    files.notes[found.note] = None
+    before, after = found.sides.values()
+    return compare_runs(before, after, noise)
+
+
+def _read_foreign_runs(files: _Files, name: str) -> Sequence[RunFigures]:
+    """Return the runs of a file of another tool, which has one side."""
+    from ssbench.comparison.foreign_results import read_foreign_results
+
+    found = read_foreign_results(Path(name))
+    if len(found.sides) != 1:
+        raise UsageError(f"{name}: has {len(found.sides)} sides, which are compared without --to")
+    files.notes[found.note] = None
+    return next(iter(found.sides.values()))
 
 
 def _compare_sides_of_runs(files: _Files, names: Sequence[str], noise: float) -> Comparison:
@@ -331,8 +363,11 @@ def _read_runs(
     from ssbench.comparison.run_figures import make_run_figures
     from ssbench.statistics.summary import summarize
 
-    runs = []
+    runs: list[RunFigures] = []
     for name in names:
+        if is_foreign_name(name):
+            runs += _read_foreign_runs(files, name)
+            continue
         with files.opened(name) as results:
             statistics = summarize(results, over_time=curves is not None)
             runs.append(make_run_figures(statistics, _shorten_name(name)))

@@ -14,3 +14,8 @@ def is_reference(text: str) -> bool:
     if not text.startswith("@") and LAST_PATTERN.match(text) is None:
         return False
     return not os.path.exists(text)  # noqa: PTH110 - it raises nothing where that cannot be known
+
+
+def is_foreign_name(name: str) -> bool:
+    """Whether a file is one of another tool than ssbench, by the end of its name."""
+    return name.endswith((".csv", ".csv.zst", ".json"))
