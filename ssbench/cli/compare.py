@@ -51,7 +51,7 @@ DESCRIPTION = (
     "Compare runs: what changed from BEFORE to AFTER, by how much, and how certain that is. Two files alone"
     " are one of each; more files without --to make a table with a line for each configuration. Verdicts need"
     " four runs a side, because a single run does not show what differs from run to run; see"
-    " doc/comparing.rst."
+    " doc/comparing.rst. Two folders, or labels, of suites are compared row by row; see doc/suites.rst."
 )
 
 
@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.comparison.comparison_verdict import judge_comparison
     from ssbench.document.gates import choose_worst_code
 
+    if (suites := _find_suites(arguments)) is not None:
+        return _compare_suites(arguments, suites)
     before, after = (
         archives.resolve_references(arguments, names) for names in (arguments.before, arguments.to)
     )
@@ -139,6 +141,70 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _write_comparison(format_, path, comparison, curves, force=arguments.force)
     code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
     return choose_worst_code([code, ExitCode.FAILED if files.damaged else ExitCode.OK])
+
+
+# -- Suites ----------------------------------------------------------------------------------------
+
+
+#: The name of each side with its stat files.
+_SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
+
+
+def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
+    """Return the two suites that are to be compared; None where it is about runs.
+
+    Suites are folders, or labels of their runs. Raises UsageError for a folder that has none.
+    """
+    if arguments.sides or not (arguments.to or len(arguments.before) == 2):
+        return None
+    names = [arguments.before, arguments.to] if arguments.to else [[each] for each in arguments.before]
+    if not any(Path(each).is_dir() or each.startswith("@") for side in names for each in side):
+        return None
+    from ssbench.comparison.suite_report import list_suite_files
+    from ssbench.results.reading import open_results
+
+    sides = []
+    for side in names:
+        files: list[Path] = []
+        for name in side:
+            if Path(name).is_dir():
+                files += list_suite_files(Path(name))
+            else:
+                files += map(Path, archives.resolve_references(arguments, [name]))
+        sides.append((" ".join(side), files))
+    of_suites = [
+        any(isinstance(open_results(each).run.options.get("row"), str) for each in files[:1])
+        for _, files in sides
+    ]
+    if all(of_suites):
+        return sides
+    for (name, _), is_suite in zip(sides, of_suites, strict=True):
+        if Path(name).is_dir() and not is_suite:
+            raise UsageError(f"{name}: is a folder without a suite; give its stat files to compare runs")
+    return None
+
+
+def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCode:
+    """Print the comparison of two suites, row by row."""
+    from ssbench.comparison.family_report import judge_family, judge_rows
+    from ssbench.comparison.suite_report import compare_suites, read_suite_files
+    from ssbench.document.gates import Undecided, choose_exit_code
+
+    if not products.has_format(Product.SUITES, arguments.format):
+        raise UsageError(f"--format {arguments.format}: suites have no such format")
+    conditions = _parse_conditions(arguments.fail_if)
+    outputs = _choose_outputs(arguments)
+    before, after = ((name, read_suite_files(files)) for name, files in sides)
+    found = judge_rows(compare_suites(before, after, arguments.noise), conditions)
+    for format_, path in outputs:
+        clean, done = printable.choose_cleaner(format_), output_file.log_written
+        with output_file.open_output(path, force=arguments.force, clean=clean, done=done) as out:
+            view = output_file.make_view(out)
+            out.writelines(products.make_product_parts(Product.SUITES, format_, found, view))
+    undecided = choose_undecided(arguments)
+    if undecided is Undecided.REPORT:
+        return judge_family(found).exit_code
+    return choose_exit_code([each.result for each in found.conditions], undecided)
 
 
 class _Files:

@@ -20,6 +20,7 @@ from ssbench.cli.parser import Parser
 #: long to import (numpy, ZeroMQ, gevent) only by ``run``; what only some calls need by these.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
+    "suite": "run a suite of scenarios, and make one table of them",
     "prepare": "upload the initial objects of a scenario, for runs with --prepared",
     "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
@@ -84,6 +85,7 @@ _EXIT_CODES = {
 _USUAL_CODES = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
 _FURTHER_CODES = {
     "run-scenario": set(ExitCode),
+    "suite": set(ExitCode),
     "prepare": {ExitCode.FAILED, ExitCode.CLUSTER, ExitCode.WORKERS},
     "report-scenario": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
     "compare": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED},

@@ -144,6 +144,13 @@ def _import_options(name: str) -> _LeafOptions:
 CONTAINER_COUNT_OPTION = Argument("-c --container-count", COUNT, "number of containers")
 POLICY_OPTION = Argument("-p --policy", NAME, "storage policy of the containers")
 
+LOCAL_SWIFT_OPTION = Argument(
+    "--local-swift",
+    None,
+    "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install swift"
+    " eventlet)",
+)
+
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
     Argument("-o --op-count", COUNT, "number of operations"),
@@ -243,12 +250,7 @@ _OBJECT_OPTIONS = (
     Argument(
         "--existing-list", FILE, "the same with the objects that a file names, CONTAINER/OBJECT on each line"
     ),
-    Argument(
-        "--local-swift",
-        None,
-        "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install swift"
-        " eventlet)",
-    ),
+    LOCAL_SWIFT_OPTION,
 )
 
 

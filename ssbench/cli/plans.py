@@ -38,11 +38,12 @@ from ssbench.comparison.plan_rules import GridRule, SearchRule, StepResult, Swee
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, SuiteRun, judge_suite, make_suite_run
 from ssbench.comparison.sweep import describe_limits, describe_short_steps, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
 from ssbench.document.gates import GateResult, choose_worst_code
-from ssbench.document.units import format_number
+from ssbench.document.units import format_latency, format_number
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.bench import Bench
@@ -58,6 +59,7 @@ from ssbench.run.plan import (
 )
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.suite_file import Suite, list_container_bases
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 
@@ -152,6 +154,7 @@ class PlanOutput:
         self._wanted = [*files.wanted]
         if files.on_standard_output is None and not arguments.no_default_report:
             name = "csv" if arguments.csv and products.has_format(product, "csv") else "text"
+            name = getattr(arguments, "format", name)
             self._wanted.insert(0, (name, Path("-")))
         for name, _ in self._wanted:  # before the runs: they may take hours
             products.find_writer(product, name)
@@ -387,6 +390,68 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )
         arguments.workers = sweep.values[0]
+
+
+class SuiteWork:
+    """The runs of a suite."""
+
+    name = "Suite"
+    product = Product.SUITE
+
+    def __init__(self, suite: Suite, cells: Sequence[Cell], pause: float) -> None:
+        self._suite = suite
+        self._pause = pause
+        self.rule: GridRule[SuiteRun] = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
+
+    def list_users(self) -> list[int]:
+        """Return the users of all rows."""
+        return [cell.scenario.user_count for cell in self.rule.cells]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        seconds = [cell.scenario.run_seconds or 0.0 for cell in self.rule.cells]
+        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
+        count = self.rule.count
+        rows = format_plural(len(seconds), "row")
+        needed = describe_time_needed(each, count, pause=self._pause)
+        return f"{rows}, {format_plural(count, 'run')}, {needed}"
+
+    def say(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
+        """Log the result of the last run in one line."""
+        trial, found = done[-1].trial, done[-1].kept.figures.figures
+        rate = format_number(found["rate"].value) if "rate" in found else "no"
+        p99 = f", p99 {format_latency(found['p99'].value)}" if "p99" in found else ""
+        failed = "".join(f"; {reason}" for reason in done[-1].kept.reasons[:1])
+        _log.info("%s, round %d: %s ops/s%s%s", trial.cell.value, trial.number, rate, p99, failed)
+
+    def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion:
+        """Return what is known."""
+        rows = [
+            SuiteRow(
+                cell.value,
+                tuple(
+                    replace(each.kept, file=str(each.path))
+                    for each in end.done
+                    if each.trial.cell is cell and each.ending_code is not ExitCode.INTERRUPTED
+                ),
+            )
+            for cell in self.rule.cells
+        ]
+        found = SuiteFindings(self._suite.name, tuple(rows), self._suite.rounds, end.why, end.code, took)
+        return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
+
+    def say_files(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
+        """Log where the results are, and how to delete the objects."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
+        if self.rule.cells[0].options.noop:
+            return
+        bases = list_container_bases(self._suite)
+        commands = [
+            f"{quote_own_command()} cleanup-containers --container-base {shlex.quote(base)}" for base in bases
+        ]
+        _log.info("Delete the objects of the suite with: %s", "; ".join(commands))
 
 
 class _StepsWork:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +41,8 @@ from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, refuse_past_moment
+from ssbench.run.folders import results_folder
+from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, SuitePlace, refuse_past_moment
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.run.stats_path import new_stats_path
 from ssbench.scenario.consistency import override
@@ -98,6 +101,69 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             return code
         written = try_to_write_output(Path("-"), partial(compare, outcome.path))
         return code if written else choose_worst_code([code, ExitCode.FAILED])
+
+
+def run_suite(arguments: argparse.Namespace) -> ExitCode:
+    """Run the rows of a suite; raises SsbenchError where one cannot begin."""
+    from ssbench.cli import plans
+    from ssbench.run.plan import Cell, PlanSettings
+    from ssbench.scenario.scenario_files import list_shipped_suites
+    from ssbench.scenario.suite_file import read_suite
+
+    if arguments.list_suites:
+        with open_standard_output() as out:
+            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in list_shipped_suites())
+        return ExitCode.OK
+    if arguments.suite is None:
+        raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
+    settings.log_settings_files(arguments)
+    suite = read_suite(
+        arguments.suite,
+        scale=arguments.scale,
+        seconds=arguments.run_seconds,
+        bodies=arguments.allow_bodies,
+    )
+    if arguments.rounds is not None:
+        suite = replace(suite, rounds=arguments.rounds)
+    arguments.sides = ()
+    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
+    _choose_workers(arguments, max(each.scenario.user_count for each in suite.variants))
+    arguments.stats_file = _choose_suite_file(arguments, suite.name)
+    options = _make_run_options(arguments)
+    cells = [
+        Cell(
+            each.file_name,
+            _use_listed_accounts(each.scenario, len(arguments.listed)),
+            replace(options, suite_place=SuitePlace(suite.name, each.name)),
+            each.name,
+        )
+        for each in suite.variants
+    ]
+    work = plans.SuiteWork(suite, cells, arguments.pause)
+    bench_options = _make_bench_options(
+        arguments, work.list_users(), [cell.scenario.policy for cell in cells]
+    )
+    with (
+        interruption.hold_signals(),
+        option_table.open_companions(arguments) as companions,
+        _PlanSinks(arguments, companions, keeps=False) as sinks,
+    ):
+        plan = PlanSettings(pause=arguments.pause, accompany=sinks.accompany, observer=companions.observer)
+        return plans.run_plan(arguments, work, bench_options, plan)
+
+
+def _choose_suite_file(arguments: argparse.Namespace, name: str) -> Path:
+    """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call."""
+    folder = archives.choose_folder(arguments) or results_folder()
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
+    if not arguments.resume:
+        return folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
+    pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\..*\.stat\.gz\Z")
+    matches = [pattern.match(each.name) for each in folder.glob("*.stat.gz")]
+    begun = sorted(match[1] for match in matches if match)
+    if not begun:
+        raise UsageError(f"--resume: {folder} has no run of the suite {name}")
+    return folder / f"{begun[-1]}.stat.gz"
 
 
 def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:

@@ -36,7 +36,7 @@ SETTINGS_FILE_NAME = "ssbench.toml"
 _PROJECT_FILE_NAME = "pyproject.toml"
 
 #: Options that are for one call.
-_OPTIONS_NOT_SETTABLE = {"help", "help-all", "version", "list-scenarios"}
+_OPTIONS_NOT_SETTABLE = {"help", "help-all", "version", "list-scenarios", "list-suites"}
 
 #: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
@@ -48,10 +48,11 @@ _OPTIONS_OF_ANY_FILE = {
     "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format", "max-errors",
     "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
     "object-servers", "op-count", "part", "pause", "pctile", "policy", "prepared", "progress", "proxies",
-    "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout", "retries", "retry-404",
-    "resume", "ring", "run-seconds", "runs", "sample", "scenario", "scenario-file", "seed", "sides", "site",
-    "slow", "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided",
-    "until", "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
+    "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout", "resume", "retries",
+    "retry-404", "ring", "rounds", "run-seconds", "runs", "sample", "scale", "scenario", "scenario-file",
+    "seed", "sides", "site", "slow", "start-at", "sweep", "swift-logs", "think-time", "to", "transaction",
+    "trend", "undecided", "until", "user-count", "verbose", "verify", "warmup", "worker-timeout",
+    "workers",
 }  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.

@@ -359,11 +359,19 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:
-    """Return what the runs warn of; what several say with other numbers, once with a count."""
+    """Return what the runs warn of."""
+    return join_alike_warnings((run.name, run.warnings) for run in (*before, *after))
+
+
+def join_alike_warnings(warnings: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the warnings of runs, which begin with their names; what several say, once with a count.
+
+    They may say it with other numbers.
+    """
     alike: dict[str, list[str]] = {}
-    for run in (*before, *after):
-        for warning in run.warnings:
-            kind = _NUMBER.sub("", warning.removeprefix(f"{run.name}: "))
+    for name, texts in warnings:
+        for warning in texts:
+            kind = _NUMBER.sub("", warning.removeprefix(f"{name}: "))
             alike.setdefault(kind, []).append(warning)
     return [
         f"{first} (and alike in {format_plural(len(more), 'more run')})" if more else first

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.change import FigureChange, format_detectable, format_signed_change
 from ssbench.comparison.compare import Judged
@@ -32,6 +33,7 @@ from ssbench.document.figures import Figure
 from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import DASH, format_change
 from ssbench.reports.run_verdict import tone_of_outcome
+from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_verdict import Outcome
 
 #: So many changes are named in the first line.
@@ -80,6 +82,43 @@ def judge_family(found: FamilyComparison) -> FamilyVerdict:
     )
 
 
+def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> FamilyComparison:
+    """Return the comparison with each condition, judged in each row by its interval of 95 %.
+
+    Raises UsageError for one that is about a part of a row.
+    """
+    judged = []
+    for condition in conditions:
+        if condition.operation or condition.size_class or condition.group:
+            raise UsageError(f"--fail-if {condition.text!r}: rows of suites are compared as a whole")
+        if condition.figure not in list_row_figures():
+            known = ", ".join(list_row_figures())
+            raise UsageError(f"--fail-if {condition.text!r}: of suites only {known} are compared")
+        judged += [_judge_row(row, condition) for row in found.rows]
+    return replace(found, conditions=tuple(judged))
+
+
+def _judge_row(row: FamilyRow, condition: Condition) -> Judged:
+    name = f"{row.name}: {condition.text}"
+    change = row.changes.get(condition.figure)
+    value = None if change is None else change.change if condition.relative else change.after
+    if change is None or value is None:
+        return Judged(name, "was not measured on both sides", GateResult.FAILED)
+    ends = (change.low, change.high) if condition.relative else (change.after_low, change.after_high)
+    if ends[0] is None or ends[1] is None:
+        return Judged(name, condition.spell(value), GateResult.UNDECIDED, "more rounds")
+    spelt = [
+        f"{format_change(each)} %" if condition.relative else condition.spell_measured(each)
+        for each in (value, *ends)
+        if each is not None
+    ]
+    came = f"{spelt[0]} ({spelt[1]} to {spelt[2]})"
+    held = {condition.holds(each) for each in ends if each is not None}
+    if len(held) > 1:
+        return Judged(name, came, GateResult.UNDECIDED, "more rounds, or longer runs")
+    return Judged(name, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+
+
 def _spell(row: FamilyRow, key: str, change: FigureChange) -> str:
     figure = list_row_figures()[key]
     return f"{row.name} {figure.title} ({format_signed_change(figure, change)})"
@@ -124,7 +163,10 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
     }
     columns = [
         Column("row", is_number=False, is_whole=True),
-        *(Column(f"{figure.title}{' points' * figure.is_share}") for figure in figures.values()),
+        *(
+            Column(f"{figure.title.replace('first byte', 'first')}{' points' * figure.is_share}")
+            for figure in figures.values()
+        ),
     ]
     rows = [
         (row.name, *(_make_cell(figure, row.changes.get(key)) for key, figure in figures.items()))
@@ -170,6 +212,11 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
         facts,
         untitled=True,
     )
+
+
+def shorten_title(figure: Figure) -> str:
+    """Return the head of a column of changes, which has little room."""
+    return f"{figure.title.replace('first byte', 'first')}{' points' * figure.is_share}"
 
 
 def _is_worth_showing(figure: Figure, change: FigureChange | None) -> bool:

@@ -123,7 +123,16 @@ _SCENARIO_FACTS = {
 }
 
 #: Options that name a run, or whose value is another one in each run.
-_IGNORED_OPTIONS = {"label", "trans_id_extra", "start_at", "store_clock", "seed_of_parts"}
+_IGNORED_OPTIONS = {
+    "suite",
+    "row",
+    "round",
+    "label",
+    "trans_id_extra",
+    "start_at",
+    "store_clock",
+    "seed_of_parts",
+}
 
 #: More values of a side than this are not named.
 _MAX_NAMED_VALUES = 3

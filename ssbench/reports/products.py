@@ -33,6 +33,7 @@ class Product(Enum):
     COMPARISON = "a comparison"
     CAPACITY = "a sweep or a search"
     SWEEPS = "two sweeps"
+    SUITE = "a suite"
     SUITES = "two suites"
     REPEATED = "repeated runs"
     CONFIGURATIONS = "a table of many runs"
@@ -55,6 +56,7 @@ _DOCUMENT_MAKERS = {
     Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
     Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
+    Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
     Product.SUITES: "ssbench.comparison.family_report:make_family_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
     Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
@@ -101,6 +103,11 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.SWEEPS: {
         "csv": "ssbench.comparison.capacity_report:make_sweeps_csv",
         "json": "ssbench.comparison.capacity_report:make_sweeps_report",
+    },
+    Product.SUITE: {
+        "csv": "ssbench.comparison.suite_report:make_suite_csv",
+        "json": "ssbench.comparison.suite_report:make_suite_report",
+        "junit": "ssbench.comparison.suite_report:make_suite_junit",
     },
     Product.SUITES: {
         "csv": "ssbench.comparison.family_report:make_family_csv",
@@ -212,6 +219,7 @@ JSON_KINDS = {
         "run-scenario --sweep or --find with --json",
         "ssbench.comparison.capacity_report:CapacityReport",
     ),
+    "suite": ("suite --json", "ssbench.comparison.suite_report:SuiteReport"),
     "suites": (
         "compare of suites with --json, run-scenario --sweep with --versus and --json",
         "ssbench.comparison.family_report:FamilyReport",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -169,6 +169,15 @@ class RunSide:
     def has_account(self) -> bool:
         """Whether it has credentials of its own."""
         return bool(self.api) or not (self.storage_url or self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePlace:
+    """Which run of a suite it is."""
+
+    suite: str  # the name of the suite
+    row: str  # the name of its row
+    round: int = 1  # from 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +387,7 @@ class RunOptions:
     #: Two sides, each with half of the users and of the objects: both have a storage URL of the account, or
     #: both have a policy, or the bench has credentials for each.
     sides: tuple[RunSide, ...] = ()
+    suite_place: SuitePlace | None = None  # which run of a suite it is; None: of none
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
     #: Where results go; None: a new file in the folder of :mod:`ssbench.run.folders`.
     stats_file: Path | None = None
@@ -432,6 +442,7 @@ def recorded_options(
         OBJECT_TAG_OPTION: tag or None,
         EXISTING_OPTION: list(containers[:_MAX_CONTAINERS]) or None,
         STORE_CLOCK_OPTION: None if store_clock is None else [round(each, 3) for each in store_clock],
+        **({} if run.suite_place is None else asdict(run.suite_place)),
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

@@ -273,8 +273,10 @@ class _PlanRuns:
         cell, settings = trial.cell, self._settings
         if cell.workers is not None:
             self._bench.use_local_workers(cell.workers)
+        place = cell.options.suite_place
         options = replace(
             cell.options,
+            suite_place=place and replace(place, round=trial.number),
             stats_file=self._path(trial),
             seed=self._choose_seed(cell.options) + trial.seed_offset,
             force=cell.options.force or settings.resumes,

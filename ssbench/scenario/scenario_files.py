@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,14 +17,24 @@ MAX_SCENARIO_BYTES = 1_000_000
 
 def read_scenario_text(path_or_name: str) -> str:
     """Return the text of a file, or of the scenario that ships under a name; raises ScenarioError."""
+    return _read_text(path_or_name, "scenario", find_shipped_file, _not_found)
+
+
+def read_suite_text(path_or_name: str) -> str:
+    """Return the text of a file, or of the suite that ships under a name; raises ScenarioError."""
+    return _read_text(path_or_name, "suite", _find_shipped_suite, _describe_suites)
+
+
+def _read_text(
+    path_or_name: str, what: str, find: Callable[[str], Traversable | None], explain: Callable[[str], str]
+) -> str:
     try:
         path = Path(path_or_name)
         found: Path | Traversable | None = path
         if not path.exists() or path.is_dir():
-            found = find_shipped_file(path_or_name)
+            found = find(path_or_name)
         if found is None:
-            folder = path.is_dir()
-            why = "it is a folder; expected a scenario file" if folder else _not_found(path_or_name)
+            why = f"it is a folder; expected a {what} file" if path.is_dir() else explain(path_or_name)
             raise ScenarioError(f"{path_or_name}: {why}")
         with found.open("rb") as file:
             content = file.read(MAX_SCENARIO_BYTES + 1)
@@ -55,11 +66,36 @@ def list_shipped_scenarios() -> list[tuple[str, str]]:
 
     The purpose is the comment on the first line of its file.
     """
-    files = [entry for entry in _shipped_folder().iterdir() if entry.name.endswith(".yaml")]
+    return _list_files(_shipped_folder())
+
+
+def list_shipped_suites() -> list[tuple[str, str]]:
+    """Return the name and purpose of each suite that ships with ssbench, sorted by name."""
+    return _list_files(_shipped_folder() / "suites")
+
+
+def _list_files(folder: Traversable) -> list[tuple[str, str]]:
+    files = [entry for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     return sorted(
         (entry.name.removesuffix(".yaml"), entry.read_text("utf-8").partition("\n")[0].lstrip("# "))
         for entry in files
     )
+
+
+def _find_shipped_suite(name: str) -> Traversable | None:
+    """Return the file of the suite that ships as ``NAME`` or ``NAME.yaml``."""
+    bare = name.removesuffix(".yaml")
+    if not bare or "/" in bare or "\0" in bare:
+        return None
+    file = _shipped_folder() / "suites" / f"{bare}.yaml"
+    return file if file.is_file() else None
+
+
+def _describe_suites(name: str) -> str:
+    names = [each for each, _ in list_shipped_suites()]
+    hint = errors.did_you_mean(name, names)
+    known = f"the name of a shipped one ({', '.join(names)})"
+    return f"there is no such file; expected a suite file or {known}{hint}"
 
 
 def _shipped_folder() -> Traversable:

@@ -19,6 +19,7 @@ from ssbench.comparison.capacity_report import Capacity, compare_sweeps
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.family import compare_families, make_row_run
 from ssbench.comparison.run_figures import make_run_figures
+from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_run
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
@@ -51,6 +52,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CONFIGURATIONS: figures,
         Product.CAPACITY: sweep,
         Product.SWEEPS: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
+        Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
         Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
@@ -78,6 +80,7 @@ def test_each_product_is_made_in_each_format(
             Product.CONFIGURATIONS: "GET/s",
             Product.CAPACITY: "it ended",
             Product.SWEEPS: "Before: it ended",
+            Product.SUITE: "1 row, 1 run",
             Product.SUITES: "no verdict",
             Product.LIST: "last",
             Product.TREND: "1 run",
@@ -139,4 +142,7 @@ def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.Monk
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "--sweep", "users=1,2"]
     assert master.main([*arguments, "--junit", str(tmp_path / "x")]) == ExitCode.USAGE
-    assert "--junit is for a single run or a comparison; leave it out with --sweep" in capsys.readouterr().err
+    assert (
+        "--junit is for a single run or a comparison or a suite; leave it out with --sweep"
+        in capsys.readouterr().err
+    )

@@ -1,0 +1,148 @@
+"""``ssbench-master suite``: many runs from one file, one table, one exit code."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from typing import Any
+
+from ssbench.base.errors import ExitCode
+from ssbench.base.option import OptionGroup
+from ssbench.cli import archives, auth_options, file_options, option_table, options
+from ssbench.cli.options import (
+    ALLOW_BODIES_OPTION,
+    COUNT,
+    FORCE_OPTION,
+    SECONDS,
+    SECONDS_OR_0,
+    UNDECIDED_OPTION,
+    Argument,
+    ValueKind,
+    add_options,
+    make_argument_type,
+)
+from ssbench.cli.own_program import import_faster
+from ssbench.reports.products import Product
+from ssbench.run.options import RunOptions
+
+USAGE = "%(prog)s SUITE [option ...]"
+
+EXAMPLE = "ssbench-master suite quick --local-swift --workers 2"
+
+#: What the short help shows.
+BRIEF = (
+    "--list-suites",
+    "--rounds",
+    "--run-seconds",
+    "--scale",
+    "--resume",
+    "--label",
+    "--local-swift",
+    "--workers",
+    "--results-dir",
+    "--html",
+    "--json",
+)
+
+DESCRIPTION = (
+    "Run every row of a suite, a file that names scenarios and the values that vary, in rounds over the same"
+    " workers and initial objects, and print one table. Suites that ship with ssbench: quick (five minutes),"
+    " standard (4 kB and 1 MB), ai. See doc/suites.rst; 'compare' says what changed between two suites."
+)
+
+#: What run-scenario has and a suite does not: what its rows say, and what is one run's.
+_LACKING: dict[str, Any] = {
+    "ab": None,
+    "csv": False,
+    "existing": [],
+    "existing_list": None,
+    "part": None,
+    "start_at": None,
+    "profile": False,
+    "stats_file": None,
+    "until": None,
+    "warmup": None,
+}
+
+
+def parse_scale(text: str) -> Fraction:
+    """Parse ``1/64`` or ``0.5``; raises ValueError."""
+    try:
+        scale = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        scale = Fraction(0)
+    if not 0 < scale <= 1000:
+        raise ValueError(f"{text!r} is not a scale, such as 1/64")
+    return scale
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    add_options(
+        parser,
+        Argument(
+            "suite",
+            ValueKind("SUITE"),
+            "a suite in YAML or JSON, or the name of a shipped one",
+            settings={"nargs": "?"},
+        ),
+        Argument("--list-suites", None, "list the shipped suites and exit"),
+        ALLOW_BODIES_OPTION,
+    )
+    group = parser.add_argument_group("load", "Each replaces the value in the suite.")
+    add_options(
+        group,
+        Argument("--rounds", COUNT, "run each row N times", default_text="as the suite says"),
+        Argument("-r --run-seconds", SECONDS, "time of each run"),
+        Argument(
+            "--scale",
+            ValueKind("SCALE", make_argument_type(parse_scale)),
+            "multiply sizes of objects, and numbers of initial objects above 1,000, as for a small machine:"
+            " 1/64",
+            Fraction(1),
+            default_text="sizes as they are",
+        ),
+        Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
+        Argument(
+            "--resume",
+            None,
+            "go on with the last call for this suite; runs that have a complete stat file are not made again",
+        ),
+    )
+    option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
+    add_options(group, option_table.LOCAL_SWIFT_OPTION)
+    option_table.add_request_arguments(parser)
+    results = parser.add_argument_group("results")
+    add_options(results, archives.make_results_dir_option("folder for the stat files of all runs"))
+    option_table.add_record_options(results, RunOptions, OptionGroup.RESULTS)
+    add_options(
+        results,
+        FORCE_OPTION,
+        Argument("-R --no-default-report", None, "print no table"),
+        options.make_format_option(Product.SUITE),
+        UNDECIDED_OPTION,
+        *file_options.list_report_file_options(),
+        Argument(
+            "--progress",
+            ("line", "characters", "none"),
+            "what to show of each run on standard error",
+            "line",
+        ),
+    )
+    option_table.add_leaf_arguments(option_table.WEB_OPTIONS, results)
+    option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)
+    option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
+    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    fleet = parser.add_argument_group("fleet")
+    add_options(fleet, Argument("--workers", COUNT, "start N local workers for all runs"))
+    option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
+    auth_options.add_auth_arguments(parser)
+    parser.set_defaults(**_LACKING)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Run the suite; raises SsbenchError where a run cannot begin."""
+    with import_faster():
+        from ssbench.cli.run_scenario import run_suite
+
+    return run_suite(arguments)

@@ -1,0 +1,472 @@
+"""What a suite has found: a table with a row for each variant, as text, page, CSV and JSON; one verdict.
+
+Each figure is the mean over the rounds, with the 95 % interval of that (Student's t) where there are several.
+A condition of a row is judged in each round; where these do not agree, the interval over the rounds decides.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from ssbench.base import record
+from ssbench.base.errors import ExitCode, StatFileError, UsageError
+from ssbench.base.printable import escape_csv_cell
+from ssbench.comparison.compare import Judged, join_alike_warnings
+from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.family import (
+    FamilyComparison,
+    RowRun,
+    compare_families,
+    list_row_figures,
+    make_row_run,
+)
+from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
+from ssbench.document.columns import format_plural
+from ssbench.document.elements import (
+    CURVE_COLOURS,
+    Cell,
+    Chart,
+    Column,
+    Curve,
+    Document,
+    Element,
+    Note,
+    Table,
+    Tone,
+    Verdict,
+    View,
+    Warnings,
+)
+from ssbench.document.figures import Figure
+from ssbench.document.gates import GateResult, choose_exit_code, choose_worst_code, combine_gate_results
+from ssbench.document.units import DASH, format_change_size, format_count
+from ssbench.reports.junit import JUnitCase, make_junit_suite
+from ssbench.results.reading import open_results
+from ssbench.statistics.confidence import t_quantile
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
+from ssbench.statistics.summary import summarize
+from ssbench.statistics.thresholds import ConditionJudgment
+
+_MILLISECONDS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """What is kept of one run of a row."""
+
+    file: str
+    round: int
+    figures: RowRun
+    conditions: tuple[ConditionJudgment, ...] = ()
+    #: The exit code of all else than its conditions: how it ended, what failed, what was not delivered.
+    code: ExitCode = ExitCode.OK
+    reasons: tuple[str, ...] = ()  # why it is not good, in sentences
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> SuiteRun:
+    """Return what is kept of a run of a suite."""
+    verdict: RunVerdict = verdict_of(statistics)
+    others = [reason for reason in verdict.reasons if reason.kind is not Kind.CONDITION]
+    code = choose_worst_code(reason.exit_code for reason in others)
+    return SuiteRun(
+        file,
+        number,
+        make_row_run(statistics),
+        verdict.judgments,
+        code,
+        tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
+        tuple(statistics.warnings),
+        collect_run_facts(statistics),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """A variant, with its runs; none where none was made."""
+
+    name: str
+    runs: tuple[SuiteRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFindings:
+    """What came of a suite."""
+
+    name: str
+    rows: tuple[SuiteRow, ...]
+    rounds: int = 1  # how often each row was to be run
+    why: str = ""  # why it ended before all runs were made; empty where it did not
+    code: ExitCode = ExitCode.OK  # how the suite ended
+    took: str = ""  # how long all took, beside the forecast
+
+
+# -- One row ---------------------------------------------------------------------------------------
+
+
+class MeanFigure(msgspec.Struct, frozen=True):
+    """A figure over the rounds: its mean, and the 95 % interval of that; null of a single round."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+def find_mean(figure: Figure, values: Sequence[float]) -> MeanFigure | None:
+    """Return the mean of a figure over rounds, the geometric one but of shares; None without any."""
+    if not values:
+        return None
+    scaled = [*values] if figure.is_share else [math.log(value) for value in values]
+    middle = fmean(scaled)
+    plain = (lambda value: value) if figure.is_share else math.exp
+    if len(scaled) < 2:
+        return MeanFigure(plain(middle))
+    half = t_quantile(0.975, len(scaled) - 1) * stdev(scaled) / math.sqrt(len(scaled))
+    low = plain(middle - half)
+    return MeanFigure(plain(middle), max(0.0, low) if figure.is_share else low, plain(middle + half))
+
+
+def find_row_means(row: SuiteRow) -> dict[str, MeanFigure]:
+    """Return the figures of a row that all of its runs have."""
+    found = {}
+    for key, figure in list_row_figures().items():
+        values = [run.figures.figures[key].value for run in row.runs if key in run.figures.figures]
+        mean = find_mean(figure, values) if len(values) == len(row.runs) else None
+        if mean is not None:
+            found[key] = mean
+    return found
+
+
+def judge_row(row: SuiteRow) -> list[Judged]:
+    """Judge each condition of a row over all of its rounds."""
+    found = []
+    for judgments in zip(*(run.conditions for run in row.runs), strict=False):
+        condition = judgments[0].condition
+        values = [each.value for each in judgments if each.value is not None]
+        results = {each.result for each in judgments}
+        came = condition.spell_measured(fmean(values)) if values else "not measured"
+        result = results.pop() if len(results) == 1 else GateResult.UNDECIDED
+        if results and len(values) == len(judgments) > 1:
+            # The rounds do not agree: their mean decides, where it is certain enough.
+            half = t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+            held = {condition.holds(fmean(values) + sign * half) for sign in (-1, 1)}
+            if len(held) == 1:
+                result = GateResult.FAILED if held.pop() else GateResult.PASSED
+        needs = "more rounds, or longer runs" if result is GateResult.UNDECIDED else ""
+        found.append(Judged(condition.text, came, result, needs))
+    return found
+
+
+# -- The whole suite -------------------------------------------------------------------------------
+
+
+class SuiteVerdict(record.JsonRecord, frozen=True, kw_only=True):
+    """``headline`` says how many rows are good; ``reasons`` are sentences."""
+
+    result: GateResult
+    headline: str
+    reasons: tuple[str, ...]
+    exit_code: ExitCode
+
+
+def judge_suite(found: SuiteFindings) -> SuiteVerdict:
+    """Judge all rows by their conditions, and by how their runs ended."""
+    conditions = [(row.name, judged) for row in found.rows for judged in judge_row(row)]
+    codes = [run.code for row in found.rows for run in row.runs]
+    code = choose_worst_code([found.code, *codes, choose_exit_code(each.result for _, each in conditions)])
+    bad = [row.name for row in found.rows if _has_failed(row)]
+    missing = [row.name for row in found.rows if len(row.runs) < found.rounds]
+    unclear = [each for _, each in conditions if each.undecided]
+    made = sum(len(row.runs) for row in found.rows)
+    headline = f"{format_plural(len(found.rows), 'row')}, {format_plural(made, 'run')}"
+    if bad:
+        headline = f"{headline}: {len(bad)} failed ({', '.join(bad[:3])}{', ...' * (len(bad) > 3)})"
+    elif found.why:
+        headline = f"{headline}: ended early ({found.why})"
+    elif unclear:
+        headline = f"{headline}: {format_plural(len(unclear), 'condition')} undecided"
+    else:
+        headline = f"{headline}: all as they should be"
+    result = GateResult.PASSED
+    if bad:
+        result = GateResult.FAILED
+    elif unclear or found.why or missing:
+        result = GateResult.UNDECIDED
+    reasons = [
+        f"{row}: {describe_condition(each)}"
+        for row, each in conditions
+        if each.result is not GateResult.PASSED
+    ]
+    if found.why and bad:
+        reasons.insert(0, f"The suite ended early: {found.why}.")
+    if missing:
+        reasons.append(f"Fewer than {format_plural(found.rounds, 'run')}: {', '.join(missing)}.")
+    reasons += _list_reasons(found.rows)
+    return SuiteVerdict(result=result, headline=headline, reasons=tuple(reasons), exit_code=code)
+
+
+def _has_failed(row: SuiteRow) -> bool:
+    conditions = combine_gate_results(each.result for each in judge_row(row))
+    return conditions is GateResult.FAILED or any(run.code is not ExitCode.OK for run in row.runs)
+
+
+def _list_reasons(rows: Iterable[SuiteRow]) -> Iterator[str]:
+    """Yield why runs were not good, each sentence of a row once."""
+    for row in rows:
+        for reason in dict.fromkeys(reason for run in row.runs for reason in run.reasons):
+            yield f"{row.name}: {reason}"
+
+
+# -- The report ------------------------------------------------------------------------------------
+
+
+_TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
+
+
+def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Document:
+    """Return the document: the verdict, and a row for each variant."""
+    verdict = judge_suite(found)
+    means = [find_row_means(row) for row in found.rows]
+    figures = {
+        key: figure
+        for key, figure in list_row_figures().items()
+        if any(key in own and (own[key].mean or not figure.is_share) for own in means)
+    }
+    judged = [judge_row(row) for row in found.rows]
+    columns = [
+        Column("row", is_number=False, is_whole=True),
+        *(Column(shorten_head(figure)) for figure in figures.values()),
+        *([Column("gate", is_number=False)] if any(judged) else []),
+    ]
+    rows = [
+        (
+            row.name,
+            *(_make_cell(figure, own.get(key)) for key, figure in figures.items()),
+            *([_make_gate_cell(conditions)] if any(judged) else []),
+        )
+        for row, own, conditions in zip(found.rows, means, judged, strict=True)
+    ]
+    elements: list[Element] = [Table(columns, rows)]
+    if found.rounds > 1:
+        elements.append(
+            Note(f"+-: half the 95 % interval of the mean of {found.rounds} rounds, in per cent of the mean")
+        )
+    elements += _make_charts(found.rows, means)
+    warnings = join_alike_warnings(
+        (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
+        for row in found.rows
+        for run in row.runs
+    )
+    if warnings:
+        elements.append(Warnings(warnings))
+    facts = [found.took] if found.took else []
+    return Document(
+        f"Suite {found.name}",
+        elements,
+        Verdict(_TONES[verdict.result], verdict.headline, verdict.reasons),
+        facts,
+    )
+
+
+def shorten_head(figure: Figure) -> str:
+    """Return the head of a column, which has little room."""
+    return figure.compared_head.replace("first byte", "first")
+
+
+def _make_cell(figure: Figure, mean: MeanFigure | None) -> str:
+    if mean is None:
+        return DASH
+    text = figure.compared_in.text(mean.mean)
+    if mean.low is None or mean.high is None or not mean.mean:
+        return text
+    half = (mean.high - mean.low) / 2 if figure.is_share else math.sqrt(mean.high / mean.low) - 1
+    if figure.is_share:
+        return f"{text} +-{figure.compared_in.text(half)}"
+    return f"{text} +-{format_change_size(half)} %"
+
+
+def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
+    if not conditions:
+        return ""
+    result = combine_gate_results(each.result for each in conditions)
+    return Cell(result.value, _TONES[result])
+
+
+def _make_charts(rows: Sequence[SuiteRow], means: Sequence[Mapping[str, MeanFigure]]) -> Iterator[Chart]:
+    """Yield one chart of all rows: the rate against the median latency."""
+    curves = []
+    for place, (row, own) in enumerate(zip(rows, means, strict=True)):
+        if "p50" in own and "rate" in own:
+            curves.append(
+                Curve(
+                    row.name,
+                    np.array([own["p50"].mean * _MILLISECONDS]),
+                    np.array([own["rate"].mean]),
+                    CURVE_COLOURS[place % len(CURVE_COLOURS)],
+                    markers=True,
+                    labels=(row.name,),
+                )
+            )
+    if curves:
+        yield Chart("Throughput against latency (p50)", "ops/s, by ms", curves, axis="ms", log=True)
+
+
+def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
+    """Return a line for each row: seconds, per second, shares, with the ends of intervals."""
+    out = io.StringIO()
+    keys = list_row_figures()
+    heads = [name for key in keys for name in (key, f"{key}_low", f"{key}_high")]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["row", "runs", *heads, "result"])
+    for row in found.rows:
+        own = find_row_means(row)
+        cells = [
+            value
+            for key in keys
+            for value in ((own[key].mean, own[key].low, own[key].high) if key in own else (None,) * 3)
+        ]
+        result = (
+            GateResult.FAILED
+            if _has_failed(row)
+            else combine_gate_results(each.result for each in judge_row(row))
+        )
+        writer.writerow([escape_csv_cell(row.name), len(row.runs), *cells, result.value])
+    return out.getvalue()
+
+
+def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:
+    """Return JUnit XML with a case for each row, and one for each of its conditions."""
+    cases = []
+    for row in found.rows:
+        reasons = "; ".join(dict.fromkeys(reason for run in row.runs for reason in run.reasons))
+        cases.append(JUnitCase(row.name, ("failed", reasons) if reasons else None, reasons))
+        for judged in judge_row(row):
+            failed = ("threshold", judged.came) if judged.result is GateResult.FAILED else None
+            skipped = f"undecided: {judged.came}" if judged.undecided else ""
+            cases.append(JUnitCase(f"{row.name}: not {judged.condition}", failed, judged.came, skipped))
+    verdict = judge_suite(found)
+    return make_junit_suite(found.name, cases, [verdict.headline, *verdict.reasons])
+
+
+class SuiteRowRecord(record.JsonRecord, frozen=True, kw_only=True):
+    """A row: its figures by their keys (seconds, per second, shares), its conditions, and its stat files."""
+
+    name: str
+    figures: dict[str, MeanFigure]
+    conditions: tuple[Judged, ...]
+    stat_files: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
+    """A suite: a row for each variant."""
+
+    format: Literal["ssbench suite"] = "ssbench suite"
+    version: Literal[1] = 1
+    name: str
+    rounds: int
+    verdict: SuiteVerdict
+    rows: tuple[SuiteRowRecord, ...]
+
+
+def make_suite_report(found: SuiteFindings, *_: object) -> str:
+    """Return a suite as one JSON document."""
+    verdict = judge_suite(found)
+    return record.format_json(
+        SuiteReport(
+            exit_code=verdict.exit_code,
+            name=found.name,
+            rounds=found.rounds,
+            verdict=verdict,
+            rows=tuple(
+                SuiteRowRecord(
+                    name=row.name,
+                    figures=find_row_means(row),
+                    conditions=tuple(judge_row(row)),
+                    stat_files=tuple(run.file for run in row.runs),
+                    warnings=tuple(dict.fromkeys(each for run in row.runs for each in run.warnings)),
+                )
+                for row in found.rows
+            ),
+        )
+    )
+
+
+# -- Suites that were run --------------------------------------------------------------------------
+
+
+def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
+    """Return the runs of suites among some stat files, by the names of their rows; raises StatFileError.
+
+    Files that are no runs of a suite, and runs that did not end as they should, are left out.
+    """
+    found: dict[str, list[SuiteRun]] = {}
+    for file in files:
+        results = open_results(file)
+        if not isinstance(row := results.run.options.get("row"), str):
+            continue
+        number = results.run.options.get("round")
+        statistics = summarize(results)
+        if statistics.complete and not statistics.interrupted and not statistics.ended_early:
+            run = make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
+            found.setdefault(row, []).append(run)
+    # As they were run, which is the order of the file.
+    rows = sorted(found, key=lambda row: min(run.figures.started or 0.0 for run in found[row]))
+    return {row: sorted(found[row], key=lambda run: run.round) for row in rows}
+
+
+def list_suite_files(folder: Path) -> list[Path]:
+    """Return the stat files of a folder; raises StatFileError where there are none."""
+    files = sorted(folder.glob("*.stat.gz"))
+    if not files:
+        raise StatFileError(f"{folder}: has no stat files")
+    return files
+
+
+def compare_suites(
+    before: tuple[str, Mapping[str, Sequence[SuiteRun]]],
+    after: tuple[str, Mapping[str, Sequence[SuiteRun]]],
+    noise: float,
+) -> FamilyComparison:
+    """Compare two suites, given by name and runs, row by row; raises UsageError without a row in common."""
+    (first_name, first), (second_name, second) = before, after
+    common = [row for row in first if row in second]
+    if not common:
+        raise UsageError(f"{first_name} and {second_name}: no rows of suites in common")
+    warnings = [
+        f"only {side}: {', '.join(rows)}"
+        for side, rows in (
+            ("before", [row for row in first if row not in second]),
+            ("after", [row for row in second if row not in first]),
+        )
+        if rows
+    ]
+    differing: dict[str, list[str]] = {}
+    for row in common:
+        sides = [[run.facts for run in runs] for runs in (first[row], second[row])]
+        for text in describe_fact_differences(sides[0], sides[1]):
+            if not text.startswith(("seed ", "storage URL ")):
+                differing.setdefault(text, []).append(row)
+    warnings += [f"{text} ({_name_rows(rows, len(common))})" for text, rows in differing.items()]
+    rows: list[Any] = [
+        (row, [run.figures for run in first[row]], [run.figures for run in second[row]]) for row in common
+    ]
+    return compare_families(first_name, second_name, rows, noise, warnings)
+
+
+def _name_rows(rows: Sequence[str], of: int) -> str:
+    if len(rows) == of:
+        return "all rows"
+    return ", ".join(rows[:3]) + (f" and {format_count(len(rows) - 3)} more" if len(rows) > 3 else "")

@@ -1,0 +1,371 @@
+"""Suites: many runs in one file, a row for each combination of values of a scenario.
+
+A row names a scenario, and values of some of its keys; every combination of these is a variant, which is a
+row of the table of results. Keys are paths (``sizes.kv.size``, ``operations.list.limit``): an entry of a list
+is found by its name. Variants of one scenario that need other initial objects have containers of their own,
+so that no round replaces the objects of another.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ssbench.base import text_values
+from ssbench.base.errors import ScenarioError, did_you_mean
+from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.model import Scenario, make_owner
+from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
+from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
+from ssbench.scenario.value_rules import shorten_value
+
+#: How rounds follow each other.
+IN_TURN, ONE_AFTER_ANOTHER = "in turn", "one after another"
+
+#: Most variants of a suite, and rounds.
+MAX_VARIANTS, MAX_ROUNDS = 500, 1000
+
+#: What suites call keys of scenarios.
+_OTHER_NAMES = {"users": "user_count", "seconds": "run_seconds"}
+
+_SUITE_KEYS = ("name", "rows", "rounds", "order", "seconds", "scenarios", "vary", "set", "fail_if")
+_ROW_KEYS = ("scenario", "vary", "set", "fail_if", "seconds")
+
+#: Keys whose values are bytes, which ``--scale`` multiplies.
+_BYTE_KEYS = {"size", "size_min", "size_max", "segment_size", "length", "part_size"}
+
+#: Numbers of initial objects above this are scaled too, down to this.
+_LEAST_SCALED_FILES = 1000
+
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteVariant:
+    """A row of the table of a suite."""
+
+    name: str  # ``kv size=8MiB users=4``
+    row: str  # the row of the file that it is a variant of
+    scenario: Scenario  # with the values of the variant
+
+    @property
+    def file_name(self) -> str:
+        """What is in the names of its stat files."""
+        return re.sub(r"[^A-Za-z0-9._=+-]+", ",", self.name)[:120]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The runs of a file."""
+
+    name: str
+    variants: tuple[SuiteVariant, ...]
+    rounds: int = 1  # how often each variant is run
+    in_turn: bool = True  # all variants are run before any of them is run again
+
+
+def read_suite(
+    path_or_name: str,
+    *,
+    scale: Fraction = Fraction(1),
+    seconds: float | None = None,
+    bodies: Sequence[Path] = (),
+) -> Suite:
+    """Read and check a suite: a file, or the name of one that ships with ssbench.
+
+    ``scale`` multiplies sizes in bytes, and numbers of initial objects above 1,000; ``seconds`` is the time
+    of each run, in place of that of the file. Raises ScenarioError, whose text lists the first faults.
+    """
+    return _SuiteReader(path_or_name, scale, seconds, bodies).read()
+
+
+class _SuiteReader:
+    """Reads one file; faults are gathered, so that all of them are reported at once."""
+
+    def __init__(
+        self, path_or_name: str, scale: Fraction, seconds: float | None, bodies: Sequence[Path]
+    ) -> None:
+        self._name = path_or_name
+        self._folder = Path(path_or_name).parent
+        self._scale = scale
+        self._seconds = seconds
+        self._bodies = bodies
+        self._document = parse_scenario_text(read_suite_text(path_or_name))
+        self._texts: dict[str, Any] = {}
+
+    def read(self) -> Suite:
+        data = self._document.data
+        if self._document.faults or not isinstance(data, dict):
+            if not self._document.faults:
+                self._fault((), f"expected a mapping with name and rows, not {shorten_value(data)}")
+            raise self._error()
+        self._check_keys(data, _SUITE_KEYS, ())
+        name = data.get("name")
+        if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+            self._fault(("name",), f"name: expected a text of 1 to 100 characters, not {shorten_value(name)}")
+        rounds = data.get("rounds", 1)
+        if type(rounds) is not int or not 0 < rounds <= MAX_ROUNDS:
+            self._fault(("rounds",), f"rounds: expected 1 to {MAX_ROUNDS}, not {shorten_value(rounds)}")
+        order = data.get("order", IN_TURN)
+        if order not in {IN_TURN, ONE_AFTER_ANOTHER}:
+            expected = f"expected '{IN_TURN}' or '{ONE_AFTER_ANOTHER}'"
+            self._fault(("order",), f"order: {expected}, not {shorten_value(order)}")
+        variants = tuple(self._variants(data))
+        if self._document.faults:
+            raise self._error()
+        return Suite(str(name), _keep_objects_apart(variants), rounds, order == IN_TURN)
+
+    def _variants(self, data: dict[str, Any]) -> Iterator[SuiteVariant]:
+        rows = data.get("rows")
+        if not isinstance(rows, dict) or not rows:
+            self._fault(
+                ("rows",), f"rows: expected a mapping of one row or more by name, not {shorten_value(rows)}"
+            )
+            return
+        count = 0
+        for name, entry in rows.items():
+            path: KeyPath = ("rows", name)
+            if not isinstance(name, str) or not _NAME_PATTERN.match(name):
+                self._fault(path, f"rows: expected a name of letters, digits, _ . and -, not {name!r}")
+                continue
+            if not isinstance(entry, dict):
+                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
+                continue
+            self._check_keys(entry, _ROW_KEYS, path)
+            for variant in self._row_variants(name, path, entry, data):
+                count += 1
+                if count > MAX_VARIANTS:
+                    self._fault(("rows",), f"rows: more than {MAX_VARIANTS} variants in all")
+                    return
+                yield variant
+
+    def _row_variants(
+        self, name: str, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
+    ) -> Iterator[SuiteVariant]:
+        base = self._scenario_data(name, path, entry, suite)
+        if base is None:
+            return
+        fixed = {**self._mapping(suite, (), "set"), **self._mapping(entry, path, "set")}
+        varied = {**self._mapping(suite, (), "vary"), **self._mapping(entry, path, "vary")}
+        for key, values in varied.items():
+            if not isinstance(values, list) or not values:
+                where = spell_path((*path, "vary", key))
+                self._fault((*path, "vary", key), f"{where}: expected a list, not {shorten_value(values)}")
+                return
+        conditions = [*self._list(suite, (), "fail_if"), *self._list(entry, path, "fail_if")]
+        seconds = self._seconds or entry.get("seconds", suite.get("seconds"))
+        for values in product(*varied.values()):
+            chosen = dict(zip(varied, values, strict=True))
+            made = copy.deepcopy(base)
+            try:
+                for key, value in (*fixed.items(), *chosen.items()):
+                    _set_value(made, key, value)
+            except ValueError as error:
+                self._fault((*path, "vary"), f"{spell_path(path)}: {error}")
+                return
+            if seconds is not None:
+                made.pop("operation_count", None)
+                made["run_seconds"] = seconds
+            if conditions:
+                made["fail_if"] = [*(made.get("fail_if") or []), *conditions]
+            parts = [f"{_shorten_key(key, varied)}={_spell_value(value)}" for key, value in chosen.items()]
+            label = " ".join([name, *parts])
+            try:
+                scaled = _scale_bytes(made, self._scale) if self._scale != 1 else made
+                where = str(self._folder / f"{Path(self._name).name}: {label}")
+                scenario = check_scenario_text(json.dumps(scaled), where, bodies=self._bodies)
+            except (ScenarioError, TypeError, ValueError) as error:
+                self._fault(path, f"{spell_path(path)}: {error}")
+                return
+            yield SuiteVariant(label, name, scenario)
+
+    def _scenario_data(
+        self, name: str, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return the content of the scenario of a row: of the suite, of a file, or a shipped one."""
+        own = suite.get("scenarios") or {}
+        wanted = entry.get("scenario", name)
+        if not isinstance(own, dict):
+            self._fault(("scenarios",), f"scenarios: expected a mapping, not {shorten_value(own)}")
+            return None
+        if not isinstance(wanted, str):
+            self._fault(path, f"{spell_path(path)}.scenario: expected a name or a file")
+            return None
+        if isinstance(own.get(wanted), dict):
+            return {"name": wanted, **own[wanted]}
+        if wanted not in self._texts:
+            beside = self._folder / wanted
+            file = str(beside) if beside.is_file() else wanted
+            try:
+                parsed = parse_scenario_text(read_scenario_text(file))
+            except ScenarioError as error:
+                hint = did_you_mean(wanted, own)
+                self._fault((*path, "scenario"), f"{spell_path(path)}.scenario: {error}{hint}")
+                return None
+            if parsed.faults or not isinstance(parsed.data, dict):
+                self._fault(path, f"{spell_path(path)}: {format_faults(file, parsed.faults)}")
+                return None
+            self._texts[wanted] = parsed.data
+        data: dict[str, Any] = self._texts[wanted]
+        return data
+
+    def _mapping(self, data: dict[str, Any], path: KeyPath, key: str) -> dict[str, Any]:
+        found = data.get(key) or {}
+        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found):
+            where = spell_path((*path, key))
+            self._fault((*path, key), f"{where}: expected a mapping of keys, not {shorten_value(found)}")
+            return {}
+        return found
+
+    def _list(self, data: dict[str, Any], path: KeyPath, key: str) -> list[str]:
+        found = data.get(key) or []
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            where = spell_path((*path, key))
+            self._fault((*path, key), f"{where}: expected a list of conditions, not {shorten_value(found)}")
+            return []
+        for text in found:
+            try:
+                parse_condition(text, grouped=True)
+            except ValueError as error:
+                self._fault((*path, key), f"{spell_path((*path, key))}: {error}")
+                return []
+        return found
+
+    def _check_keys(self, mapping: Mapping[Any, Any], known: Sequence[str], path: KeyPath) -> None:
+        for key in mapping:
+            if key not in known:
+                where = spell_path((*path, key))
+                hint = did_you_mean(str(key), known)
+                self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{hint}")
+
+    def _fault(self, path: KeyPath, text: str) -> None:
+        self._document.faults.append(Fault(self._document.lines.get(path) if path else None, text))
+
+    def _error(self) -> ScenarioError:
+        return ScenarioError(format_faults(self._name, self._document.faults))
+
+
+def _set_value(data: dict[str, Any], path: str, value: Any) -> None:
+    """Replace what is at a path of keys; ``none`` removes it. Raises ValueError without such a place."""
+    *parents, last = _OTHER_NAMES.get(path, path).split(".")
+    if not parents and last == "size":  # of all classes
+        for each in data.get("sizes") or []:
+            _set_key(each, last, value)
+        return
+    place: Any = data
+    for number, part in enumerate(parents):
+        where = ".".join(parents[: number + 1])
+        if isinstance(place, list):
+            named = [each for each in place if isinstance(each, dict) and str(each.get("name")) == part]
+            if not named:
+                names = [str(each.get("name")) for each in place if isinstance(each, dict)]
+                raise ValueError(
+                    f"{path}: there is no {where} ({', '.join(names)}){did_you_mean(part, names)}"
+                )
+            place = named[0]
+        elif isinstance(place, dict):
+            place = place.setdefault(part, {})
+        else:
+            raise ValueError(f"{path}: {where} has no keys")
+    if not isinstance(place, dict):
+        raise ValueError(f"{path}: expected the name of one of {'.'.join(parents)} before {last}")
+    _set_key(place, last, value)
+
+
+def _set_key(place: dict[str, Any], key: str, value: Any) -> None:
+    if value is None or value == "none":
+        place.pop(key, None)
+        return
+    if key == "size":
+        for other in ("size_min", "size_max"):
+            place.pop(other, None)
+    if key in {"profile", "crud_profile"}:
+        for other in ("profile", "crud_profile"):
+            place.pop(other, None)
+    place[key] = value
+
+
+def _shorten_key(path: str, others: Mapping[str, Any]) -> str:
+    """Return the last part of a path where no other one ends so, and a short word for users."""
+    last = path.rpartition(".")[2]
+    if sum(each.rpartition(".")[2] == last for each in others) > 1:
+        return path
+    return {"user_count": "users", "run_seconds": "seconds"}.get(last, last)
+
+
+def _spell_value(value: Any) -> str:
+    """Return a value in a word: the operations of a profile, and what a scenario file has."""
+    match value:
+        case None:
+            return "none"
+        case dict():
+            is_even = len({*map(str, value.values())}) < 2
+            return "+".join(str(key) if is_even else f"{key}{each}" for key, each in value.items())
+        case list():
+            return "/".join(map(str, value))
+    return str(value)
+
+
+def _scale_bytes(value: Any, scale: Fraction, key: str = "") -> Any:
+    """Return the content of a scenario with other sizes."""
+    if isinstance(value, dict):
+        if key == "initial_files":
+            return {name: _scale_files(count, scale) for name, count in value.items()}
+        return {name: _scale_bytes(each, scale, str(name)) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_scale_bytes(each, scale) for each in value]
+    if key not in _BYTE_KEYS or isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, str) and ".." in value:
+        return "..".join(str(_scale_bytes(each.strip(), scale, key)) for each in value.split("..", 1))
+    size = text_values.parse_size(value) if isinstance(value, str) else value
+    return max(1, round(size * scale)) if size else size
+
+
+def _scale_files(count: Any, scale: Fraction) -> Any:
+    if type(count) is not int or count <= _LEAST_SCALED_FILES:
+        return count
+    return min(count, max(_LEAST_SCALED_FILES, round(count * scale)))
+
+
+def _keep_objects_apart(variants: Sequence[SuiteVariant]) -> tuple[SuiteVariant, ...]:
+    """Return variants of which those that need other initial objects have containers of other names."""
+    bases: dict[object, str] = {}
+    made = []
+    for variant in variants:
+        scenario = variant.scenario
+        needed = (scenario.container_base, *_objects_of(scenario))
+        if needed not in bases:
+            number = sum(
+                base.startswith(f"{scenario.container_base}-{variant.row}") for base in bases.values()
+            )
+            more = f"-{number + 1}" if number else ""
+            bases[needed] = f"{scenario.container_base}-{variant.row}{more}"
+        made.append((variant, needed))
+    if len(bases) < 2:
+        return tuple(variants)
+    return tuple(
+        replace(variant, scenario=replace(variant.scenario, container_base=bases[needed]))
+        for variant, needed in made
+    )
+
+
+def _objects_of(scenario: Scenario) -> Iterator[object]:
+    """Yield what variants have in common that can use the same initial objects."""
+    for part in scenario.parts:
+        yield part.name, part.container_count, part.policy, part.container_base, part.object_names
+        for each in part.size_classes:
+            yield each.name, each.initial_files, make_owner(part, each)
+
+
+def list_container_bases(suite: Suite) -> list[str]:
+    """Return what the names of the containers of a suite begin with."""
+    return [*dict.fromkeys(each.scenario.container_base for each in suite.variants)]

@@ -1,0 +1,136 @@
+"""What a suite has found: the table, its intervals, its conditions, and two suites beside each other."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_runs import reads
+
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.comparison.comparison_verdict import check_change_condition
+from ssbench.comparison.family_report import judge_family, judge_rows
+from ssbench.comparison.suite_report import (
+    SuiteFindings,
+    SuiteRow,
+    SuiteRun,
+    compare_suites,
+    judge_row,
+    judge_suite,
+    make_suite_csv,
+    make_suite_junit,
+    make_suite_report,
+    make_suite_run,
+)
+from ssbench.document.elements import View
+from ssbench.document.figures import FIGURES
+from ssbench.document.gates import GateResult
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.scenario.conditions import parse_condition
+from ssbench.statistics.thresholds import ConditionJudgment
+
+
+def make_run(seed: int, slow: float = 1.0, number: int = 1) -> SuiteRun:
+    return replace(
+        make_suite_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),
+        code=ExitCode.OK,
+        reasons=(),
+    )
+
+
+def findings(*rows: SuiteRow, **more: object) -> SuiteFindings:
+    return SuiteFindings("s", rows, **more)  # type: ignore[arg-type]
+
+
+def row(name: str, count: int = 3, slow: float = 1.0) -> SuiteRow:
+    return SuiteRow(name, tuple(make_run(hash(name) % 1000 + each, slow, each + 1) for each in range(count)))
+
+
+def judged(run: SuiteRun, text: str, value: float, result: GateResult) -> SuiteRun:
+    return replace(run, conditions=(ConditionJudgment(parse_condition(text), value, result),))
+
+
+def test_a_row_has_each_figure_with_its_interval() -> None:
+    found = findings(row("a"), row("b"), rounds=3)
+    text = products.find_writer(Product.SUITE, "text")(found, View())
+    assert "2 rows, 6 runs: all as they should be" in text
+    line = next(line for line in text.splitlines() if line.startswith("a "))
+    assert "+-" in line
+    rows = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
+    assert [each["row"] for each in rows] == ["a", "b"]
+    assert float(rows[0]["p50_low"]) < float(rows[0]["p50"]) < float(rows[0]["p50_high"])
+    report = json.loads(make_suite_report(found))
+    assert report["format"] == "ssbench suite"
+    assert len(report["rows"][0]["stat_files"]) == 3
+    html = products.find_writer(Product.SUITE, "html")(found, View())
+    assert "Throughput against latency" in html
+
+
+def test_a_single_round_has_no_intervals() -> None:
+    found = findings(row("a", 1))
+    assert "+-" not in products.find_writer(Product.SUITE, "text")(found, View())
+    assert json.loads(make_suite_report(found))["rows"][0]["figures"]["p50"]["low"] is None
+
+
+@pytest.mark.parametrize(
+    ("values", "results", "wanted"),
+    [
+        ([1.2, 1.3, 1.2], "FFF", GateResult.FAILED),
+        ([0.2, 0.3, 0.2], "PPP", GateResult.PASSED),
+        ([1.2, 0.3, 1.0], "FPU", GateResult.UNDECIDED),
+        ([1.2, 1.21, 1.19], "FFU", GateResult.FAILED),
+        ([0.8, 0.81, 0.79], "PPU", GateResult.PASSED),
+        ([1.01], "U", GateResult.UNDECIDED),
+    ],
+)
+def test_rounds_decide_a_condition_together(values: list[float], results: str, wanted: GateResult) -> None:
+    words = {"F": GateResult.FAILED, "P": GateResult.PASSED, "U": GateResult.UNDECIDED}
+    runs = [
+        judged(make_run(1), "p50 > 1s", value, words[result])
+        for value, result in zip(values, results, strict=True)
+    ]
+    (found,) = judge_row(SuiteRow("a", tuple(runs)))
+    assert found.result is wanted
+
+
+def test_the_exit_code_is_that_of_the_worst_row() -> None:
+    good = row("good", 1)
+    failed = SuiteRow("bad", (judged(make_run(1), "p50 > 1s", 2.0, GateResult.FAILED),))
+    found = findings(good, failed)
+    verdict = judge_suite(found)
+    assert (verdict.exit_code, verdict.result) == (ExitCode.THRESHOLD, GateResult.FAILED)
+    assert verdict.headline == "2 rows, 2 runs: 1 failed (bad)"
+    assert "bad: fail-if p50 > 1s: FAILED (2s)" in verdict.reasons
+    junit = make_suite_junit(found)
+    assert junit.count("<failure") == 1
+    ended = SuiteRow("c", (replace(make_run(2), code=ExitCode.FAILED, reasons=("3 operations failed",)),))
+    assert judge_suite(findings(good, ended)).exit_code is ExitCode.FAILED
+    early = judge_suite(findings(good, row("d", 0), why="interrupted", code=ExitCode.INTERRUPTED))
+    assert (early.exit_code, early.result) == (ExitCode.INTERRUPTED, GateResult.UNDECIDED)
+    assert "Fewer than 1 run: d." in early.reasons
+
+
+def test_two_suites_row_by_row() -> None:
+    names = [f"row {place}" for place in range(6)]
+    before = {name: row(name, 4).runs for name in names}
+    after = {name: row(f"{name}'", 4, 1.5 if name == "row 3" else 1.0).runs for name in [*names[:5], "new"]}
+    found = compare_suites(("old", before), ("new", after), 0.01)
+    assert [each.name for each in found.rows] == names[:5]
+    assert {each.name for each, *_ in found.shown()} == {"row 3"}
+    assert found.warnings[:2] == ("only before: row 5", "only after: new")
+    assert judge_family(found).headline.startswith("slower: row 3 ")
+    conditions = [parse_condition("p50 > +20%", relative=True)]
+    assert FIGURES["p50"].compared
+    check_change_condition(conditions[0])
+    judged_rows = judge_rows(found, conditions)
+    assert [each.result for each in judged_rows.conditions].count(GateResult.FAILED) == 1
+    assert judge_family(judged_rows).exit_code is ExitCode.THRESHOLD
+    with pytest.raises(UsageError, match="rows of suites are compared as a whole"):
+        judge_rows(found, [parse_condition("read.p50 > +20%", relative=True)])
+    with pytest.raises(UsageError, match="no rows of suites in common"):
+        compare_suites(("old", before), ("new", {"x": ()}), 0.01)

@@ -1,0 +1,144 @@
+"""Suites in files: rows, values that vary, scales, and what is wrong with them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ssbench.base.errors import ScenarioError
+from ssbench.scenario.scenario_files import list_shipped_suites
+from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
+
+SCENARIO = {
+    "sizes": [{"name": "kv", "size": "8MiB"}, {"name": "other", "size": "1..4kB"}],
+    "initial_files": {"kv": 4, "other": 2000},
+    "container_count": 2,
+    "profile": {"read": 1, "range": 1},
+    "operations": [{"name": "range", "length": "64KiB"}],
+    "user_count": 4,
+    "operation_count": 10,
+}
+
+
+def write(folder: Path, **changes: object) -> str:
+    suite = {"name": "s", "seconds": 5, "scenarios": {"o": SCENARIO}, "rows": {"kv": {"scenario": "o"}}}
+    path = folder / "suite.yaml"
+    path.write_text(yaml.safe_dump(suite | changes, sort_keys=False))
+    return str(path)
+
+
+def names(suite: Suite) -> list[str]:
+    return [each.name for each in suite.variants]
+
+
+def test_a_row_has_a_variant_for_each_combination(tmp_path: Path) -> None:
+    vary = {"sizes.kv.size": ["1MiB", "2MiB"], "users": [4, 8]}
+    suite = read_suite(write(tmp_path, rounds=3, rows={"kv": {"scenario": "o", "vary": vary}}))
+    assert names(suite) == [f"kv size={size}MiB users={users}" for size in (1, 2) for users in (4, 8)]
+    assert suite.variants[0].file_name == "kv,size=1MiB,users=4"
+    found = [(each.scenario.size_classes[0].size_max, each.scenario.user_count) for each in suite.variants]
+    assert found == [(size << 20, users) for size in (1, 2) for users in (4, 8)]
+    assert (suite.rounds, suite.in_turn) == (3, True)
+    assert {each.scenario.run_seconds for each in suite.variants} == {5.0}
+    assert {each.scenario.operation_count for each in suite.variants} == {None}
+
+
+def test_variants_share_the_containers_of_the_objects_that_they_share(tmp_path: Path) -> None:
+    """Those of another size would be replaced in each round."""
+    vary = {"sizes.kv.size": ["1MiB", "2MiB"], "users": [4, 8]}
+    rows = {
+        "kv": {"scenario": "o", "vary": vary},
+        "reads": {"scenario": "o", "set": {"profile": {"read": 1}}},
+    }
+    suite = read_suite(write(tmp_path, rows=rows))
+    bases = [each.scenario.container_base for each in suite.variants]
+    assert bases == ["ssbench-kv"] * 2 + ["ssbench-kv-2"] * 2 + ["ssbench-reads"]
+    assert list_container_bases(suite) == ["ssbench-kv", "ssbench-kv-2", "ssbench-reads"]
+    alone = read_suite(write(tmp_path, rows={"a": {"scenario": "o", "vary": {"users": [1, 2]}}}))
+    assert list_container_bases(alone) == ["ssbench"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "spelt"),
+    [
+        ("profile", {"read": 1}, "profile=read"),
+        ("profile", {"create": 1, "read": 1}, "profile=create+read"),
+        ("profile", {"create": 20, "read": 80}, "profile=create20+read80"),
+        ("sizes.kv.size", None, "size=none"),
+        ("container_count", 7, "container_count=7"),
+        ("operations.range.length", "1KiB", "length=1KiB"),
+        ("size", "3kB", "size=3kB"),
+    ],
+)
+def test_how_values_are_called(tmp_path: Path, key: str, value: object, spelt: str) -> None:
+    rows = {"kv": {"scenario": "o", "set": {"sizes.kv.size_min": 1, "sizes.kv.size_max": 2}}}
+    rows["kv"]["vary"] = {key: [value]}
+    if key != "sizes.kv.size":
+        rows["kv"].pop("set")
+    assert names(read_suite(write(tmp_path, rows=rows))) == [f"kv {spelt}"]
+
+
+def test_a_scale_makes_sizes_smaller_and_no_rows_fewer(tmp_path: Path) -> None:
+    (variant,) = read_suite(write(tmp_path), scale=Fraction(1, 64), seconds=2.0).variants
+    scenario = variant.scenario
+    kv, other = scenario.size_classes
+    assert (kv.size_max, kv.initial_files) == (128 << 10, 4)
+    assert (other.size_min, other.size_max, other.initial_files) == (1, 62, 1000)
+    assert dict(scenario.operations[0].values)["length"] == (1024, 1024)
+    assert scenario.run_seconds == 2.0
+    assert variant.name == "kv"
+
+
+def test_scenarios_are_of_the_suite_or_beside_it_or_shipped(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"name": "mine", **SCENARIO}))
+    rows = {"o": {}, "very_small": {}, "m": {"scenario": "mine.yaml"}}
+    suite = read_suite(write(tmp_path, rows=rows))
+    assert [each.scenario.name for each in suite.variants] == ["o", "Very small mixed scenario", "mine"]
+
+
+def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
+    rows = {"kv": {"scenario": "o", "fail_if": ["p99 > 1s"]}}
+    (variant,) = read_suite(write(tmp_path, rows=rows, fail_if=["errors > 1%"])).variants
+    assert variant.scenario.fail_if == ("errors > 1%", "p99 > 1s")
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"rows": {}}, "rows: expected a mapping of one row or more"),
+        ({"rows": {"kv": {"scenari": "o"}}}, r"scenari: unknown key.*did you mean scenario"),
+        ({"rows": {"kv": {"scenario": "x"}}}, "rows.kv.scenario: x: there is no such file"),
+        ({"rows": {"a b": {"scenario": "o"}}}, "expected a name of letters"),
+        ({"rows": {"kv": {"scenario": "o", "vary": {"users": 4}}}}, "rows.kv.vary.users: expected a list"),
+        (
+            {"rows": {"kv": {"scenario": "o", "vary": {"sizes.vk.size": [1]}}}},
+            r"sizes.vk.size: there is no sizes.vk \(kv, other\)",
+        ),
+        ({"rows": {"kv": {"scenario": "o", "vary": {"user_cuont": [1]}}}}, "user_cuont: unknown key"),
+        ({"rows": {"kv": {"scenario": "o", "fail_if": ["p99 ~ 1"]}}}, "rows.kv.fail_if: "),
+        ({"order": "random"}, "order: expected 'in turn' or 'one after another', not 'random'"),
+        ({"rounds": 0}, "rounds: expected 1 to 1000, not 0"),
+        ({"name": ""}, "name: expected a text"),
+        ({"rows": {"kv": {"scenario": "o", "vary": {"users": [*range(1, 600)]}}}}, "more than 500 variants"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
+    with pytest.raises(ScenarioError, match=wrong):
+        read_suite(write(tmp_path, **changes))
+
+
+def test_the_shipped_suites() -> None:
+    assert [name for name, _ in list_shipped_suites()] == ["ai", "quick", "standard"]
+    for name, purpose in list_shipped_suites():
+        assert len(purpose) > 20
+        suite = read_suite(name)
+        assert suite.name == name
+        assert suite.rounds == 4
+    assert len(read_suite("ai", scale=Fraction(1, 64)).variants) == 20
+    quick = read_suite("quick")
+    assert len(quick.variants) * quick.rounds * 11 <= 300
+    with pytest.raises(ScenarioError, match=r"quik: .*\(ai, quick, standard\); did you mean quick"):
+        read_suite("quik")
