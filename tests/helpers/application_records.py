@@ -45,6 +45,9 @@ RECORDED = {
     ("rclone_sync", ""): Recorded("rclone", "sync"),
     ("rclone_down", ""): Recorded("rclone", "down"),
     ("swift_upload", ""): Recorded("swift", "upload"),
+    ("swift_segments", ""): Recorded(
+        "swift", "upload -S", {"large": "file"}, {"make_container": "create_container"}
+    ),
     ("swift_download", ""): Recorded("swift", "download"),
 }
 
@@ -64,7 +67,12 @@ def find_part(name: str, group: str) -> Scenario:
 def draw_request_kinds(scenario: Scenario, recorded: Recorded, operations: int = 40_000) -> Counter[str]:
     """Return how many requests of each kind the operations of a scenario are that are drawn."""
     known = {each.name: each for each in scenario.operations}
-    drawn = Counter((code, index) for code, index, *_ in islice(Workload(scenario, 1).draws(), operations))
+    drawn: Counter[tuple[int, int]] = Counter()
+    segments: Counter[tuple[int, int]] = Counter()
+    for code, index, _, size in islice(Workload(scenario, 1).draws(), operations):
+        drawn[code, index] += 1
+        segment_size = scenario.size_classes[index].segment_size
+        segments[code, index] += -(-size // segment_size) if segment_size else 0
     kinds: Counter[str] = Counter()
     for (code, index), count in drawn.items():
         row = OPERATIONS[code]
@@ -75,4 +83,6 @@ def draw_request_kinds(scenario: Scenario, recorded: Recorded, operations: int =
             of_object = step_row.on is RequestTarget.OBJECT and (step_row.has_object or not step_row.defined)
             name = recorded.operations.get(step_row.name, step_row.name)
             kinds[f"{name} {recorded.objects.get(what, what)}" if of_object else name] += count * times
+            if step_row.sends_body and segments[code, index]:
+                kinds["create segment"] += segments[code, index] * times
     return kinds

@@ -22,7 +22,7 @@ SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
 USES = {"web", "backup", "media", "archive", "listing", "metadata", "tenants", "versions", "existing"}
 APPLICATIONS = {"glance", "registry", "nextcloud", "loki", "tempo", "mimir"}
 APPLICATIONS |= {"restic_backup", "restic_restore", "rclone_copy", "rclone_sync", "rclone_down"}
-APPLICATIONS |= {"swift_upload", "swift_download"}
+APPLICATIONS |= {"swift_upload", "swift_segments", "swift_download"}
 MANY = {
     f"{size}_{count}_{kind}"
     for size, count in (("4kB", "10M"), ("1MB", "1M"))
