@@ -367,7 +367,12 @@ class SwiftConfiguration:
         }
         back = {
             "copy": {"use": "egg:swift#copy"},
-            "slo": {"use": "egg:swift#slo", "rate_limit_under_size": "0"},
+            # s3api would leave the parts of a deleted object to the expirer, and none runs here.
+            "slo": {
+                "use": "egg:swift#slo",
+                "rate_limit_under_size": "0",
+                "allow_async_delete": "false",
+            },
             "dlo": {"use": "egg:swift#dlo"},
             "versioned_writes": {
                 "use": "egg:swift#versioned_writes",

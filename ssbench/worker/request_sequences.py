@@ -39,6 +39,7 @@ from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
     Listing,
+    MultipartUpload,
     PriorAttempts,
     RequestOutcome,
     StoreRequest,
@@ -47,6 +48,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.http.bodies import start_md5
+from ssbench.store.http.dialect import HttpDialect
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,
     NO_SETTINGS,
@@ -340,12 +342,38 @@ def run_symlink(target: JobTarget) -> RequestOutcome:
     return made.end("")
 
 
+def _run_bulk_deletion(
+    made: TemporaryObjects, dialect: HttpDialect, names: list[str], sizes: tuple[int, int]
+) -> RequestOutcome:
+    """PUT objects at once, then delete all of them with one request: there are no archives here."""
+    made.sequence.together([made.put(name, size=random.randint(*sizes)) for name in names])
+    made.sequence.step()
+    if made.good:
+        deletes = tuple(made.prefix + name for name in names)
+        request = StoreRequest(
+            method="POST", container=made.target.container, deletes=deletes, keep=MAX_VERDICT_BYTES
+        )
+        reply = made.sequence.perform(request).reply
+        made.sequence.step()
+        try:
+            failures = dialect.read_failures(reply.body if reply else b"", request) if made.good else {}
+            if failures:
+                first = next(iter(failures.items()))
+                made.wrong = WRONG_VERDICT, f"{len(failures)} of {len(names)} not deleted, {first}"[:400]
+        except ValueError as error:
+            made.wrong = WRONG_VERDICT, str(error)[:400]
+    return made.end(*names)
+
+
 @register_builder("bulk")
 def run_bulk(target: JobTarget) -> RequestOutcome:
     """PUT an archive that becomes objects, then delete all of them with one request."""
     made, values, container = TemporaryObjects(target), target.settings.values, target.container
     names = [f"/{number:06d}" for number in range(values.get("objects", _OBJECT_COUNT))]
     low, high = values.get("size", _OBJECT_SIZES)
+    dialect = target.client.dialect(target.url)
+    if dialect.deletes_at_once > 1:
+        return _run_bulk_deletion(made, dialect, names, (low, high))
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in names:
@@ -467,6 +495,9 @@ def run_missing(target: JobTarget) -> RequestOutcome:
 #: Segments and their sizes, unless a scenario says others.
 _SEGMENT_COUNT, _SEGMENT_SIZES = 3, (1_000_000, 1_000_000)
 
+#: Sizes of parts, unless a scenario says others: S3 stores take no smaller ones.
+_PART_SIZES = (5 * 2**20, 5 * 2**20)
+
 
 class ObjectSegments:
     """The segments of an object, which are put at once; then ``etags`` are those of the answers."""
@@ -483,9 +514,8 @@ class ObjectSegments:
         made.sequence.step()
 
 
-def _read_segments(made: TemporaryObjects, segments: ObjectSegments) -> None:
+def _read_segments(made: TemporaryObjects, sizes: list[int]) -> None:
     """GET the whole, a range of the length of the first segment, or a segment by its number."""
-    sizes = [each.size for each in segments.requests]
     of_object = StoreRequest(method="GET", container=made.target.container, name=made.prefix, content="")
     for how in made.target.settings.values.get("reads", DEFAULT_READ_MODES):
         if not made.good:
@@ -508,10 +538,47 @@ def _read_segments(made: TemporaryObjects, segments: ObjectSegments) -> None:
         made.sequence.step()
 
 
+def _run_multipart(made: TemporaryObjects, dialect: HttpDialect) -> RequestOutcome:
+    """Upload an object in parts, several at once, GET what was put, DELETE it."""
+    target, values = made.target, made.target.settings.values
+    low, high = values.get("segment_size", _PART_SIZES)
+    sizes = [random.randint(low, high) for _ in range(values.get("segments", _SEGMENT_COUNT))]
+    whole = structs.replace(made.put(""), method="POST")
+    headers = target.settings.headers
+    begun = made.sequence.perform(structs.replace(whole, upload=MultipartUpload("begin"), headers=headers))
+    number = ""
+    if made.good:
+        try:
+            number = dialect.read_upload(begun.reply.body if begun.reply else b"")
+        except ValueError as error:
+            made.wrong = WRONG_VERDICT, str(error)[:400]
+    plain = structs.replace(whole, owner=None, delete_after=None)
+    if made.good:
+        part = structs.replace(plain, method="PUT", upload=MultipartUpload("part", number))
+        sent = made.sequence.together(
+            [structs.replace(part, size=size, part_number=place) for place, size in enumerate(sizes, start=1)]
+        )
+        made.sequence.step()
+        etags = tuple(each.reply.fields.get("etag", "").strip('"') if each.reply else "" for each in sent)
+    if made.good:
+        made.sequence.perform(structs.replace(plain, upload=MultipartUpload("end", number, etags)))
+        made.sequence.step()
+    _read_segments(made, sizes)
+    if made.good:
+        made.sequence.perform(structs.replace(plain, method="DELETE", keep=0))
+        made.sequence.step()
+    elif number:
+        made.clean(structs.replace(plain, method="DELETE", keep=0, upload=MultipartUpload("abort", number)))
+    return made.end("")
+
+
 @register_builder("slo")
 def run_slo(target: JobTarget) -> RequestOutcome:
     """PUT segments at once and a manifest of them, GET what was put, DELETE it with its segments."""
     made = TemporaryObjects(target)
+    dialect = target.client.dialect(target.url)
+    if dialect.uploads_parts:
+        return _run_multipart(made, dialect)
     segments = ObjectSegments(made)
     if made.good:
         rows = [
@@ -526,7 +593,7 @@ def run_slo(target: JobTarget) -> RequestOutcome:
         said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag
         if said != etag:
             made.wrong = WRONG_ETAG, f"the answer has the ETag {said}, that of the segments is {etag}"
-    _read_segments(made, segments)
+    _read_segments(made, [each.size for each in segments.requests])
     if made.good:
         gone = StoreRequest(
             method="DELETE",
@@ -554,7 +621,7 @@ def run_dlo(target: JobTarget) -> RequestOutcome:
         headers = (("X-Object-Manifest", place), *target.settings.headers)
         made.sequence.perform(made.put("", headers=headers))
         made.sequence.step()
-    _read_segments(made, segments)
+    _read_segments(made, [each.size for each in segments.requests])
     if made.good:
         names = ["", *segments.names]
         made.sequence.together(

@@ -136,6 +136,28 @@ def test_a_run_over_s3_is_right_and_what_it_made_is_read_by_botocore(
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
 
 
+def test_large_objects_are_uploads_of_parts_and_nothing_stays(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, base: str
+) -> None:
+    profile = {"tempurl": 4, "slo": 2, "bulk": 2, "sequence": 2}
+    settings = [
+        {"name": "slo", "segments": 2, "reads": ["whole", "range", "part"]},
+        {"name": "sequence", "steps": ["create", "head", "read", "delete"]},
+    ]
+    keys = {"crud_profile": profile, "operations": settings, "operation_count": 30, "container_base": base}
+    ran = Ran(fleet, tmp_path, variables(swift), "--verify", "-S", url_of(swift), **keys)
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
+    assert {row["operation"] for row in ran.rows} == set(profile)
+    left = {
+        row["name"]
+        for each in account.get_account(full_listing=True)[1]
+        if each["name"].startswith(base)
+        for row in account.get_container(each["name"], full_listing=True)[1]
+    }
+    assert {name.rpartition("_")[0] for name in left} == {"tiny"}  # the initial objects
+    assert len(left) == SCENARIO["initial_files"]["tiny"]  # type: ignore[index]
+
+
 def test_two_apis_of_one_account_are_two_sides(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection
 ) -> None:
@@ -230,6 +252,19 @@ def test_what_s3_does_not_have_is_refused_by_name(
     said = ran.program.err
     for name in ("post", "symlink", "versions", "dlo", "public", "head_account"):
         assert f"{name}: " in said
+
+
+def test_parts_that_are_too_small_are_refused_before_the_run(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, base: str
+) -> None:
+    keys = {
+        "crud_profile": {"slo": 1},
+        "operations": [{"name": "slo", "segment_size": 1000}],
+        "container_base": base,
+    }
+    ran = Ran(fleet, tmp_path, variables(swift), "-S", url_of(swift), **keys)
+    assert ran.code == 2
+    assert "parts of less than 5,242,880 bytes" in " ".join(ran.program.err.split())
 
 
 def test_an_underscore_is_refused_with_a_hint(fleet: Fleet, tmp_path: Path, swift: LocalSwift) -> None:

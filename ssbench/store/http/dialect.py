@@ -84,6 +84,13 @@ class HttpDialect(Protocol):
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing that a request asked for; raises ValueError for what is none."""
 
+    @property
+    def uploads_parts(self) -> bool:
+        """Whether a large object is an upload of parts; else a manifest names objects as its segments."""
+
+    def read_upload(self, body: bytes) -> str:
+        """Return the id of an upload of parts that was begun; raises ValueError for no such answer."""
+
     def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
         """Return why objects were not deleted, by their names, where one request was for several.
 

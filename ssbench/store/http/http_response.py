@@ -31,7 +31,7 @@ _STATUSES = {b"HTTP/1.1 %d" % status: status for status in range(100, 1000)}
 #: What matters of a usual head in lower case: its length and where its transaction id is; and what
 #: makes a head unusual: an empty or folded line, a framing or an end of the connection of another kind.
 _FIELD_PATTERN = re.compile(
-    rb"\n(?:content-length: (\d{1,18})\r|(x-trans-id|x-openstack-request-id):"
+    rb"\n(?:content-length: (\d{1,18})\r|(x-trans-id|x-openstack-request-id|x-amz-request-id):"
     rb"|(content-length|transfer-encoding|connection(?!: keep-alive\r)|[ \t\r\n]))"
 )
 
@@ -142,7 +142,8 @@ def _value_at(head: bytes, start: int) -> str:
 #: So many kinds of heads are known at most: each operation has its own, and so may each server.
 _MOST_KNOWN = 8
 
-_IDENTITIES = frozenset({b"x-trans-id", b"x-openstack-request-id"})
+#: Fields that have the id of a transaction.
+_IDENTITIES = (b"x-trans-id", b"x-openstack-request-id", b"x-amz-request-id")
 _MATCH_IDENTITY = re.compile(rb" [!-~]+").fullmatch
 
 _MatchHead = Callable[[bytearray, int, int], re.Match[bytes] | None]
@@ -295,7 +296,7 @@ class CarefulReader:
         self.status = response.status_code
         self.reason = f"{response.status_code} {response.reason.decode('latin-1')}".strip()[:200]
         fields = {name: value.decode("latin-1") for name, value in response.headers}
-        self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
+        self.trans_id = next((fields[name] for name in _IDENTITIES if name in fields), None)
         self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
         self.announced = parse_content_length(fields.get(b"content-length"))

@@ -165,6 +165,24 @@ def make_whole_etag(etags: Iterable[str]) -> str:
     return f"{md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
 
 
+def find_wrong_whole(body: bytes, etags: Iterable[str]) -> str | None:
+    """Say what is wrong with the answer to the end of an upload of parts that have these ETags.
+
+    Some stores leave its ETag empty, and parts of encrypted objects have ETags that are no MD5.
+    """
+    try:
+        said = (_parse(body).findtext("ETag") or "").strip('"')
+    except ValueError as error:
+        return str(error)
+    try:
+        expected = make_whole_etag(etags)
+    except ValueError:
+        return None
+    return (
+        None if said in {"", expected} else f"the answer has the ETag {said}, that of the parts is {expected}"
+    )
+
+
 # -- Names of buckets ------------------------------------------------------------------------------
 
 

@@ -31,12 +31,14 @@ from ssbench.store.http.dialect import (
 from ssbench.store.s3.answers import (
     explain_wrong_bucket,
     find_deletion_faults,
+    find_wrong_whole,
     is_bucket_name,
     make_completion_body,
     make_content_md5,
     make_deletion_body,
     parse_fault,
     parse_listing_page,
+    parse_upload_id,
     parse_uploads,
 )
 from ssbench.store.s3.signing import (
@@ -73,6 +75,7 @@ class S3Dialect:
     protects_full = False
     deletes_at_once = 1000
     page_entries = 1000
+    uploads_parts = True
 
     def __init__(self, storage_url: str, trans_id_extra: str | None = None) -> None:
         self.endpoint, self._host = parse_s3_url(storage_url)
@@ -201,6 +204,10 @@ class S3Dialect:
             raise ValueError(f"{len(page.rows)} entries, where {limit} were asked for")
         return page
 
+    def read_upload(self, body: bytes) -> str:
+        """Return the id of an upload that was begun; raises ValueError for what is no such answer."""
+        return parse_upload_id(body)
+
     def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
         """Return why objects were not deleted; raises ValueError for what is no such answer."""
         return {name: str(fault) for name, fault in find_deletion_faults(body).items()}
@@ -211,6 +218,8 @@ class S3Dialect:
         if not (request.copy_from or ends):
             return None
         fault = parse_fault(body)
+        if fault is None and request.upload is not None:
+            return find_wrong_whole(body, request.upload.etags)
         return None if fault is None else str(fault)
 
     def describe_error(self, body: bytes) -> str:

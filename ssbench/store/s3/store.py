@@ -60,6 +60,9 @@ _LACKS = {
     "head_account": "an account has no headers of its own",
 }
 
+#: Bytes of the smallest part of an object, the last one aside.
+_LEAST_PART = 5 * 2**20
+
 #: Features that operations need, and that every store of the API has in a way of its own.
 _FEATURES = ("slo", "bulk_upload", "tempurl")
 
@@ -197,6 +200,10 @@ class S3Store:
         for each in operations:
             if each.name in _LACKS:
                 found.append(f"{each.name}: {_LACKS[each.name]}")
+            elif each.name == "slo" and each.values.get("segment_size", (_LEAST_PART,))[0] < _LEAST_PART:
+                found.append(
+                    f"slo: segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
+                )
             elif each.name == "list_account" and each.values:
                 found.append(
                     f"list_account: a listing of all buckets has no {', '.join(sorted(each.values))}"

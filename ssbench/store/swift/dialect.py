@@ -37,6 +37,7 @@ class SwiftDialect:
     protects_full = True
     deletes_at_once = 1
     page_entries = 10_000
+    uploads_parts = False
 
     __slots__ = ("_after", "_before", "_fields", "_owners", "endpoint", "path")
 
@@ -126,6 +127,10 @@ class SwiftDialect:
             return ListingPage(found, following)
         # An object that is no version, of a time before they were kept, has the id "null".
         return ListingPage(found, following, [str(row.get("version_id") or "null") for row in rows])
+
+    def read_upload(self, body: bytes) -> str:
+        """Raise ValueError: large objects have manifests."""
+        raise ValueError("no answer to the beginning of an upload")
 
     def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
         """Raise ValueError: one request deletes one object."""

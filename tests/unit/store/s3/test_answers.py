@@ -6,6 +6,7 @@ import pytest
 
 from ssbench.store.s3.answers import (
     find_deletion_faults,
+    find_wrong_whole,
     is_bucket_name,
     make_completion_body,
     make_content_md5,
@@ -134,6 +135,21 @@ def test_a_multipart_upload_has_an_id_and_ends_with_the_etags_of_its_parts() -> 
     assert parse_uploads(listed) == [("a", "u")]
     with pytest.raises(ValueError, match="no list"):
         parse_uploads(b"<x/>")
+
+
+def test_the_etag_of_a_whole_is_that_of_its_parts() -> None:
+    part = "d41d8cd98f00b204e9800998ecf8427e"
+    right = "&#34;59adb24ef3cdbe0297f05b395827453f-1&#34;"
+
+    def wrong(etag: str, part: str = part) -> str | None:
+        body = f"<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>"
+        return find_wrong_whole(body.encode(), [part])
+
+    assert wrong(right) is None
+    assert wrong("") is None
+    assert wrong("another", part="no MD5") is None
+    assert "has the ETag another" in (wrong("another") or "")
+    assert "no XML" in (find_wrong_whole(b"", [part]) or "")
 
 
 @pytest.mark.parametrize("name", ["ssbench-000000", "a.b", "ssbench-000000-gold", "abc", "a" * 63])
