@@ -161,19 +161,17 @@ def _name_stalled(gap: Gap, names: dict[int, str]) -> str:
 def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     if own.workers and measured.idle is not None and not measured.lacks_objects:
         busy = f"users were busy for {format_percent(1 - measured.idle)} % of the window"
-        yield f"The load generator was the limit: {busy}. {_cause_of_idling(own)}"
+        yield f"Load generator overloaded: {busy}. {_cause_of_idling(own)}"
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
     for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_MAX_NAMED_WORKERS]:
         lag = worker.lag_p50 or 0.0
         yield (
-            f"The load generator was the limit: the event loop of {_name_worker(worker)}"
-            f" was {format_latency(lag)}"
-            f" late in half of the cases, {format_share(lag, measured.median)} of the"
-            f" median latency. Start more"
-            " workers, on more cores, or use fewer users"
+            f"Load generator overloaded: {_name_worker(worker)} handled answers {format_latency(lag)} late"
+            f" (median), {format_share(lag, measured.median)} of the median latency. Start more workers,"
+            " on more cores, or use fewer users"
         )
     if len(late) > _MAX_NAMED_WORKERS:
-        yield f"So were the event loops of {len(late) - _MAX_NAMED_WORKERS} more workers"
+        yield f"So did {len(late) - _MAX_NAMED_WORKERS} more workers"
     yield from _added_to_the_tail([each for each in own.workers if each not in late], measured)
 
 
@@ -188,16 +186,12 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: GeneratorMeasur
     for worker in sorted(late, key=lambda each: -(each.lag_p99 or 0.0))[:1]:
         lag = worker.lag_p99 or 0.0
         others = len(late) - 1
-        more = (
-            f"; so {'was that' if others == 1 else 'were those'} of {others} more worker{'s'[: others - 1]}"
-        )
-        more = f"{more}, by less" if others else ""
+        more = f"; {others} more worker{'s'[: others - 1]} did so by less" if others else ""
         yield (
-            f"The load generator was the limit of the tail: the event loop of {_name_worker(worker)} was"
-            f" {format_milliseconds(_LAG_LOWER_SHARE * lag)} to {format_latency(lag)} late in 1 of 100 cases,"
-            f" {format_share(_LAG_LOWER_SHARE * lag, p99)} or more of the 99th percentile"
-            f" of latency{more}. Start more"
-            " workers, on more cores, or use fewer users"
+            f"p99 is not reliable: {_name_worker(worker)} handled 1 % of answers"
+            f" {format_milliseconds(_LAG_LOWER_SHARE * lag)} to {format_latency(lag)} late,"
+            f" {format_share(_LAG_LOWER_SHARE * lag, p99)} or more of p99{more}. Start more workers, on more"
+            " cores, or use fewer users"
         )
 
 

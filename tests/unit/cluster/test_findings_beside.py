@@ -210,7 +210,7 @@ def test_servers_without_a_log_are_named() -> None:
 
 
 def test_an_overloaded_generator_is_said_first() -> None:
-    words = "The load generator was the limit: worker 0 on vm was 12.80 ms late"
+    words = "Load generator overloaded: worker 0 on vm was 12.80 ms late"
     facts = AttributionFacts(overload=(words,))
     first, second = finding_sentences.describe_attribution(
         make_attribution(simulate(1, Cause(), SMALL), facts)

@@ -479,18 +479,18 @@ def test_an_all_clear_says_who_is_nearest_to_being_slow_and_what_a_proxy_would_n
 
 
 def test_what_a_servers_own_clock_shows_comes_before_doubts_about_the_generator() -> None:
-    facts = AttributionFacts(overload=("The load generator was the limit of the tail: it was late",))
+    facts = AttributionFacts(overload=("Load generator overloaded: it was late",))
     own, doubt = finding_sentences.describe_attribution(
         make_attribution(simulate(1, Cause(devices=(1,)), SMALL), facts)
     )
     assert own.startswith("d1 on n1 is slow: its reads") or own.startswith("d1 on n1 is slow: its requests")
     assert doubt.startswith(
-        "The servers' own clocks show this, so that it holds in spite of what follows. The lo"
+        "The servers' own clocks show this, so that it holds in spite of what follows. Load g"
     )
     doubt, total = finding_sentences.describe_attribution(
         make_attribution(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts)
     )
-    assert doubt.startswith("The load generator was the limit")
+    assert doubt.startswith("Load generator overloaded")
     assert total.startswith("d1 on n1 is slow: requests with it")
 
 

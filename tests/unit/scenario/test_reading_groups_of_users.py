@@ -465,7 +465,7 @@ def test_a_group_that_is_not_met_makes_no_run_green(tmp_path: Path) -> None:
     ("waited", "expected"),
     [
         (390, "because 97.5 % of the operations waited for a free object"),
-        (0, "The load generator was the limit"),
+        (0, "Load generator overloaded"),
     ],
 )
 def test_a_group_whose_users_wait_for_objects_does_not_wait_for_the_generator(

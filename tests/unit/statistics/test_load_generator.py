@@ -59,9 +59,7 @@ def test_where_users_were_idle_it_says_what_to_change(
     worker: WorkerFacts, master: MasterFacts | None, what: str
 ) -> None:
     (sentence,) = said(worker, master=master, busy=0.9)
-    assert sentence.startswith(
-        f"The load generator was the limit: users were busy for 90.0 % of the window. {what}"
-    )
+    assert sentence.startswith(f"Load generator overloaded: users were busy for 90.0 % of the window. {what}")
 
 
 def test_where_others_had_the_cpu_nothing_is_advised_but_to_end_them() -> None:
@@ -71,7 +69,7 @@ def test_where_others_had_the_cpu_nothing_is_advised_but_to_end_them() -> None:
         measured = structs.replace(MEASURED, busy=0.9)
         limit, shared = list_generator_warnings(summarize_generator(summary, measured), measured)
         assert limit == (
-            "The load generator was the limit: users were busy for 90.0 % of the window. Others used the"
+            "Load generator overloaded: users were busy for 90.0 % of the window. Others used the"
             " CPU of its host"
         )
         assert "Run nothing else on the machines that measure" in shared
@@ -85,7 +83,7 @@ def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> 
     assert said(WORKER, busy=0.96, waited=1.0) == []
     # So few waits leave no users idle.
     (sentence,) = said(WORKER, busy=0.8, waited=0.1)
-    assert "The load generator was the limit: users were busy for 80.0 %" in sentence
+    assert "Load generator overloaded: users were busy for 80.0 %" in sentence
 
 
 def test_a_run_of_less_than_a_second_says_nothing_of_idle_users() -> None:
@@ -106,12 +104,12 @@ def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() 
     assert said(changed(lag_p50=0.00099)) == []
     (sentence,) = said(changed(lag_p50=0.0012))
     assert sentence == (
-        "The load generator was the limit: the event loop of worker 1 on box was 1.20 ms late in half of the"
-        " cases, 12.0 % of the median latency. Start more workers, on more cores, or use fewer users"
+        "Load generator overloaded: worker 1 on box handled answers 1.20 ms late (median), 12.0 % of the"
+        " median latency. Start more workers, on more cores, or use fewer users"
     )
     many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
     assert len(many) == 4
-    assert many[-1] == "So were the event loops of 5 more workers"
+    assert many[-1] == "So did 5 more workers"
 
 
 def test_a_loop_that_is_late_by_a_tenth_of_the_99th_percentile_is_the_limit_of_the_tail() -> None:
@@ -119,13 +117,12 @@ def test_a_loop_that_is_late_by_a_tenth_of_the_99th_percentile_is_the_limit_of_t
     assert said(changed(lag_p99=0.013), p99=math.nan) == []
     (sentence,) = said(changed(lag_p99=0.013), p99=0.02)
     assert sentence == (
-        "The load generator was the limit of the tail: the event loop of worker 1 on box was 9.19 to 13.0 ms"
-        " late in 1 of 100 cases, 46.0 % or more of the 99th percentile of latency. Start more workers, on"
-        " more cores, or use fewer users"
+        "p99 is not reliable: worker 1 on box handled 1 % of answers 9.19 to 13.0 ms late, 46.0 % or more of"
+        " p99. Start more workers, on more cores, or use fewer users"
     )
     (sentence,) = said(*(changed(worker_id=number, lag_p99=0.01 * number) for number in range(1, 4)))
     assert "worker 3 on box" in sentence
-    assert "; so were those of 2 more workers, by less." in sentence
+    assert "; 2 more workers did so by less." in sentence
     assert len(said(changed(lag_p99=0.013, lag_p50=0.013))) == 1  # said once
 
 
