@@ -160,8 +160,7 @@ def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
     names = [arguments.before, arguments.to] if arguments.to else [[each] for each in arguments.before]
     if not any(Path(each).is_dir() or each.startswith("@") for side in names for each in side):
         return None
-    from ssbench.comparison.suite_report import list_suite_files
-    from ssbench.results.reading import open_results
+    from ssbench.comparison.suite_report import is_suite_file, list_suite_files
 
     sides = []
     for side in names:
@@ -172,10 +171,7 @@ def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
             else:
                 files += map(Path, archives.resolve_references(arguments, [name]))
         sides.append((" ".join(side), files))
-    of_suites = [
-        any(isinstance(open_results(each).run.options.get("row"), str) for each in files[:1])
-        for _, files in sides
-    ]
+    of_suites = [any(is_suite_file(each) for each in files[:1]) for _, files in sides]
     if all(of_suites):
         return sides
     for (name, _), is_suite in zip(sides, of_suites, strict=True):

@@ -13,10 +13,12 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NoReturn, Protocol, TextIO, TypeVar
+from urllib.parse import quote
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
@@ -46,6 +48,8 @@ from ssbench.document.gates import GateResult, choose_worst_code
 from ssbench.document.units import format_latency, format_number
 from ssbench.reports import products
 from ssbench.reports.products import Product
+from ssbench.reports.writing import ReportOptions, make_run_report_parts
+from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import (
@@ -62,6 +66,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.suite_file import Suite, list_container_bases
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import RunVerdict, verdict_of
+from ssbench.statistics.summary import summarize
 
 _log = logging.getLogger(__name__)
 
@@ -398,8 +403,12 @@ class SuiteWork:
     name = "Suite"
     product = Product.SUITE
 
-    def __init__(self, suite: Suite, cells: Sequence[Cell], pause: float) -> None:
+    def __init__(
+        self, suite: Suite, cells: Sequence[Cell], pause: float, page: Path | None, *, force: bool = False
+    ) -> None:
         self._suite = suite
+        self._page = page  # that of the suite; None: there is none, or it goes to standard output
+        self._force = force
         self._pause = pause
         self.rule: GridRule[SuiteRun] = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
 
@@ -437,8 +446,30 @@ class SuiteWork:
             )
             for cell in self.rule.cells
         ]
+        if self._page is not None:
+            rows = [self._write_page(row, cell) for row, cell in zip(rows, self.rule.cells, strict=True)]
         found = SuiteFindings(self._suite.name, tuple(rows), self._suite.rounds, end.why, end.code, took)
         return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
+
+    def _write_page(self, row: SuiteRow, cell: Cell) -> SuiteRow:
+        """Write the page of one of the runs of a row, and return the row with it."""
+        run = row.choose_typical_run()
+        if run is None or self._page is None:
+            return row
+        folder = self._page.with_name(f"{self._page.stem}-rows")
+        path = folder / f"{cell.name}.html"
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            _log.error("%s: cannot be written: %s", folder, error.strerror)
+            return row
+        written = output_file.try_to_write_output(
+            path,
+            partial(_write_run_page, run.file),
+            force=self._force,
+            clean=printable.choose_cleaner("html"),
+        )
+        return replace(row, page=f"{folder.name}/{quote(path.name)}") if written else row
 
     def say_files(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
         """Log where the results are, and how to delete the objects."""
@@ -452,6 +483,12 @@ class SuiteWork:
             f"{quote_own_command()} cleanup-containers --container-base {shlex.quote(base)}" for base in bases
         ]
         _log.info("Delete the objects of the suite with: %s", "; ".join(commands))
+
+
+def _write_run_page(file: str, out: TextIO) -> None:
+    with closing(open_results(Path(file))) as results:
+        statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
+    out.writelines(make_run_report_parts("html", statistics, ReportOptions()))
 
 
 class _StepsWork:

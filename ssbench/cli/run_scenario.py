@@ -33,7 +33,7 @@ from ssbench.cli import (
     options as cli_options,
 )
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
-from ssbench.cli.output_file import open_standard_output, try_to_write_output
+from ssbench.cli.output_file import is_standard_output_name, open_standard_output, try_to_write_output
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
@@ -139,7 +139,8 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
         )
         for each in suite.variants
     ]
-    work = plans.SuiteWork(suite, cells, arguments.pause)
+    page = arguments.html if arguments.html and not is_standard_output_name(arguments.html) else None
+    work = plans.SuiteWork(suite, cells, arguments.pause, page, force=arguments.force)
     bench_options = _make_bench_options(
         arguments, work.list_users(), [cell.scenario.policy for cell in cells]
     )

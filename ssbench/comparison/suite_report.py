@@ -10,6 +10,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -99,6 +100,16 @@ class SuiteRow:
 
     name: str
     runs: tuple[SuiteRun, ...]
+    page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
+
+    def choose_typical_run(self) -> SuiteRun | None:
+        """Return the run with the median rate, the lower one of two; None without any."""
+        ordered = sorted(self.runs, key=lambda run: _rate(run.figures))
+        return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+
+def _rate(run: RowRun) -> float:
+    return run.figures["rate"].value if "rate" in run.figures else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +263,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     ]
     rows = [
         (
-            row.name,
+            Cell(row.name, page=row.page) if row.page else row.name,
             *(_make_cell(figure, own.get(key)) for key, figure in figures.items()),
             *([_make_gate_cell(conditions)] if any(judged) else []),
         )
@@ -414,17 +425,23 @@ def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
     """
     found: dict[str, list[SuiteRun]] = {}
     for file in files:
-        results = open_results(file)
-        if not isinstance(row := results.run.options.get("row"), str):
-            continue
-        number = results.run.options.get("round")
-        statistics = summarize(results)
+        with closing(open_results(file)) as results:
+            if not isinstance(row := results.run.options.get("row"), str):
+                continue
+            number = results.run.options.get("round")
+            statistics = summarize(results)
         if statistics.complete and not statistics.interrupted and not statistics.ended_early:
             run = make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
             found.setdefault(row, []).append(run)
     # As they were run, which is the order of the file.
     rows = sorted(found, key=lambda row: min(run.figures.started or 0.0 for run in found[row]))
     return {row: sorted(found[row], key=lambda run: run.round) for row in rows}
+
+
+def is_suite_file(file: Path) -> bool:
+    """Whether a stat file is one of a run of a suite; raises StatFileError."""
+    with closing(open_results(file)) as results:
+        return isinstance(results.run.options.get("row"), str)
 
 
 def list_suite_files(folder: Path) -> list[Path]:

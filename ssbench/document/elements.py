@@ -135,6 +135,7 @@ class Cell(msgspec.Struct, frozen=True):
     bars: Sequence[float] = ()  # several of them; NaN leaves a gap
     short: str = ""  # stands for the text where there is little room
     span: DrawnInterval | None = None  # drawn instead of the text, on pages
+    page: str = ""  # another page that the text leads to, on pages; a name relative to this one
 
 
 Row: TypeAlias = "Sequence[str | Cell] | Note"

@@ -14,7 +14,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -173,7 +173,7 @@ def carry_out_plan(
                 end.code = choose_worst_code([end.code, outcome.exit_code])
                 end.why = "interrupted"
                 break
-            statistics = summarize(open_results(outcome.path))
+            statistics = read_statistics(outcome.path)
             ended = EndedRun(outcome.path, bench.capacity(), outcome.ended_early)
             end.done.append(
                 DoneTrial(
@@ -197,6 +197,12 @@ def carry_out_plan(
         end.code = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
         raise
     return end
+
+
+def read_statistics(path: Path) -> RunStatistics:
+    """Return the statistics of a stat file; raises StatFileError."""
+    with closing(open_results(path)) as results:
+        return summarize(results)
 
 
 def _explain_end(outcome: RunOutcome, settings: PlanSettings) -> tuple[str, ExitCode]:
@@ -257,7 +263,7 @@ class _PlanRuns:
         if not self._settings.resumes or not path.exists():
             return None
         try:
-            statistics = summarize(open_results(path))
+            statistics = read_statistics(path)
         except StatFileError:  # such as one that was reserved when the program was killed
             return None
         if not statistics.complete or statistics.interrupted or statistics.ended_early:

@@ -344,11 +344,9 @@ def _keep_objects_apart(variants: Sequence[SuiteVariant]) -> tuple[SuiteVariant,
         scenario = variant.scenario
         needed = (scenario.container_base, *_objects_of(scenario))
         if needed not in bases:
-            number = sum(
-                base.startswith(f"{scenario.container_base}-{variant.row}") for base in bases.values()
-            )
-            more = f"-{number + 1}" if number else ""
-            bases[needed] = f"{scenario.container_base}-{variant.row}{more}"
+            own = f"{scenario.container_base}-{variant.row}"
+            names = (own, *(f"{own}-{number}" for number in range(2, MAX_VARIANTS + 2)))
+            bases[needed] = next(name for name in names if name not in bases.values())
         made.append((variant, needed))
     if len(bases) < 2:
         return tuple(variants)

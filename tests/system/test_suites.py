@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
+from urllib.parse import unquote
 
 import yaml
 from json_records import valid
@@ -40,7 +42,8 @@ def test_a_suite_of_a_real_swift_is_killed_half_way_and_goes_on(fleet: Fleet, tm
     assert killed.end(PATIENCE) == -signal.SIGKILL
     there = {path: path.read_bytes() for path in folder.glob("*.stat.gz")}
     assert 3 <= len(there) <= 4
-    run = fleet.master(*command, "--resume", "--json", tmp_path / "found.json")
+    outputs = ("--json", tmp_path / "found.json", "--html", tmp_path / "found.html")
+    run = fleet.master(*command, "--resume", *outputs)
     assert run.end(PATIENCE) == 0, run.err
     assert run.err.count("Done already: ") == 3
     found = valid((tmp_path / "found.json").read_text(), "suite")
@@ -50,6 +53,10 @@ def test_a_suite_of_a_real_swift_is_killed_half_way_and_goes_on(fleet: Fleet, tm
         assert row["figures"]["rate"]["low"] < row["figures"]["rate"]["mean"]
         assert [each["result"] for each in row["conditions"]] == ["ok"]
     assert len([*folder.glob("*.stat.gz")]) == 6
+    # Each row leads to the page of one of its runs.
+    pages = re.findall(r'<a href="(found-rows/[^"]+)">', (tmp_path / "found.html").read_text())
+    assert len(pages) == 3
+    assert all("large" in (tmp_path / unquote(page)).read_text() for page in pages if "large" in page)
     # What was complete is as it was.
     kept = [path for path, content in there.items() if path.read_bytes() == content]
     assert len(kept) == 3

@@ -99,8 +99,7 @@ def outcomes(monkeypatch, *given):
         return SimpleNamespace(exit_code=codes[path], judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(plans, "Bench", Bench)
-    monkeypatch.setattr(plan, "open_results", lambda path: path)
-    monkeypatch.setattr(plan, "summarize", lambda path: path)
+    monkeypatch.setattr(plan, "read_statistics", lambda path: path)
     monkeypatch.setattr(plans, "verdict_of", verdict)
     monkeypatch.setattr(plans, "make_run_figures", lambda _, name: run(name))
     return seen
