@@ -9,6 +9,7 @@ name, which its s3api passes on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from time import time
 from typing import Any
 from urllib.parse import parse_qsl
@@ -42,12 +43,17 @@ from ssbench.store.s3.answers import (
     parse_uploads,
 )
 from ssbench.store.s3.signing import (
+    PERIOD_SECONDS,
     UNSIGNED_PAYLOAD,
     AccessKey,
     RequestSigner,
     format_query,
     make_canonical_request,
+    round_moment,
 )
+
+#: Signatures that a pattern keeps, some 250 bytes each.
+_MOST_KEPT = 4096
 
 _METADATA_PREFIX = "x-amz-meta-"
 _OWNER_FIELD = "x-amz-meta-ssbench-owner"
@@ -239,8 +245,8 @@ def _make_body(request: StoreRequest) -> bytes | None:
 class SignedPattern:
     """Requests that differ in the name of their object alone, each with a signature of its own.
 
-    What holds for a second is kept for that: the texts before and after the name, in the request and in what
-    is signed.
+    What holds as long as their date does is kept for that: the texts before and after the name, in the
+    request and in what is signed, and signatures of requests that may come again.
     """
 
     __slots__ = (
@@ -248,10 +254,11 @@ class SignedPattern:
         "_before",
         "_fields",
         "_form",
+        "_kept",
         "_method",
+        "_moment",
         "_others",
         "_path",
-        "_second",
         "_sends",
         "_signed_after",
         "_signed_before",
@@ -275,40 +282,51 @@ class SignedPattern:
         self._fields = fields
         self._others = others
         self._sends = method in WITH_LENGTH_METHODS
-        self._second = -1
-        self._before = self._after = self._signed_before = self._signed_after = b""
+        self._moment = -PERIOD_SECONDS
+        self._kept: dict[int | bytes, bytes] = {}
+        self._before = self._after = self._signed_after = b""
+        self._signed_before = sha256()
 
     def __mod__(self, values: Any, /) -> bytes:
         """Return a request for an object; of an upload also of its size, with its body."""
-        signer = self._signer
-        second = int(time())
-        if second != self._second or second != signer.second:
-            self._prepare(second)
+        now = time()
+        if not 0 <= now - self._moment < PERIOD_SECONDS:
+            self._prepare(round_moment(now))
+        number = values[0] if self._sends else values
+        name = self._form % number
+        signature = self._kept.get(number) or self._sign(number, name)
         if self._sends:
-            number, size, body = values
-            name = self._form % number
-            signature = signer.sign_text(self._signed_before + name + self._signed_after)
             return b"%b%b%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
                 self._before,
                 name,
                 self._after,
-                signature.encode(),
-                size,
-                body,
+                signature,
+                values[1],
+                values[2],
             )
-        name = self._form % values
-        signature = signer.sign_text(self._signed_before + name + self._signed_after)
-        return b"%b%b%b%b\r\n\r\n" % (self._before, name, self._after, signature.encode())
+        return b"%b%b%b%b\r\n\r\n" % (self._before, name, self._after, signature)
 
-    def _prepare(self, second: int) -> None:
-        """Make what holds for one second."""
+    def _sign(self, number: int | bytes, name: bytes) -> bytes:
+        """Return the signature of the request for an object, which is kept as long as its date holds."""
+        if self._signer.second != self._moment:
+            self._signer.tick(self._moment)
+        digest = self._signed_before.copy()
+        digest.update(name + self._signed_after)
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        signature = self._kept[number] = self._signer.sign_digest(digest.digest())
+        return signature
+
+    def _prepare(self, moment: int) -> None:
+        """Make what holds as long as the date does."""
         signer = self._signer
-        signer.tick(second)
-        self._second = second
+        signer.tick(moment)
+        self._moment = moment
+        self._kept.clear()
         signed = signer.signed_fields(self._fields, UNSIGNED_PAYLOAD)
         text = make_canonical_request(self._method, f"{self._path}\n", "", signed, UNSIGNED_PAYLOAD)
         before, _, after = text.partition("\n\n\n")
-        self._signed_before, self._signed_after = before.encode(), f"\n\n{after}".encode()
+        self._signed_before, self._signed_after = sha256(before.encode()), f"\n\n{after}".encode()
         authorization = signer.begin_authorization(";".join(sorted(signed)))
         del signed["host"]
         lines = format_header_fields((*signed.items(), ("authorization", authorization)))

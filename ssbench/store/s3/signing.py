@@ -1,7 +1,8 @@
 """Signatures of S3 requests (AWS Signature Version 4), in header fields and in queries.
 
-Each request has a signature of its own, which is good for 15 minutes. What is constant for a day, the signing
-key, and for a second, most of the texts, is kept by :class:`RequestSigner`: 2.6 µs a signature in place of 5.
+Each request has a signature of its own, which is good for 15 minutes. What is constant for a day, the
+signing key, and for half a minute, most of the texts, is kept by :class:`RequestSigner`: half of what a
+signature takes.
 Signed are the method, the path, the query, ``Host`` and the fields that begin with ``x-amz-``. Other fields
 of a request need no signature.
 """
@@ -9,9 +10,9 @@ of a request need no signature.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import time
+from binascii import crc32, hexlify
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import quote
@@ -28,6 +29,9 @@ TRAILER_PAYLOAD = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 EMPTY_PAYLOAD = sha256(b"").hexdigest()
 
 CHECKSUM_FIELD = "x-amz-checksum-crc32"
+
+#: For so many seconds requests have one date, which may be 15 minutes old.
+PERIOD_SECONDS = 30
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
@@ -82,6 +86,11 @@ def make_canonical_request(
     return f"{method}\n{path}\n{query}\n{lines}\n{';'.join(names)}\n{payload}"
 
 
+def round_moment(now: float) -> int:
+    """Return the date of requests that are made now, both in Unix time."""
+    return int(now) // PERIOD_SECONDS * PERIOD_SECONDS
+
+
 def derive_signing_key(secret: str, day: str, region: str) -> bytes:
     """Return the key for the signatures of a day (``20260131``)."""
     key = f"AWS4{secret}".encode()
@@ -99,16 +108,19 @@ class RequestSigner:
         #: The moment that is prepared, in whole seconds of Unix time.
         self.second = -1
         self._day = ""
-        #: HMAC with the key of the day, as its two hashes, each after its first block.
-        self._inner = self._outer = sha256()
-        #: The date of this second, and what the text to be signed begins with.
+        #: HMAC with the key of the day, as its two hashes, each after its first block; the inner one also
+        #: after what the texts of this second begin with.
+        self._keyed = self._inner = self._outer = sha256()
+        #: The date of this second.
         self.date = ""
-        self._beginning = b""
         self.scope = ""
 
     def tick(self, now: float | None = None) -> int:
-        """Prepare what holds for the second of a moment (now), in Unix time, which is returned."""
-        second = int(time.time() if now is None else now)
+        """Prepare the moment that requests have for their date, in Unix time; return it.
+
+        Without one it is that with which this half minute began: requests that are alike have one signature.
+        """
+        second = round_moment(time.time()) if now is None else int(now)
         if second != self.second:
             self._prepare(second)
         return second
@@ -120,22 +132,31 @@ class RequestSigner:
         if day != self._day:
             self._day = day
             key = derive_signing_key(self.key.secret, day, self.key.region).ljust(_BLOCK_BYTES, b"\0")
-            self._inner, self._outer = sha256(key.translate(_INNER_PAD)), sha256(key.translate(_OUTER_PAD))
+            self._keyed, self._outer = sha256(key.translate(_INNER_PAD)), sha256(key.translate(_OUTER_PAD))
             self.scope = f"{day}/{self.key.region}/s3/aws4_request"
-        self._beginning = f"{_ALGORITHM}\n{self.date}\n{self.scope}\n".encode()
+        self._inner = self._keyed.copy()
+        self._inner.update(f"{_ALGORITHM}\n{self.date}\n{self.scope}\n".encode())
 
-    def sign_text(self, canonical: bytes) -> str:
-        """Return the signature of a canonical request of the second that was prepared last."""
+    def sign_digest(self, digest: bytes) -> bytes:
+        """Return the signature of a canonical request, of which this is the SHA-256.
+
+        It is of the moment that was prepared last.
+        """
+        # HMAC itself takes 1.8 µs for each, the two hashes 0.7.
         inner = self._inner.copy()
-        inner.update(self._beginning + sha256(canonical).hexdigest().encode())
+        inner.update(hexlify(digest))
         outer = self._outer.copy()
         outer.update(inner.digest())
-        return outer.hexdigest()
+        return hexlify(outer.digest())
+
+    def sign_text(self, canonical: bytes) -> str:
+        """Return the signature of a canonical request of the moment that was prepared last."""
+        return self.sign_digest(sha256(canonical).digest()).decode()
 
     def signed_fields(self, fields: Mapping[str, str], payload: str) -> dict[str, str]:
         """Return all fields that are signed, where a request has these of its own that begin with ``x-amz-``.
 
-        They are of the second that was prepared last.
+        They are of the moment that was prepared last.
         """
         own = {"host": self.host, "x-amz-content-sha256": payload, "x-amz-date": self.date}
         if self.key.session:
@@ -205,4 +226,4 @@ def frame_chunk(size: int, crc: int) -> tuple[bytes, bytes]:
 
 def compute_crc(data: bytes | memoryview, crc: int = 0) -> int:
     """Return the CRC32 of bytes, which continues the one of those before them."""
-    return binascii.crc32(data, crc)
+    return crc32(data, crc)

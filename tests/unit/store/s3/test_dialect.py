@@ -25,7 +25,7 @@ from ssbench.store.s3.signing import AccessKey, RequestSigner
 KEY = AccessKey(access="test:tester", secret="testing")
 TOKEN = KEY.pack()
 BEGINNING = f" HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
-NOW = 1_700_000_000
+NOW = 1_700_000_010
 
 
 @pytest.fixture(autouse=True)
@@ -207,6 +207,18 @@ def test_a_pattern_follows_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
         for pattern, stem in ((one, "a_"), (two, "b_")):
             alone = dialect.head(structs.replace(request, name=f"{stem}000001"), TOKEN)
             assert sorted((pattern % 1).split(b"\r\n")) == sorted(alone.split(b"\r\n"))
+
+
+def test_signatures_are_kept_as_long_as_their_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialect_module, "_MOST_KEPT", 2)
+    pattern = made().pattern(StoreRequest(method="GET", container="b-0"), "a_", TOKEN)
+    requests = [pattern % number for number in (1, 2, 3, 1)]
+    assert len({*requests}) == 3
+    assert requests[0] == requests[3]
+    monkeypatch.setattr(dialect_module, "time", lambda: NOW + 29.9)
+    assert pattern % 1 == requests[0]
+    monkeypatch.setattr(dialect_module, "time", lambda: NOW + 30.0)
+    assert pattern % 1 != requests[0]
 
 
 @pytest.mark.parametrize("container", ["ssbench_000000", "Ab-0", "x"])
