@@ -203,6 +203,7 @@ class NoopEngine:
         #: Jobs that wait for a user, each with its batch.
         self._queue: deque[tuple[int, Job]] = deque()
         self._due = DueJobs(self._begin_more)
+        self._hub = gevent.get_hub()
 
     @property
     def waiting(self) -> int:
@@ -237,6 +238,9 @@ class NoopEngine:
             if self._think_time:
                 count = min(count, self._users - self.busy)
                 self.busy += count
+                # A timer counts from when the loop last looked at the clock, so the time to think would lack
+                # what has passed since.
+                self._hub.loop.update_now()
                 gevent.spawn_later(self._think_time, self._have_thought, count)
             begin = [self._queue.popleft() for _ in range(count)]
             for batch_id, works in groupby(begin, itemgetter(0)):

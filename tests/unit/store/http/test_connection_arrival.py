@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import gevent
 import pytest
@@ -23,6 +25,30 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="SO_TIMESTAMPNS is Li
 
 def stamp(wall: float) -> bytes:
     return struct.pack("@qq", int(wall), round(wall % 1 * 1e9))
+
+
+@pytest.fixture
+def stamping_kernel() -> Iterator[None]:
+    """Wait until the kernel stamps what arrives; until then, it stamps what is read.
+
+    It begins a while after the first socket of the host asked for it, and ends some time after the last one
+    was closed.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        assert http_connection.ask_for_arrivals(probe)
+        probe.bind(("127.0.0.1", 0))
+        end = time.monotonic() + 60
+        while True:
+            probe.sendto(b"x", probe.getsockname())
+            sent_at = time.time()
+            assert select.select([probe], [], [], 60)[0]
+            time.sleep(0.002)  # what was not stamped when it arrived has a stamp that is later than this
+            _, told, _, _ = probe.recvmsg(1, 100)
+            seconds, nanoseconds = struct.unpack("@qq", told[0][2])
+            if seconds + nanoseconds / 1e9 <= sent_at + 0.001:
+                break
+            assert time.monotonic() < end
+        yield
 
 
 @pytest.mark.parametrize(
@@ -71,6 +97,7 @@ def test_what_is_read_later_arrived_no_earlier(monkeypatch: pytest.MonkeyPatch) 
 
 
 @linux
+@pytest.mark.usefixtures("stamping_kernel")
 @pytest.mark.parametrize("step", [0.0, 3600.0])
 def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
     # However long any thread waits for the core, its clocks go alike.
@@ -112,6 +139,7 @@ def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.Monk
 
 
 @linux
+@pytest.mark.usefixtures("stamping_kernel")
 def test_the_end_of_a_body_in_parts_is_when_it_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, "_MAX_CLOCK_STEP", 60.0)
     goes_on, answered = threading.Event(), []

@@ -278,8 +278,14 @@ def no_op(parameters: RunParameters, results: Results) -> Iterator[Engine]:
 
 
 def test_users_of_a_no_op_run_think(no_op: Engine, results: Results) -> None:
-    in_hub(lambda: no_op.submit(structs.replace(jobs(1, 5), users=2)))
-    assert (no_op.busy, no_op.waiting, no_op.begun) == (2, 3, 101)
+    begun = []
+
+    def submit() -> None:
+        no_op.submit(structs.replace(jobs(1, 5), users=2))
+        begun.append((no_op.busy, no_op.waiting, no_op.begun))
+
+    in_hub(submit)
+    assert begun == [(2, 3, 101)]  # however long after that this is
     until(lambda: len(results.ended) == 5 and not no_op.busy)
     ends = [result.completed for result in results.all]
     assert [job for _, job, _ in results.ended] == [100, 101, 102, 103, 104]
@@ -289,10 +295,16 @@ def test_users_of_a_no_op_run_think(no_op: Engine, results: Results) -> None:
 
 def test_a_no_op_job_waits_for_a_user(no_op: Engine, results: Results) -> None:
     start = time.monotonic()
-    in_hub(lambda: no_op.submit(structs.replace(jobs(1, 3), users=1)))
-    in_hub(lambda: no_op.submit(structs.replace(jobs(2, 1), users=1, start=start, dues=[0.0])))
-    assert no_op.cancel() == [(1, 101), (1, 102), (2, 200)]
-    in_hub(lambda: no_op.submit(structs.replace(jobs(3, 1), users=1, start=start, dues=[0.0])))
+    cancelled = []
+
+    def submit() -> None:
+        no_op.submit(structs.replace(jobs(1, 3), users=1))
+        no_op.submit(structs.replace(jobs(2, 1), users=1, start=start, dues=[0.0]))
+        cancelled.extend(no_op.cancel())
+        no_op.submit(structs.replace(jobs(3, 1), users=1, start=start, dues=[0.0]))
+
+    in_hub(submit)  # all before the user has thought
+    assert cancelled == [(1, 101), (1, 102), (2, 200)]
     until(lambda: len(results.ended) == 2)
     assert results.all[1].late >= 0.0999
     in_hub(lambda: no_op.submit(structs.replace(jobs(4, 1), users=0)))
