@@ -171,7 +171,7 @@ def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
 
 
 def _spell_shape(size_class: SizeClass) -> str:
-    return "" if size_class.shape is None else f" ({size_class.shape})"
+    return size_class.title.removeprefix(size_class.name)
 
 
 def _spell_mix(size_class: SizeClass) -> str:

@@ -69,6 +69,7 @@ class SizeClassRecord(JsonRecord, frozen=True, kw_only=True):
     size_max: Bytes  # the largest size
     size_mean: float  # mean of the distribution of sizes, in bytes
     distribution: str  # the distribution of sizes, in words
+    segments: str  # how objects are divided, in words; empty: they are in one piece
     initial_files: Count  # objects that there are at first
     weights: dict[str, float]  # relative weights by operation
 
@@ -170,6 +171,7 @@ def make_scenario_record(scenario: model.Scenario) -> ScenarioRecord:
                 each,
                 size_mean=each.mean_size,
                 distribution="uniform" if each.shape is None else str(each.shape),
+                segments=each.segments_words,
                 weights={} if scenario.groups else each.weights,
             )
             for each in scenario.size_classes

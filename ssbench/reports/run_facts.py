@@ -394,7 +394,7 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _parameter_table("counted", counts, "number", texts=1)
     classes = [
         [
-            each.name if each.shape is None else f"{each.name} ({each.shape})",
+            each.title,
             format_count(each.size_min),
             format_count(each.size_max),
             format_count(each.initial_files),

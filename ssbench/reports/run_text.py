@@ -107,8 +107,7 @@ def _scenario_lines(scenario: Scenario) -> Iterator[str]:
         sizes = _format_size(size_class.size_min)
         if size_class.size_max != size_class.size_min:
             sizes += f" - {_format_size(size_class.size_max)}"
-        name = size_class.name if size_class.shape is None else f"{size_class.name} ({size_class.shape})"
-        yield f"{100 * share:3.0f}%   % {_columns(percents, widths)}      {sizes:15s}  {name}"
+        yield f"{100 * share:3.0f}%   % {_columns(percents, widths)}      {sizes:15s}  {size_class.title}"
     yield "-" * 69
     yield f"         {_columns(average, widths)}      CRUD weighted average"
     yield ""

@@ -61,6 +61,8 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
             sizes += f" to {_amount(each.size_max)}"
         if each.shape is not None:
             sizes += f" ({each.shape})"
+        if each.segment_size:
+            sizes += f", {each.segments_words}"
         if each.share or each.initial_files:
             share = each.share / everything
             classes.append(

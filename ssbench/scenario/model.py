@@ -86,6 +86,18 @@ class SizeClass:
     segments: Literal["static", "dynamic"] = "static"
 
     @property
+    def title(self) -> str:
+        """Return its name, with what there is to say of its sizes and of segments."""
+        words = [str(self.shape)] * (self.shape is not None) + [self.segments_words] * bool(self.segment_size)
+        return f"{self.name} ({', '.join(words)})" if words else self.name
+
+    @property
+    def segments_words(self) -> str:
+        """Return how its objects are divided, in words; empty: they are in one piece."""
+        dynamic = "dynamic " if self.segments == "dynamic" else ""
+        return f"in {dynamic}segments of {self.segment_size:,} bytes" if self.segment_size else ""
+
+    @property
     def most_segments(self) -> int:
         """How many segments its largest object has; 0: it has none."""
         return -(-self.size_max // self.segment_size) if self.segment_size else 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ssbench.base.errors import ScenarioError
+from ssbench.cli.master import main
 from ssbench.fleet.fleet import ResultBounds
 from ssbench.run.group_run import make_run_parameters
 from ssbench.run.options import RunOptions
@@ -15,6 +18,7 @@ from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import container_pattern, segments_container, segments_prefix
 from ssbench.scenario.operations import CREATE, OPERATIONS
 from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.sizes import Lognormal
 
 
 def read(
@@ -123,3 +127,19 @@ def test_many_requests_are_an_operation() -> None:
     parameters = make_run_parameters(1, None, read({"update": 1}, segment_size=10**4), RunOptions(), [])
     # Each of 300 segments is written, and each of the old ones deleted.
     assert parameters.most_requests >= 600
+
+
+def test_people_are_told_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dynamic = read(segment_size=10**6, segments="dynamic").size_classes[0]
+    assert dynamic.title == "big (in dynamic segments of 1,000,000 bytes)"
+    found = read(segment_size=5000)
+    assert found.size_classes[0].title == "big (in segments of 5,000 bytes)"
+    assert read().size_classes[0].title == "big"
+    shaped = replace(dynamic, shape=Lognormal(2 * 10**6, 0.1, 10**6, 3 * 10**6))
+    assert shaped.title == f"big ({shaped.shape}, in dynamic segments of 1,000,000 bytes)"
+    path = tmp_path / "segments.yaml"
+    path.write_text(json.dumps(found.data))
+    assert main(["check-scenario", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "big: 2 objects of 1 MB to 3 MB, in segments of 5,000 bytes" in told
+    assert "beside each one more for segments: ssbench_000000_segments" in told
