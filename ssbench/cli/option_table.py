@@ -12,6 +12,7 @@ import argparse
 import importlib
 from collections.abc import Container, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionUnit, list_options
@@ -39,6 +40,7 @@ from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ssbench.run.bench import Companion, Companions
+    from ssbench.scenario.ad_hoc import LoadPhase
 
 
 def add_record_options(parser: OptionParser, record: type, which: OptionGroup | Container[str]) -> None:
@@ -151,6 +153,54 @@ LOCAL_SWIFT_OPTION = Argument(
     " eventlet)",
 )
 
+
+def _check_size(text: str) -> str:
+    """Return a size, or a range of sizes, as it is."""
+    from ssbench.scenario import sizes
+
+    sizes.read_size(text, Path())
+    return text
+
+
+def _parse_mix(text: str) -> dict[str, float]:
+    """Parse the operations of ``--mix``."""
+    from ssbench.scenario import ad_hoc  # here, because it brings all that reads scenarios
+
+    return ad_hoc.parse_mix(text)
+
+
+def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
+    """Parse the operations of ``--phases``."""
+    from ssbench.scenario import ad_hoc
+
+    return ad_hoc.parse_phases(text)
+
+
+_AD_HOC_OPTIONS = (
+    Argument(
+        "--size",
+        ValueKind("SIZE", make_argument_type(_check_size)),
+        "in place of -f: objects of this size, or of sizes in a range, as 4kB or 4kB..1MB",
+    ),
+    Argument(
+        "--mix",
+        ValueKind("OPERATIONS", make_argument_type(_parse_mix)),
+        "with --size: operations with their weights, as put,get,delete or read=9,create=1",
+    ),
+    Argument(
+        "--phases",
+        ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
+        "with --size or -f: operations one after the other, as put,get,delete: a run of each, with a stat"
+        " file and a report of its own, over the same initial objects",
+    ),
+    Argument(
+        "--objects",
+        COUNT,
+        "with --size: number of objects that are there before the run",
+        default_text="100 or more, as many as users and deletions need",
+    ),
+)
+
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
     Argument("-o --op-count", COUNT, "number of operations"),
@@ -261,6 +311,6 @@ def add_load_arguments(parser: argparse.ArgumentParser) -> None:
         "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
         " (4K or 4KiB: 4096, 4kB: 4000).",
     )
-    add_options(group, *_PACE_OPTIONS, *_MEASUREMENT_OPTIONS, *_TARGET_OPTIONS)
+    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *_MEASUREMENT_OPTIONS, *_TARGET_OPTIONS)
     add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, *_OBJECT_OPTIONS)

@@ -45,14 +45,15 @@ _OTHER_NAMES = {
         ("username", ("--user", "--os-username")),
         ("password", ("--key", "--os-password")),
         ("name tag", ("--label",)),
+        ("obj-size object-size bs blocksize", ("--size",)),
+        ("num-objects", ("--objects",)),
     )
     for other in others.split()
 }
 
 #: What they have options for, and a scenario has keys.
 _SCENARIO_KEYS = {
-    **dict.fromkeys(("objects", "num-objects", "files", "nrfiles"), "initial_files"),
-    **dict.fromkeys(("size", "obj-size", "object-size", "bs", "blocksize"), "sizes"),
+    **dict.fromkeys(("files", "nrfiles"), "initial_files"),
     **dict.fromkeys(("stages", "ramp-up", "ramp-time", "spawn-rate"), "stages"),
 }
 

@@ -346,6 +346,10 @@ def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
     for name in _SHARED_OPTIONS:
         if getattr(found, name) != getattr(arguments, name):
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
+    if "scenario_file" in found.given:
+        found.size = found.mix = found.objects = None  # of a first side without a file
+    elif found.given & {"size", "mix"}:
+        found.scenario_file = None
     if "op_count" in found.given and "run_seconds" not in found.given:
         found.run_seconds = None  # of the first side, which would win
     found.given |= arguments.given

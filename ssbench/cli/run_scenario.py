@@ -6,11 +6,12 @@ Its options are in :mod:`ssbench.cli.run_scenario_options`; the run itself is :m
 from __future__ import annotations
 
 import argparse
+import copy
 import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -39,12 +40,14 @@ from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
+from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
 from ssbench.run.folders import results_folder
 from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, SuitePlace, refuse_past_moment
 from ssbench.run.progress import ProgressLine, ResultCharacters
-from ssbench.run.stats_path import new_stats_path
+from ssbench.run.stats_path import label_stats_path, new_stats_path
+from ssbench.scenario import ad_hoc
 from ssbench.scenario.consistency import override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
@@ -57,6 +60,7 @@ from ssbench.store.request_options import RequestOptions
 if TYPE_CHECKING:
     from ssbench.cli import plans
     from ssbench.run.bench import Companions
+    from ssbench.run.benchmark_run import RunOutcome
     from ssbench.run.plan import Trial
 
 _log = logging.getLogger(__name__)
@@ -69,24 +73,66 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             out.writelines(f"{name:20}  {purpose}\n" for name, purpose in list_shipped_scenarios())
         return ExitCode.OK
     settings.log_settings_files(arguments)
+    load = _choose_ad_hoc_load(arguments)
+    if load is not None and arguments.print_scenario:
+        text = _describe_ad_hoc_file(arguments) + ad_hoc.write_ad_hoc_text(load)
+        with open_standard_output() as out:
+            out.write(text)
+        return ExitCode.OK
     _check_arguments(arguments)
     if arguments.sweep or arguments.find or arguments.repeat:
         return _run_plan(arguments)
     scenario = _load_scenario(arguments)
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
+    with ExitStack() as stack:
+        bench = stack.enter_context(Bench(_make_bench_options(arguments)))
+        companions = stack.enter_context(option_table.open_companions(arguments))
+        if arguments.phases:
+            return _run_phases(arguments, scenario, bench, companions)
+        return _run_once(arguments, scenario, bench, companions)
+
+
+def _run_phases(
+    arguments: argparse.Namespace, scenario: Scenario, bench: Bench, companions: Companions
+) -> ExitCode:
+    """Run each phase, with a stat file and a report of its own; the worst exit code counts.
+
+    They have the workers and the initial objects in common. One that ends before its time is the last.
+    """
+    codes: list[ExitCode] = []
+    began = time.time()
+    for phase, part in [*ad_hoc.split_into_phases(scenario, arguments.phases)]:
+        own = copy.copy(arguments)
+        own.stats_file = label_stats_path(arguments.stats_file, scenario, phase.name, began)
+        own.label = f"{arguments.label}-{phase.name}" if arguments.label else phase.name
+        for name in products.FORMAT_FILES:
+            if (path := getattr(own, name)) is not None:
+                setattr(own, name, path.with_name(f"{path.stem}.{phase.name}{path.suffix}"))
+        _log.info("Phase %d of %d: %s", len(codes) + 1, len(arguments.phases), phase.name)
+        ends: list[RunOutcome] = []
+        codes.append(_run_once(own, part, bench, companions, on_end=ends.append))
+        if any(each.ended_early for each in ends):
+            break
+    return choose_worst_code(codes)
+
+
+def _run_once(
+    arguments: argparse.Namespace,
+    scenario: Scenario,
+    bench: Bench,
+    companions: Companions,
+    on_end: Callable[[RunOutcome], object] = lambda outcome: None,
+) -> ExitCode:
+    """Carry out a run and report on it; ``on_end`` is called with how it went."""
     # What this master does of it.
     own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
     report = PrintedRunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
     compare = (
         sides.make_comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
     )
-    with (
-        Bench(_make_bench_options(arguments)) as bench,
-        option_table.open_companions(arguments) as companions,
-        companions.open_sinks(own, bench) as shown,
-    ):
-        options = _make_run_options(arguments)
+    options = _make_run_options(arguments)
+    with companions.open_sinks(own, bench) as shown:
         with report.interruptible():
             outcome = bench.run(
                 scenario,
@@ -96,6 +142,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 observer=companions.observer,
                 goal=_make_goal(arguments, scenario),
             )
+            on_end(outcome)
             code = report.finish(outcome)
         if compare is None or outcome.path is None:
             return code
@@ -205,11 +252,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
-    """Raise UsageError without a scenario file, or where ``--ab`` is wrong; add its sides."""
-    if not arguments.scenario_file:
-        raise UsageError(
-            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
-        )
+    """Raise UsageError where options do not go together, or where ``--ab`` is wrong; add its sides."""
     _check_options_of_plans(arguments)
     if arguments.start_at is not None:
         refuse_past_moment(arguments.start_at, time.time())
@@ -252,6 +295,13 @@ def _check_options_of_plans(arguments: argparse.Namespace) -> None:
     if arguments.sweep or arguments.find or arguments.repeat:
         several = "--sweep, --find and --repeat are several runs of one master"
         settings.refuse_options(arguments, several, "--part", "--start-at")
+        settings.refuse_options(
+            arguments, "--sweep, --find and --repeat have one list of operations", "--phases"
+        )
+    elif arguments.phases:
+        settings.refuse_options(arguments, "--phases are several runs of one master", "--part", "--start-at")
+        if "-" in {str(getattr(arguments, name)) for name in products.FORMAT_FILES}:
+            raise UsageError("--phases has a report of each phase: expected the name of a file, not -")
 
 
 def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
@@ -404,9 +454,75 @@ def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, benc
     return []
 
 
+def _choose_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad | None:
+    """Return the load of a scenario without a file, None where there is one; raises UsageError."""
+    asked = arguments.size is not None or arguments.mix is not None
+    asked |= bool(arguments.phases and arguments.existing)
+    if arguments.scenario_file and ("scenario_file" in arguments.given or not asked):
+        settings.refuse_options(
+            arguments,
+            "-f names a scenario, which has sizes and operations",
+            *("--size", "--mix", "--objects", "--print-scenario"),
+        )
+        return None
+    settings.ignore_options(arguments, "--size and --mix make a scenario", "--scenario-file")
+    if not asked:
+        if arguments.print_scenario or arguments.objects or arguments.phases:
+            raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
+        raise UsageError(
+            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench), or --size"
+            " and --mix, as in: --size 4kB --mix put,get,delete"
+        )
+    return _make_ad_hoc_load(arguments)
+
+
+def _make_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad:
+    """Return the load that the command line says; raises UsageError."""
+    exists = bool(arguments.existing) or arguments.existing_list is not None
+    if arguments.size is None and not exists:
+        raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
+    if bool(arguments.mix) == bool(arguments.phases):
+        raise UsageError(
+            "--mix and --phases: expected one of them (--mix read=9,create=1: together; --phases"
+            " put,get,delete: one after the other)"
+        )
+    keys = {
+        "user_count": arguments.user_count,
+        "operation_count": arguments.op_count if arguments.run_seconds is None else None,
+        "run_seconds": arguments.run_seconds,
+        "container_count": arguments.container_count,
+        "accounts": arguments.accounts,
+        "delete_after": arguments.delete_after or None,
+        "policy": arguments.policy,
+        "rate": arguments.rate,
+        "arrivals": arguments.arrivals,
+        "warmup": None if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
+        "think_time": arguments.think_time,
+        "fail_if": [each.text for each in arguments.fail_if] or None,
+    }
+    return ad_hoc.AdHocLoad(
+        size=arguments.size or "1",  # of objects that exist it is theirs
+        weights=arguments.mix or {},
+        phases=arguments.phases or (),
+        objects=arguments.objects,
+        values={key: value for key, value in keys.items() if value is not None},
+    )
+
+
+def _describe_ad_hoc_file(arguments: argparse.Namespace) -> str:
+    """Return the comments that a printed scenario begins with."""
+    phases = ",".join(each.name for each in arguments.phases or ())
+    more = f" --phases {phases}" if phases else ""
+    return f"# ssbench-master run-scenario -f FILE{more}\n"
+
+
 def _load_scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
-    scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
+    load = _choose_ad_hoc_load(arguments)
+    if load is not None:
+        scenario = ad_hoc.make_ad_hoc_scenario(load)
+    else:
+        scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
         settings.ignore_options(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
     if arguments.rate is not None or scenario.is_open:

@@ -36,13 +36,15 @@ if TYPE_CHECKING:
     from ssbench.comparison.sweep_variables import Sweep
     from ssbench.scenario.conditions import Condition
 
-USAGE = "%(prog)s -f FILE [option ...]"
+USAGE = "%(prog)s (-f FILE | --size SIZE --mix OPERATIONS) [option ...]"
 
 EXAMPLE = "ssbench-master run-scenario -f small --workers 2 -u 16 -r 60"
 
 #: What the short help shows.
 BRIEF = (
     "--scenario-file",
+    "--size",
+    "--mix",
     "--local-swift",
     "--workers",
     "--user-count",
@@ -77,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         ALLOW_BODIES_OPTION,
         Argument("--list-scenarios", None, "list the shipped scenarios and exit"),
+        Argument("--print-scenario", None, "print the scenario that --size and --mix make, for -f, and exit"),
     )
     option_table.add_load_arguments(parser)
     _add_capacity(parser)

@@ -36,7 +36,7 @@ SETTINGS_FILE_NAME = "ssbench.toml"
 _PROJECT_FILE_NAME = "pyproject.toml"
 
 #: Options that are for one call.
-_OPTIONS_NOT_SETTABLE = {"help", "help-all", "version", "list-scenarios", "list-suites"}
+_OPTIONS_NOT_SETTABLE = {"help", "help-all", "list-scenarios", "list-suites", "print-scenario", "version"}
 
 #: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
@@ -46,13 +46,13 @@ _OPTIONS_OF_ANY_FILE = {
     "connect-timeout", "container-count", "csv", "delete-after", "devices", "duration", "end-with-stdin",
     "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format", "give-up-after",
     "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format", "max-errors",
-    "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
-    "object-servers", "op-count", "part", "pause", "pctile", "policy", "prepared", "progress", "proxies",
-    "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout", "resume", "retries",
-    "retry-404", "ring", "rounds", "run-seconds", "runs", "sample", "scale", "scenario", "scenario-file",
-    "seed", "sides", "site", "slow", "start-at", "sweep", "swift-logs", "think-time", "to", "transaction",
-    "trend", "undecided", "until", "user-count", "verbose", "verify", "warmup", "worker-timeout",
-    "workers",
+    "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
+    "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases", "policy", "prepared",
+    "progress", "proxies", "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout",
+    "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs", "sample", "scale",
+    "scenario", "scenario-file", "seed", "sides", "site", "size", "slow", "start-at", "sweep",
+    "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until", "user-count",
+    "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.

@@ -95,7 +95,8 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
         (["run-scenario", "--concurrency", "4"], "--concurrency; did you mean --user-count? (see"),
         (["local-swift", "--time", "4"], "--time; did you mean --duration? (see"),
         (["report-scenario", "--users", "4"], "--users (see"),
-        (["run-scenario", "--objects", "4"], "--objects; the scenario has the key initial_files for that"),
+        (["run-scenario", "--files", "4"], "--files; the scenario has the key initial_files for that"),
+        (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean --size? (see"),
         (["run-scenario", "--output=x"], "--output; did you mean --stats-file or --json? (see"),
         (
             ["run-scenario", "--timeout=1"],
@@ -178,7 +179,7 @@ def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
         for text in (short, everything)
     ]
     flags = [{one or two for one, two in each} for each in shown]
-    assert len(flags[0]) == 15
+    assert len(flags[0]) == 17
     assert flags[0] < flags[1]
     assert {"--workers", "--run-seconds", "--local-swift"} <= flags[0]
     count = re.search(r"All (\d+) options: ssbench-master run-scenario --help-all", short)[1]

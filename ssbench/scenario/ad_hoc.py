@@ -1,0 +1,184 @@
+"""A scenario without a file: sizes, operations and a load of the command line become the text of one.
+
+The text is checked as that of a file, so that what is printed can be run again with ``-f``. A
+:class:`LoadPhase` is a run of a scenario with one operation alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.operations import OPERATIONS, Effect
+from ssbench.scenario.reading import check_scenario_text, find_weight_contradictions
+
+#: What other programs call operations.
+_OTHER_OPERATION_NAMES = {"put": "create", "get": "read", "write": "create", "stat": "head"}
+
+#: Users of a run without ``-u``; seconds of one without ``-o`` and ``-r``, or operations of one that deletes.
+_DEFAULT_USERS = 8
+_DEFAULT_SECONDS = 30
+_DEFAULT_OPERATIONS = 1000
+
+#: Containers that the objects are spread over.
+_DEFAULT_CONTAINERS = 20
+
+#: Initial objects at least, and for each user, where operations are for objects that exist.
+_LEAST_OBJECTS, _OBJECTS_A_USER = 100, 2
+
+#: By so many standard deviations more deletions than expected are provided for.
+_DEVIATIONS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPhase:
+    """A run with one operation alone."""
+
+    name: str  # as the user wrote it
+    operation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdHocLoad:
+    """What the command line says of a scenario; None where it does not."""
+
+    size: str  # a size, or the ends of a range: ``4kB..1MB``
+    weights: Mapping[str, float]  # of operations that are drawn together
+    phases: Sequence[LoadPhase]  # instead of these weights: operations one after the other
+    objects: int | None  # initial objects
+    #: Further keys of the file.
+    values: Mapping[str, Any]
+
+
+def parse_mix(text: str) -> dict[str, float]:
+    """Return the weights of ``read=9,create=1`` or ``put,get``; raises ValueError."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.strip().partition("=")
+        operation = _find_operation(name.strip())
+        if operation in found:
+            raise ValueError(f"{text!r}: {operation} is there twice")
+        try:
+            weight = float(number) if equals else 1.0
+        except ValueError:
+            weight = math.nan
+        if not 0 < weight < 1e9:
+            raise ValueError(f"{text!r}: {number!r} is not a weight above 0, such as 9 in read=9,create=1")
+        found[operation] = weight
+    return found
+
+
+def parse_phases(text: str) -> tuple[LoadPhase, ...]:
+    """Return the phases of ``put,get,delete``; raises ValueError."""
+    found = tuple(LoadPhase(name, _find_operation(name)) for name in map(str.strip, text.split(",")))
+    if len({each.operation for each in found}) < len(found):
+        raise ValueError(f"{text!r}: a phase is there twice")
+    return found
+
+
+def _find_operation(name: str) -> str:
+    """Return the name that an operation has here; raises ValueError."""
+    known = [row.name for row in OPERATIONS.drawn if not row.defined]
+    found = _OTHER_OPERATION_NAMES.get(name.lower(), name.lower())
+    if found not in known:
+        names = ["put", "get", *known]
+        meant = did_you_mean(name, names) or f" (there are {', '.join(names)})"
+        raise ValueError(f"{name!r} is not an operation{meant}")
+    return found
+
+
+# -- The scenario ----------------------------------------------------------------------------------
+
+
+def write_ad_hoc_text(load: AdHocLoad) -> str:
+    """Return the text of a scenario file; raises UsageError for what needs more than the load says."""
+    values = dict(load.values)
+    profiles = [{each.operation: 1.0} for each in load.phases] or [dict(load.weights)]
+    shrinks = any(each.get("delete", 0.0) > each.get("create", 0.0) for each in profiles)
+    values.setdefault("user_count", _DEFAULT_USERS)
+    values.setdefault("container_count", _DEFAULT_CONTAINERS)
+    if "operation_count" not in values and "run_seconds" not in values:
+        values |= {"operation_count": _DEFAULT_OPERATIONS} if shrinks else {"run_seconds": _DEFAULT_SECONDS}
+    operations = None if "run_seconds" in values else values["operation_count"]
+    if shrinks and operations is None and load.objects is None:
+        raise UsageError(
+            "more objects are deleted than created: give a number of operations (-o), not a time, or say"
+            " how many objects there are first (--objects)"
+        )
+    objects = load.objects
+    if objects is None:
+        objects = max(_count_objects(each, values["user_count"], operations) for each in profiles)
+    weights: dict[str, float] = {}
+    for each in profiles:
+        weights |= each
+    name = load.size.replace("..", "-")
+    return yaml.safe_dump(
+        {
+            "name": f"{name} objects",
+            "sizes": [{"name": name, "size": load.size}],
+            "initial_files": {name: objects},
+            "profile": {
+                each: int(value) if value == int(value) else value for each, value in weights.items()
+            },
+            **values,
+        },
+        sort_keys=False,
+        allow_unicode=True,
+    )
+
+
+def _count_objects(weights: Mapping[str, float], users: int, operations: int | None) -> int:
+    """Return how many initial objects suffice, for all but one run in some ten thousand."""
+    rows = [OPERATIONS.named(each) for each in weights]
+    if all(row.effect in {Effect.ADDS, Effect.NONE} for row in rows):
+        return 1  # a size class is in use if it has some
+    total = sum(weights.values())
+    created, deleted = (weights.get(each, 0.0) / total for each in ("create", "delete"))
+    fewer = 0.0
+    if operations is not None and deleted:
+        spread = math.sqrt(operations * (created + deleted - (deleted - created) ** 2))
+        fewer = operations * (deleted - created) + _DEVIATIONS * spread
+    return max(_LEAST_OBJECTS, _OBJECTS_A_USER * users, math.ceil(fewer))
+
+
+def make_ad_hoc_scenario(load: AdHocLoad) -> Scenario:
+    """Return the checked scenario; raises UsageError and ScenarioError."""
+    return check_scenario_text(write_ad_hoc_text(load), "the command line")
+
+
+# -- Phases ----------------------------------------------------------------------------------------
+
+
+def split_into_phases(
+    scenario: Scenario, phases: Sequence[LoadPhase]
+) -> Iterator[tuple[LoadPhase, Scenario]]:
+    """Yield each phase with the scenario that has its operation alone; raises UsageError.
+
+    Conditions hold in the phases of their operation, those of all operations in each phase.
+    """
+    if scenario.groups:
+        raise UsageError("--phases: the scenario has groups of users, which say what they do themselves")
+    for phase in phases:
+        for wrong in find_weight_contradictions({phase.operation: 1.0}, scenario.operations):
+            raise UsageError(f"--phases: {wrong}")
+        yield (
+            phase,
+            replace(
+                scenario,
+                size_classes=tuple(
+                    replace(each, crud_profile={phase.operation: 1.0}) for each in scenario.size_classes
+                ),
+                fail_if=tuple(
+                    each
+                    for each in scenario.fail_if
+                    if parse_condition(each, grouped=True).operation in {None, phase.operation}
+                ),
+            ),
+        )

@@ -1,0 +1,89 @@
+"""A run without a file: which options go together, and which of those set elsewhere count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssbench.cli import master, plans
+from ssbench.cli import run_scenario as command
+from ssbench.scenario.reading import check_scenario_text
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert master.main(["run-scenario", *words]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    return said[-1]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_scenario_is_printed_for_f(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--size", "4kB..1MB", "--phases", "put,get", "-u", "4", "-o", "300", "--policy", "gold")
+    assert master.main(["run-scenario", "--print-scenario", *words]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# ssbench-master run-scenario -f FILE --phases put,get\n")
+    found = check_scenario_text(text, "printed")
+    assert (found.user_count, found.operation_count, found.policy) == (4, 300, "gold")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["-f", "small", "--mix", "get"],
+            "-f names a scenario, which has sizes and operations: leave out --mix",
+        ),
+        (["-f", "small", "--size", "4kB"], "leave out --size"),
+        (["-f", "small", "--objects", "4"], "leave out --objects"),
+        (["-f", "small", "--print-scenario"], "leave out --print-scenario"),
+        (["--mix", "get"], "--size is missing"),
+        (["--phases", "get"], "--size is missing"),
+        (["--size", "4kB"], "--mix and --phases: expected one of them"),
+        (["--size", "4kB", "--mix", "get", "--phases", "get"], "--mix and --phases: expected one of them"),
+        (["--size", "4kB", "--phases", "get", "--part", "1/2"], "--phases are several runs of one master"),
+        (["--size", "4kB", "--phases", "get", "--repeat", "2"], "leave out --phases"),
+        (["--size", "4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
+        ([], "-f/--scenario-file is required"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *words, "--noop")
+
+
+def test_a_wrong_size_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        master.main(["run-scenario", "--size", "4x", "--mix", "get"])
+    said = capsys.readouterr().err
+    assert "argument --size: expected a size" in said
+    assert "'4x' is not a number of bytes" in said
+
+
+def test_the_command_line_wins_over_files_of_settings(
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (empty_folder / "ssbench.toml").write_text("scenario-file = 'small'\n")
+    assert master.main(["run-scenario", "--size", "4kB", "--mix", "get", "--print-scenario"]) == 0
+    assert "4kB objects" in capsys.readouterr().out
+    (empty_folder / "ssbench.toml").write_text("size = '4kB'\nmix = 'get'\n")
+    assert "--pause is between the runs" in refused(capsys, "-f", "small", "--pause", "1", "--noop")
+
+
+def test_the_other_side_may_have_a_file_or_none() -> None:
+    def load(*words: str) -> str:
+        arguments = master.parser(["run-scenario"]).parse_args(["run-scenario", "--repeat", "2", *words])
+        arguments.listed = []
+        return command._load_scenario(plans.parse_second_side(arguments)).name
+
+    ad_hoc = ["--size", "4kB", "--mix", "get"]
+    assert load(*ad_hoc, "--versus=-f very_small") == "Very small mixed scenario"
+    assert load(*ad_hoc, "--versus=--size 8kB") == "8kB objects"
+    assert load("-f", "very_small", "--versus=--size 1kB --mix put") == "1kB objects"
