@@ -429,3 +429,36 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
         )
         assert run.end() in {2, 4}, run.err  # the usual ports may be taken
         assert "as no --workers is given" not in run.err
+
+
+def test_phases_are_runs_over_the_same_objects(swift, tmp_path):
+    """Each has its stat file; the clean-up leaves nothing of what they created."""
+    words = ["--size", "2kB", "--phases", "put,get,delete", "-u", "4", "-o", "30", "--workers", "1"]
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ssbench.cli.master",
+            "run-scenario",
+            *words,
+            "-s",
+            str(tmp_path / "p"),
+            "-c",
+            "2",
+        ],
+        env={**os.environ, **environment(swift)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = {name: numbers(tmp_path / f"p.{name}.stat.gz") for name in ("put", "get", "delete")}
+    assert [each.total.count for each in found.values()] == [30, 30, 30]
+    assert [each.sections[1].operation.name for each in found.values()] == ["create", "read", "delete"]
+    assert [each.run.options["label"] for each in found.values()] == ["put", "get", "delete"]
+    assert found["delete"].not_sendable == ()
+    uploaded = [each.counters.get("initial_uploaded") for each in found.values()]
+    assert uploaded == [100, 0, 0]
+    assert ended.stdout.count("100.0") >= 3
