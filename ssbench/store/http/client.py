@@ -214,7 +214,8 @@ def find_metadata_error(
 ) -> AttemptError | None:
     """Return the fault of an answer that has other metadata than the object was written with; else None.
 
-    These follow from a ``seed`` and have one of ``shapes``. Temporary URLs, which have a query, return none.
+    These follow from a ``seed`` and have one of ``shapes``. Swift hides them from reads by temporary URL;
+    which ones a version or a part has is not known.
     """
     if (
         request.method not in _READING_METHODS
@@ -222,6 +223,9 @@ def find_metadata_error(
         or not request.name
         or request.path
         or request.query
+        or request.signature
+        or request.version
+        or request.part_number
         or request.content == ""
     ):
         return None
