@@ -452,7 +452,10 @@ class SuiteWork:
         ]
         if self._page is not None:
             rows = [self._write_page(row, cell) for row, cell in zip(rows, self.rule.cells, strict=True)]
-        found = SuiteFindings(self._suite.name, tuple(rows), self._suite.rounds, end.why, end.code, took)
+        undecided = self.rule.cells[0].options.undecided
+        found = SuiteFindings(
+            self._suite.name, tuple(rows), self._suite.rounds, end.why, end.code, took, undecided
+        )
         return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
 
     def _write_page(self, row: SuiteRow, cell: Cell) -> SuiteRow:

@@ -49,11 +49,17 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.figures import Figure
-from ssbench.document.gates import GateResult, choose_exit_code, choose_worst_code, combine_gate_results
-from ssbench.document.units import DASH, format_change_size, format_count
+from ssbench.document.gates import (
+    GateResult,
+    Undecided,
+    choose_exit_code,
+    choose_worst_code,
+    combine_gate_results,
+)
+from ssbench.document.units import DASH, Unit, format_count
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.results.reading import open_results
-from ssbench.statistics.confidence import t_quantile
+from ssbench.statistics.confidence import t_quantile, wilson_interval
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
@@ -122,6 +128,7 @@ class SuiteFindings:
     why: str = ""  # why it ended before all runs were made; empty where it did not
     code: ExitCode = ExitCode.OK  # how the suite ended
     took: str = ""  # how long all took, beside the forecast
+    undecided: Undecided = Undecided.REPORT  # what conditions count as that are undecided
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -169,7 +176,17 @@ def judge_row(row: SuiteRow) -> list[Judged]:
         results = {each.result for each in judgments}
         came = condition.spell_measured(fmean(values)) if values else "not measured"
         result = results.pop() if len(results) == 1 else GateResult.UNDECIDED
-        if results and len(values) == len(judgments) > 1:
+        counts = [each.count or 0 for each in judgments]
+        if (
+            result is GateResult.UNDECIDED
+            and condition.unit is Unit.SHARE
+            and not any(values)
+            and any(counts)
+        ):
+            # No round has enough operations to tell that so few fail; all of them together may have.
+            high = wilson_interval(0.0, float(sum(counts)))[1]
+            result = result if condition.holds(high) else GateResult.PASSED
+        elif results and len(values) == len(judgments) > 1:
             # The rounds do not agree: their mean decides, where it is certain enough.
             half = t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
             held = {condition.holds(fmean(values) + sign * half) for sign in (-1, 1)}
@@ -196,7 +213,8 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     """Judge all rows by their conditions, and by how their runs ended."""
     conditions = [(row.name, judged) for row in found.rows for judged in judge_row(row)]
     codes = [run.code for row in found.rows for run in row.runs]
-    code = choose_worst_code([found.code, *codes, choose_exit_code(each.result for _, each in conditions)])
+    gates = choose_exit_code([each.result for _, each in conditions], found.undecided)
+    code = choose_worst_code([found.code, *codes, gates])
     bad = [row.name for row in found.rows if _has_failed(row)]
     missing = [row.name for row in found.rows if len(row.runs) < found.rounds]
     unclear = [each for _, each in conditions if each.undecided]
@@ -272,7 +290,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     elements: list[Element] = [Table(columns, rows)]
     if found.rounds > 1:
         elements.append(
-            Note(f"+-: half the 95 % interval of the mean of {found.rounds} rounds, in per cent of the mean")
+            Note(f"+-: half the 95 % interval of the mean of {found.rounds} rounds, as a share of the mean")
         )
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
@@ -305,14 +323,15 @@ def _make_cell(figure: Figure, mean: MeanFigure | None) -> str:
     half = (mean.high - mean.low) / 2 if figure.is_share else math.sqrt(mean.high / mean.low) - 1
     if figure.is_share:
         return f"{text} +-{figure.compared_in.text(half)}"
-    return f"{text} +-{format_change_size(half)} %"
+    percent = 100 * half
+    return f"{text} +-{f'{percent:.2g}' if percent < 100 else f'{min(percent, 999):.0f}'}%"
 
 
 def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
     if not conditions:
         return ""
     result = combine_gate_results(each.result for each in conditions)
-    return Cell(result.value, _TONES[result])
+    return Cell(result.value, _TONES[result], short="?" if result is GateResult.UNDECIDED else "")
 
 
 def _make_charts(rows: Sequence[SuiteRow], means: Sequence[Mapping[str, MeanFigure]]) -> Iterator[Chart]:

@@ -28,7 +28,7 @@ from ssbench.comparison.suite_report import (
 )
 from ssbench.document.elements import View
 from ssbench.document.figures import FIGURES
-from ssbench.document.gates import GateResult
+from ssbench.document.gates import GateResult, Undecided
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.conditions import parse_condition
@@ -98,6 +98,20 @@ def test_rounds_decide_a_condition_together(values: list[float], results: str, w
     assert found.result is wanted
 
 
+def test_rounds_without_errors_count_together() -> None:
+    """Each has 200 operations, too few to tell that at most 1 % fail; all four together have enough."""
+    runs = [
+        replace(
+            make_run(1),
+            conditions=(
+                ConditionJudgment(parse_condition("errors > 1%"), 0.0, GateResult.UNDECIDED, count=200),
+            ),
+        )
+    ] * 4
+    assert [each.result for each in judge_row(SuiteRow("a", tuple(runs)))] == [GateResult.PASSED]
+    assert [each.result for each in judge_row(SuiteRow("a", tuple(runs[:1])))] == [GateResult.UNDECIDED]
+
+
 def test_the_exit_code_is_that_of_the_worst_row() -> None:
     good = row("good", 1)
     failed = SuiteRow("bad", (judged(make_run(1), "p50 > 1s", 2.0, GateResult.FAILED),))
@@ -108,6 +122,9 @@ def test_the_exit_code_is_that_of_the_worst_row() -> None:
     assert "bad: fail-if p50 > 1s: FAILED (2s)" in verdict.reasons
     junit = make_suite_junit(found)
     assert junit.count("<failure") == 1
+    open_row = SuiteRow("open", (judged(make_run(1), "p50 > 1s", 1.0, GateResult.UNDECIDED),))
+    codes = [judge_suite(findings(open_row, undecided=each)).exit_code for each in Undecided]
+    assert codes == [ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.OK]
     ended = SuiteRow("c", (replace(make_run(2), code=ExitCode.FAILED, reasons=("3 operations failed",)),))
     assert judge_suite(findings(good, ended)).exit_code is ExitCode.FAILED
     early = judge_suite(findings(good, row("d", 0), why="interrupted", code=ExitCode.INTERRUPTED))
