@@ -17,7 +17,10 @@ from keystone_server import Keystone
 
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
+from ssbench.store.contract import StoreRequest
 from ssbench.store.credentials import Credentials
+from ssbench.store.s3.signing import AccessKey
+from ssbench.store.s3.store import S3Store
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
 
@@ -76,6 +79,7 @@ def cluster(keystone, keystone_swift) -> SimpleNamespace:
         keystone=keystone,
         swift=keystone_swift,
         application=application,
+        user=user,
         password=Credentials(
             version="3",
             auth_url=keystone.url,
@@ -180,3 +184,51 @@ def test_by_the_variables_of_the_environment(cluster):
     assert ended.returncode == 0, ended.stderr
     assert "Deleted 5 containers" in ended.stderr
     assert cluster.keystone.password not in ended.stderr
+
+
+@pytest.fixture(scope="module")
+def s3_swift(keystone, cluster) -> Iterator[LocalSwift]:
+    """A second Swift that asks the same Keystone, with s3api and s3token where they have to be."""
+    sections = authentication(keystone)
+    service = {key: sections["authtoken"][key] for key in _SERVICE_KEYS}
+    with LocalSwift(
+        authentication={
+            "authtoken": sections["authtoken"],
+            "s3api": {"use": "egg:swift#s3api", "auth_pipeline_check": "false"},
+            "s3token": {
+                "use": "egg:swift#s3token",
+                "auth_uri": f"{keystone.url}/v3",
+                "delay_auth_decision": "true",
+                **service,
+            },
+            "keystoneauth": sections["keystoneauth"],
+        }
+    ) as running:
+        yield running
+
+
+_SERVICE_KEYS = (
+    *("auth_url", "auth_type", "username", "password", "project_name"),
+    *("user_domain_id", "project_domain_id"),
+)
+
+
+def test_an_access_key_is_made_for_s3_and_removed_at_the_end(cluster, s3_swift):
+    keys = f"{cluster.keystone.url}/v3/users/{cluster.user}/credentials/OS-EC2"
+    asked = {"X-Auth-Token": authenticate_swift(cluster.password).token}
+
+    def made() -> list[str]:
+        found = requests.get(keys, headers=asked, timeout=30).json()["credentials"]
+        return [each["access"] for each in found]
+
+    before = made()
+    store = S3Store()
+    given = replace(cluster.password, storage_urls=(f"s3+{s3_swift.address}",))
+    session = store.authenticate(given)
+    (access,) = set(made()) - set(before)
+    assert AccessKey.unpack(session.token).access == access
+    assert store.authenticate(given) == session  # not one for each renewal
+    outcome = store.ask(session, StoreRequest(method="PUT", container="by-ec2"), timeouts=(10.0, 30.0))
+    assert outcome.cause is None
+    store.end()
+    assert made() == before

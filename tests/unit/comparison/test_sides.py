@@ -603,3 +603,29 @@ def test_failures_are_compared_where_latencies_cannot_be():
     found = of_failures(failing=(0.0, 1.0))
     assert judge_comparison(found).word is Word.WORSE
     assert "only shares of failures are compared" in found.judgment
+
+
+def test_the_two_apis_of_one_account_are_sides():
+    found = sides.parse_sides(arguments("swift=@", "s3=@", local_swift=True))
+    assert [(side.name, side.api, side.has_account) for side in found] == [
+        ("swift", "swift", True),
+        ("s3", "s3", True),
+    ]
+    assert str(found[1]) == "s3=the account, over the API of s3"
+
+
+def test_urls_of_two_apis_are_sides_with_credentials_of_their_own():
+    parser = argparse.ArgumentParser()
+    auth_options.add_auth_arguments(parser)
+    given = parser.parse_args([])
+    given.ab = ["old=http://h/v1/AUTH_a", "new=s3+http://h"]
+    given.local_swift, given.policy = False, None
+    given.sides = sides.parse_sides(given)
+    assert [(side.storage_url, side.api) for side in given.sides] == [
+        ("http://h/v1/AUTH_a", "swift"),
+        ("s3+http://h", "s3"),
+    ]
+    environ = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k", "HOME": "/nonexistent"}
+    found = sides.make_side_credentials(given, environ)
+    assert [each.storage_urls for each in found] == [("http://h/v1/AUTH_a",), ("s3+http://h",)]
+    assert [each.name for each in found] == ["side old", "side new"]

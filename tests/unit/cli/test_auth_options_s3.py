@@ -1,0 +1,92 @@
+"""Which access key is taken where a storage URL is for the S3 API."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.cli.auth_options import add_auth_arguments, make_credentials
+from ssbench.store.credentials import Credentials
+
+URL = "s3+http://h:8080"
+AWS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r"}
+ST = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "test:tester", "ST_KEY": "testing"}
+OS = {
+    "OS_AUTH_URL": "http://k/v3",
+    "OS_USERNAME": "u",
+    "OS_PASSWORD": "p",
+    "OS_PROJECT_NAME": "j",
+    "OS_USER_DOMAIN_NAME": "d",
+    "OS_PROJECT_DOMAIN_NAME": "d",
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path):
+    def make(environ: dict[str, str], *options: str) -> Credentials:
+        parser = argparse.ArgumentParser()
+        add_auth_arguments(parser)
+        arguments = parser.parse_args(["-S", URL, *options])
+        return make_credentials(arguments, {"HOME": str(tmp_path), **environ})
+
+    return make
+
+
+def test_variables_of_the_api_come_before_those_of_swift(made) -> None:
+    found = made(AWS | ST | OS)
+    assert (found.version, found.user, found.key, found.region_name) == ("s3", "a", "s", "r")
+    assert found.storage_urls == (URL,)
+    assert made(AWS | {"AWS_SESSION_TOKEN": "t"}).token == "t"
+
+
+def test_options_come_before_variables(made) -> None:
+    found = made(AWS | OS, "-U", "test:tester", "-K", "testing")
+    assert (found.version, found.user, found.key, found.region_name) == ("1.0", "test:tester", "testing", "r")
+    assert made(AWS | OS, "--os-username", "other").version == "3"
+
+
+def test_account_and_user_are_an_access_key(made) -> None:
+    found = made({name: ST[name] for name in ("ST_USER", "ST_KEY")})
+    assert (found.version, found.user, found.key, found.region_name) == (
+        "1.0",
+        "test:tester",
+        "testing",
+        None,
+    )
+
+
+def test_keystone_makes_one_also_with_a_token(made) -> None:
+    assert (made(OS).version, made(OS).storage_urls) == ("3", (URL,))
+    by_token = {**OS, "OS_AUTH_TOKEN": "tk", "OS_IDENTITY_API_VERSION": "3"}
+    assert (made(by_token).version, made(by_token).token) == ("3", "tk")
+
+
+def test_the_default_profile_comes_last(made, tmp_path: Path) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        "[default]\naws_access_key_id = d\naws_secret_access_key = e\n"
+        "[other]\naws_access_key_id = o\naws_secret_access_key = p\n"
+    )
+    assert made({}).user == "d"
+    assert made(ST).user == "test:tester"
+    assert made(ST | {"AWS_PROFILE": "other"}).user == "o"
+
+
+@pytest.mark.parametrize(
+    ("environ", "options", "expected"),
+    [
+        ({}, (), "no access key for the S3 API: set AWS_ACCESS_KEY_ID"),
+        (AWS, ("-T", "tk"), "is no credential of the S3 API"),
+        ({"AWS_ACCESS_KEY_ID": "a"}, (), "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY"),
+        (AWS | {"AWS_SECRET_ACCESS_KEY": "a\nb"}, (), "line end or another control character"),
+        (AWS, ("-S", "s3+ftp://h"), "s3\\+http://HOST"),
+    ],
+)
+def test_what_will_not_do_is_named(
+    made, environ: dict[str, str], options: tuple[str, ...], expected: str
+) -> None:
+    with pytest.raises(UsageError, match=expected):
+        made(environ, *options)
