@@ -9,10 +9,9 @@ of a request need no signature.
 
 from __future__ import annotations
 
-import base64
 import hmac
 import time
-from binascii import crc32, hexlify
+from binascii import hexlify
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import quote
@@ -24,12 +23,6 @@ from ssbench.base.errors import UsageError
 
 #: What is said of a body that is not part of a signature.
 UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
-#: What is said of one that is sent in chunks, with a checksum after it.
-TRAILER_PAYLOAD = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
-EMPTY_PAYLOAD = sha256(b"").hexdigest()
-
-CHECKSUM_FIELD = "x-amz-checksum-crc32"
-
 #: For so many seconds requests have one date, which may be 15 minutes old.
 PERIOD_SECONDS = 30
 
@@ -205,25 +198,3 @@ class RequestSigner:
         query = format_query([*pairs, *own.items()])
         canonical = make_canonical_request(method, path, query, {"host": self.host}, UNSIGNED_PAYLOAD)
         return f"{query}&X-Amz-Signature={self.sign_text(canonical.encode())}"
-
-
-# -- Bodies ----------------------------------------------------------------------------------------
-
-
-def encode_checksum(crc: int) -> str:
-    """Return a CRC32 as it is in a field."""
-    return base64.b64encode(crc.to_bytes(4, "big")).decode()
-
-
-def frame_chunk(size: int, crc: int) -> tuple[bytes, bytes]:
-    """Return what comes before and after a body of one chunk, which has this CRC32.
-
-    The framing is aws-chunked with the checksum in a trailer.
-    """
-    trailer = f"0\r\n{CHECKSUM_FIELD}:{encode_checksum(crc)}\r\n\r\n".encode()
-    return (f"{size:x}\r\n".encode(), b"\r\n" + trailer) if size else (b"", trailer)
-
-
-def compute_crc(data: bytes | memoryview, crc: int = 0) -> int:
-    """Return the CRC32 of bytes, which continues the one of those before them."""
-    return crc32(data, crc)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import zlib
 from datetime import UTC, datetime
 from hashlib import sha256
 from types import SimpleNamespace
@@ -18,10 +17,7 @@ from ssbench.store.s3.signing import (
     UNSIGNED_PAYLOAD,
     AccessKey,
     RequestSigner,
-    compute_crc,
-    encode_checksum,
     format_query,
-    frame_chunk,
 )
 
 botocore_auth = pytest.importorskip("botocore.auth")
@@ -115,13 +111,3 @@ def test_a_key_passes_as_one_text_and_is_not_shown() -> None:
     for wrong in ("", "AUTH_tk123", "[1]", '{"access": 1}'):
         with pytest.raises(UsageError, match="none of an S3 store"):
             AccessKey.unpack(wrong)
-
-
-def test_a_chunk_has_its_size_before_it_and_its_checksum_after_it() -> None:
-    body = b"123456789"
-    crc = compute_crc(body[4:], compute_crc(body[:4]))
-    assert crc == zlib.crc32(body) == 0xCBF43926
-    assert encode_checksum(crc) == "y/Q5Jg=="
-    before, after = frame_chunk(len(body), crc)
-    assert before + body + after == b"9\r\n123456789\r\n0\r\nx-amz-checksum-crc32:y/Q5Jg==\r\n\r\n"
-    assert frame_chunk(0, 0) == (b"", b"0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n")
