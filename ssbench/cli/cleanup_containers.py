@@ -107,11 +107,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
     credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
-    tokens = TokenSource(credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout))
     try:
-        return _clean_accounts(arguments, tokens)
+        return _clean_accounts(
+            arguments,
+            TokenSource(credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout)),
+        )
     finally:
-        tokens.end()
+        STORE.end()
 
 
 def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitCode:

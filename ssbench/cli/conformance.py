@@ -73,6 +73,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 found.append((check, NOT_IN_S3 if none else check.run(trial)))
         finally:
             ground.end(client)
+            tokens.end()
     interruption.raise_if_interrupted()
     report = make_conformance_report(url, found)
     if not file_options.is_json_alone(arguments):
