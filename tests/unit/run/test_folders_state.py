@@ -105,7 +105,8 @@ def test_without_any_folder_one_line_says_so(
 ) -> None:
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    for arguments in (["list"], ["report-scenario", "last"], ["run-scenario", "-f", "very_small", "--noop"]):
+    run = ["run-scenario", "-f", "very_small", "--noop", "--expect-workers", "1"]
+    for arguments in (["list"], ["report-scenario", "last"], run):
         assert master.main(arguments) == 2
         (line,) = [each for each in capsys.readouterr().err.splitlines() if "ERROR" in each]
         assert "no folder for results: the user has no home, and " in line
@@ -127,7 +128,7 @@ def test_a_folder_that_is_there_is_enough(
     monkeypatch.setenv("HOME", "/nonexistent")
     assert choose_folder_of_last(argparse.Namespace(results_dir=None)) is None
     for more, expected in (
-        ([], "no folder for results: the user has no home, and No"),
+        (["--expect-workers=1"], "no folder for results: the user has no home, and No"),
         (["--workers=1"], "No"),
     ):
         capsys.readouterr()
