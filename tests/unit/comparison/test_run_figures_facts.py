@@ -63,6 +63,7 @@ ELSEWHERE = {
     "profile",
     "undecided",
     "existing",  # the containers that were found are kept
+    "suite_place",  # of a row of a suite, whose name is kept
 }
 
 REQUESTS = set(list_options(RequestOptions))
