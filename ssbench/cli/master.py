@@ -26,6 +26,7 @@ COMMANDS = {
     "report-scenario": "print the report of a stat file",
     "merge": "make one stat file of those of several masters",
     "compare": "compare runs: what changed, and how certain that is",
+    "noise": "tell how much equal runs differ, and what it takes to show a change",
     "list": "list the runs in a folder of stat files",
     "conformance": "tell which operations a store carries out, refuses or ignores",
     "attribute": "tell which node was slow, from the logs of Swift",
@@ -76,7 +77,8 @@ _EXIT_CODES = {
     ExitCode.WORKERS: "no worker connected, or all were lost",
     ExitCode.THRESHOLD: "a condition of --fail-if holds, or more operations failed than run-scenario"
     " --max-errors allows",
-    ExitCode.UNDECIDED: "a condition of --fail-if, or of run-scenario --find, is undecided",
+    ExitCode.UNDECIDED: "a condition of --fail-if, or of run-scenario --find, is undecided, or there are too"
+    " few equal runs for noise",
     ExitCode.NOT_DELIVERED: "an open loop did not get the rate that was asked for",
     ExitCode.INTERRUPTED: "interrupted",
 }
@@ -86,6 +88,7 @@ _USUAL_CODES = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
 _FURTHER_CODES = {
     "run-scenario": set(ExitCode),
     "suite": set(ExitCode),
+    "noise": set(ExitCode) - {ExitCode.NOT_DELIVERED},
     "prepare": {ExitCode.FAILED, ExitCode.CLUSTER, ExitCode.WORKERS},
     "report-scenario": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
     "compare": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -188,12 +188,6 @@ _AD_HOC_OPTIONS = (
         "with --size: operations with their weights, as put,get,delete or read=9,create=1",
     ),
     Argument(
-        "--phases",
-        ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
-        "with --size or -f: operations one after the other, as put,get,delete: a run of each, with a stat"
-        " file and a report of its own, over the same initial objects",
-    ),
-    Argument(
         "--objects",
         COUNT,
         "with --size: number of objects that are there before the run",
@@ -228,14 +222,22 @@ _PACE_OPTIONS = (
     ),
 )
 
+WARMUP_OPTION = Argument(
+    "--warmup",
+    ValueKind("SECONDS", parse_warm_up),
+    "leave the results of this first part of the run out of the report; auto: until the rate is steady,"
+    " in runs of a minute or more",
+    default_text="0",
+)
+
 _MEASUREMENT_OPTIONS = (
     Argument(
-        "--warmup",
-        ValueKind("SECONDS", parse_warm_up),
-        "leave the results of this first part of the run out of the report; auto: until the rate is steady,"
-        " in runs of a minute or more",
-        default_text="0",
+        "--phases",
+        ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
+        "with --size or -f: operations one after the other, as put,get,delete: a run of each, with a stat"
+        " file and a report of its own, over the same initial objects",
     ),
+    WARMUP_OPTION,
     Argument(
         "--until",
         PERCENT,
@@ -304,13 +306,15 @@ _OBJECT_OPTIONS = (
 )
 
 
-def add_load_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the load."""
+def add_load_arguments(
+    parser: argparse.ArgumentParser, measurement: Sequence[Argument] = _MEASUREMENT_OPTIONS
+) -> None:
+    """Add the options for the load; ``measurement`` are those that say how often and how it is measured."""
     group = parser.add_argument_group(
         "load",
         "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
         " (4K or 4KiB: 4096, 4kB: 4000).",
     )
-    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *_MEASUREMENT_OPTIONS, *_TARGET_OPTIONS)
+    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS)
     add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, *_OBJECT_OPTIONS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import logging
+import math
 import re
 import shlex
 import time
@@ -36,6 +37,8 @@ from ssbench.comparison.capacity_report import (
     conclude_sweep,
 )
 from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.equal_runs import MIN_EQUAL_RUNS, EqualRun, make_equal_run, measure_noise
+from ssbench.comparison.noise_report import judge_noise
 from ssbench.comparison.plan_rules import GridRule, SearchRule, StepResult, SweepRule, SweptSide
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
@@ -53,6 +56,7 @@ from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import (
+    RUN_OVERHEAD_SECONDS,
     Cell,
     DoneTrial,
     PlanEnd,
@@ -496,6 +500,77 @@ def _write_run_page(file: str, out: TextIO) -> None:
     with closing(open_results(Path(file))) as results:
         statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
     out.writelines(make_run_report_parts("html", statistics, ReportOptions()))
+
+
+#: Runs of equal ones, unless the scenario or -r says otherwise; shorter ones have no intervals of their own.
+EQUAL_RUN_SECONDS = 20.0
+_SHORTEST_EQUAL_RUN = 10.0
+
+#: So many pairs tell enough, so that runs may be as long as the scenario says.
+_ENOUGH_PAIRS = 10
+
+
+def choose_equal_runs(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float | None, int]:
+    """Return how long each of some equal runs is (None: as its stages say), and how many pairs there are.
+
+    Raises UsageError where too few fit into ``--minutes``.
+    """
+    budget = 60 * arguments.minutes + arguments.pause
+    beside = RUN_OVERHEAD_SECONDS + arguments.pause
+    longest = budget / (2 * _ENOUGH_PAIRS) - beside
+    seconds = arguments.run_seconds or scenario.run_seconds or EQUAL_RUN_SECONDS
+    if arguments.run_seconds is None and not scenario.stages:
+        seconds = math.floor(max(min(seconds, longest), min(seconds, _SHORTEST_EQUAL_RUN)))
+    pairs = math.floor(budget / (2 * (seconds + beside)))
+    if 2 * pairs < MIN_EQUAL_RUNS:
+        raise UsageError(
+            f"--minutes {arguments.minutes:g}: {2 * pairs} runs of {seconds:g} s do not tell how much runs"
+            f" differ; {MIN_EQUAL_RUNS} or more do: give more minutes, or a shorter -r/--run-seconds"
+        )
+    return None if scenario.stages else float(seconds), pairs
+
+
+class NoiseWork:
+    """Equal runs in turn."""
+
+    name = "Noise"
+    product = Product.NOISE
+
+    def __init__(self, side: PlanSide, pairs: int, pause: float, wanted: float) -> None:
+        self._scenario = side.scenario
+        self._pause = pause
+        self._wanted = wanted
+        self.rule: GridRule[EqualRun] = GridRule(
+            [Cell(kind, side.scenario, side.options) for kind in ("a", "b")], pairs, make_equal_run
+        )
+
+    def list_users(self) -> list[int]:
+        """Return the users of all runs."""
+        return [self._scenario.user_count]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        count, seconds = self.rule.count, self._scenario.run_seconds or 0.0
+        return f"{format_plural(count, 'run')}, {describe_time_needed(seconds, count, pause=self._pause)}"
+
+    def say(self, done: Sequence[DoneTrial[EqualRun]]) -> None:
+        """Log the rate of the last run."""
+        found = done[-1].kept.figures.rows.get(("ALL", None), {}).get("rate")
+        _log.info("Run %d: %s ops/s", len(done), "no" if found is None else format_number(found.value))
+
+    def conclude(self, end: PlanEnd[EqualRun], took: str) -> Conclusion:
+        """Return what is known of the runs that ended as they should."""
+        runs = [each.kept for each in end.done if each.ended_early is None]
+        if not runs:
+            return Conclusion(Product.NOISE, None)
+        found = measure_noise(runs, self._wanted, took=took)
+        return Conclusion(Product.NOISE, found, judge_noise(found)[1])
+
+    def say_files(self, done: Sequence[DoneTrial[EqualRun]]) -> None:
+        """Log where the results are."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
 
 
 class _StepsWork:

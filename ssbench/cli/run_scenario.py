@@ -214,6 +214,48 @@ def _choose_suite_file(arguments: argparse.Namespace, name: str) -> Path:
     return folder / f"{begun[-1]}.stat.gz"
 
 
+def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
+    """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
+    from ssbench.cli import plans
+    from ssbench.run.plan import PlanSettings
+
+    settings.log_settings_files(arguments)
+    arguments.sides = ()
+    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
+    scenario = _load_scenario_of_equal_runs(arguments)
+    seconds, pairs = plans.choose_equal_runs(arguments, scenario)
+    scenario = override(scenario, run_seconds=seconds)
+    _choose_workers(arguments, scenario.user_count)
+    if (folder := archives.choose_folder(arguments)) is not None:
+        arguments.stats_file = new_stats_path(folder, scenario, time.time())
+    side = plans.PlanSide(scenario, _make_run_options(arguments))
+    work = plans.NoiseWork(side, pairs, arguments.pause, arguments.detect)
+    bench_options = _make_bench_options(arguments, work.list_users(), [scenario.policy])
+    with (
+        interruption.hold_signals(),
+        option_table.open_companions(arguments) as companions,
+        _PlanSinks(arguments, companions, keeps=True) as sinks,
+    ):
+        plan = PlanSettings(
+            pause=arguments.pause,
+            stops_on_errors=True,
+            accompany=sinks.accompany,
+            observer=companions.observer,
+        )
+        return plans.run_plan(arguments, work, bench_options, plan)
+
+
+def _load_scenario_of_equal_runs(arguments: argparse.Namespace) -> Scenario:
+    """Return the scenario; one of the command line alone needs no time or number of operations."""
+    from ssbench.cli import plans
+
+    if arguments.scenario_file or arguments.run_seconds is not None:
+        return _load_scenario(arguments)
+    timed = copy.copy(arguments)
+    timed.run_seconds = plans.EQUAL_RUN_SECONDS
+    return _load_scenario(timed)
+
+
 def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
     settings.log_settings_files(arguments)

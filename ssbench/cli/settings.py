@@ -43,15 +43,15 @@ _OPTIONS_NOT_SETTABLE = {"help", "help-all", "list-scenarios", "list-suites", "p
 #: ports, read what is sent elsewhere, delete more, or say less (``quiet``).
 _OPTIONS_OF_ANY_FILE = {
     "accounts", "arrivals", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
-    "connect-timeout", "container-count", "csv", "delete-after", "devices", "duration", "end-with-stdin",
-    "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format", "give-up-after",
-    "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format", "max-errors",
-    "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise", "noop", "number",
-    "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases", "policy", "prepared",
-    "progress", "proxies", "rate", "recon-interval", "repeat", "replicas", "report", "request-timeout",
-    "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs", "sample", "scale",
-    "scenario", "scenario-file", "seed", "sides", "site", "size", "slow", "start-at", "sweep",
-    "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until", "user-count",
+    "connect-timeout", "container-count", "csv", "delete-after", "detect", "devices", "duration",
+    "end-with-stdin", "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format",
+    "give-up-after", "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format",
+    "max-errors", "minutes", "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise",
+    "noop", "number", "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases",
+    "policy", "prepared", "progress", "proxies", "rate", "recon-interval", "repeat", "replicas", "report",
+    "request-timeout", "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs",
+    "sample", "scale", "scenario", "scenario-file", "seed", "sides", "site", "size", "slow", "start-at",
+    "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until", "user-count",
     "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 

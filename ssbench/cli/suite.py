@@ -88,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument("--list-suites", None, "list the shipped suites and exit"),
         ALLOW_BODIES_OPTION,
+        UNDECIDED_OPTION,
     )
     group = parser.add_argument_group("load", "Each replaces the value in the suite.")
     add_options(
@@ -111,16 +112,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, option_table.LOCAL_SWIFT_OPTION)
+    add_arguments_of_plans(parser, Product.SUITE)
+    parser.set_defaults(**_LACKING)
+
+
+def add_arguments_of_plans(
+    parser: argparse.ArgumentParser, product: Product, folder: str = "folder for the stat files of all runs"
+) -> None:
+    """Add the options of a command that makes many runs for one report: requests, results, fleet, account."""
     option_table.add_request_arguments(parser)
     results = parser.add_argument_group("results")
-    add_options(results, archives.make_results_dir_option("folder for the stat files of all runs"))
+    add_options(results, archives.make_results_dir_option(folder))
     option_table.add_record_options(results, RunOptions, OptionGroup.RESULTS)
     add_options(
         results,
         FORCE_OPTION,
         Argument("-R --no-default-report", None, "print no table"),
-        options.make_format_option(Product.SUITE),
-        UNDECIDED_OPTION,
+        options.make_format_option(product),
         *file_options.list_report_file_options(),
         Argument(
             "--progress",
@@ -137,7 +145,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(fleet, Argument("--workers", COUNT, "start N local workers for all runs"))
     option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
     auth_options.add_auth_arguments(parser)
-    parser.set_defaults(**_LACKING)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -35,6 +35,7 @@ class Product(Enum):
     SWEEPS = "two sweeps"
     SUITE = "a suite"
     SUITES = "two suites"
+    NOISE = "equal runs"
     REPEATED = "repeated runs"
     CONFIGURATIONS = "a table of many runs"
     LIST = "a list of runs"
@@ -58,6 +59,7 @@ _DOCUMENT_MAKERS = {
     Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
     Product.SUITES: "ssbench.comparison.family_report:make_family_document",
+    Product.NOISE: "ssbench.comparison.noise_report:make_noise_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
     Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
     Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
@@ -90,6 +92,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "junit": "ssbench.comparison.comparison_report:make_comparison_junit",
     },
     Product.CONFIGURATIONS: {"json": "ssbench.comparison.comparison_report:make_figures_table"},
+    Product.NOISE: {"json": "ssbench.comparison.noise_report:make_noise_report"},
     Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
     Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
     Product.OUTLOOK: {"json": "ssbench.reports.json_records:make_outlook_json"},
@@ -224,6 +227,7 @@ JSON_KINDS = {
         "compare of suites with --json, run-scenario --sweep with --versus and --json",
         "ssbench.comparison.family_report:FamilyReport",
     ),
+    "noise": ("noise --json", "ssbench.comparison.noise_report:NoiseReport"),
     "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),
     "trend": ("list --trend --json", "ssbench.comparison.runs_list:Trend"),
     "scenario": ("check-scenario --json", "ssbench.reports.json_records:OutlookRecord"),

@@ -248,10 +248,16 @@ class LatencyTable:
 
     def since(self, second: int) -> LatencyTable:
         """Return the table of those that ended in a second since 1970 or later."""
+        return self.cut(second)[1]
+
+    def cut(self, second: int) -> tuple[LatencyTable, LatencyTable]:
+        """Return the tables of those that ended before a second since 1970, and of those from it on."""
         seconds, buckets, counts = self._rows()
         first = int(np.searchsorted(seconds, second))
-        keys = (seconds[first:] << _BUCKET_BITS) | buckets[first:]
-        return LatencyTable([(keys, counts[first:].astype(np.uint32))] if len(keys) else ())
+        keys, numbers = (seconds << _BUCKET_BITS) | buckets, counts.astype(np.uint32)
+        parts = ((keys[:first], numbers[:first]), (keys[first:], numbers[first:]))
+        before, after = (LatencyTable([part] if len(part[0]) else ()) for part in parts)
+        return before, after
 
     def between(self, low: float, high: float) -> Counter[int]:
         """Return how many latencies from ``low`` to ``high`` each second has, to the width of a bucket."""

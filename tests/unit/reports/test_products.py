@@ -17,6 +17,7 @@ from ssbench.cluster.findings import make_attribution
 from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import Capacity, compare_sweeps
 from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.equal_runs import make_equal_run, measure_noise
 from ssbench.comparison.family import compare_families, make_row_run
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_run
@@ -53,6 +54,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CAPACITY: sweep,
         Product.SWEEPS: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
+        Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
         Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
@@ -81,6 +83,7 @@ def test_each_product_is_made_in_each_format(
             Product.CAPACITY: "it ended",
             Product.SWEEPS: "Before: it ended",
             Product.SUITE: "1 row, 1 run",
+            Product.NOISE: "undecided: 2 equal runs",
             Product.SUITES: "no verdict",
             Product.LIST: "last",
             Product.TREND: "1 run",

@@ -1,0 +1,181 @@
+"""``ssbench-master noise``: equal runs, and what they say of comparisons on this store."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import archives, option_table, settings
+from ssbench.cli.options import (
+    ALLOW_BODIES_OPTION,
+    PERCENT,
+    SCENARIO_FILE,
+    SECONDS_OR_0,
+    Argument,
+    ValueKind,
+    add_options,
+    make_argument_type,
+)
+from ssbench.cli.own_program import import_faster
+from ssbench.cli.suite import add_arguments_of_plans
+from ssbench.comparison.run_references import is_foreign_name
+from ssbench.document.gates import choose_worst_code
+from ssbench.reports.products import Product
+
+if TYPE_CHECKING:
+    from ssbench.comparison.equal_runs import EqualRun
+
+USAGE = "%(prog)s (-f FILE | RUN ...) [option ...]"
+
+EXAMPLE = "ssbench-master noise -f small --minutes 15 --detect 5% --workers 2"
+
+#: What the short help shows.
+BRIEF = (
+    "--scenario-file",
+    "--minutes",
+    "--detect",
+    "--user-count",
+    "--run-seconds",
+    "--local-swift",
+    "--workers",
+    "--label",
+    "--results-dir",
+    "--html",
+    "--json",
+)
+
+DESCRIPTION = (
+    "Make equal runs in turn, or read some that are there, and say what follows: how often naive rules would"
+    " call equal runs different here, the smallest change that 5, 15 and 60 minutes show in 9 of 10, and the"
+    " cheapest plan for the change that is asked for. See doc/comparing.rst."
+)
+
+#: What run-scenario has and equal runs do not.
+_LACKING: dict[str, Any] = {
+    "ab": None,
+    "csv": False,
+    "fail_if": [],
+    "part": None,
+    "phases": None,
+    "print_scenario": False,
+    "profile": False,
+    "resume": False,
+    "start_at": None,
+    "stats_file": None,
+    "undecided": None,
+    "until": None,
+}
+
+
+def parse_minutes(text: str) -> float:
+    """Parse a number of minutes, above 0; raises ValueError."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0 < minutes <= 10_000:
+        raise ValueError(f"{text!r} is not a number of minutes")
+    return minutes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    add_options(
+        parser,
+        Argument(
+            "runs",
+            ValueKind("RUN", completes="runs"),
+            "equal runs that are there: stat files; last, last-1, @LABEL; or results of other tools",
+            default=[],
+            settings={"nargs": "*"},
+        ),
+        Argument(
+            "-f --scenario-file",
+            SCENARIO_FILE,
+            "make runs of a scenario in YAML or JSON, or of a shipped one",
+        ),
+        ALLOW_BODIES_OPTION,
+        Argument(
+            "--minutes",
+            ValueKind("N", make_argument_type(parse_minutes)),
+            "make equal runs for this long, besides initial uploads",
+            15.0,
+        ),
+        Argument("--detect", PERCENT, "the change that the plan is to show", 0.05, "5%%"),
+    )
+    option_table.add_load_arguments(
+        parser,
+        (option_table.WARMUP_OPTION, Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0)),
+    )
+    add_arguments_of_plans(
+        parser,
+        Product.NOISE,
+        "folder for the stat files of all runs, and where last and @LABEL are looked for",
+    )
+    parser.set_defaults(**_LACKING)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Make the runs, or read them, and report; raises SsbenchError."""
+    if arguments.runs:
+        return _judge_runs(arguments)
+    if not (arguments.scenario_file or arguments.size or arguments.mix):
+        raise UsageError("expected runs that are there, or -f/--scenario-file (or --size) to make some")
+    if arguments.op_count is not None:
+        settings.ignore_options(arguments, "equal runs have a time", "--op-count")
+    if arguments.op_count is not None:
+        raise UsageError("equal runs have a time: give -r/--run-seconds in place of -o/--op-count")
+    with import_faster():
+        from ssbench.cli.run_scenario import run_equal_runs
+
+    return run_equal_runs(arguments)
+
+
+def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
+    """Report on runs that are there."""
+    from ssbench.cli.plans import Conclusion, PlanOutput
+    from ssbench.comparison.equal_runs import measure_noise
+    from ssbench.comparison.noise_report import judge_noise
+
+    why = "runs that are there are not made"
+    settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix")
+    if "minutes" in arguments.given:
+        raise UsageError(f"{why}: leave out --minutes")
+    names = list(dict.fromkeys(archives.resolve_references(arguments, arguments.runs)))
+    output = PlanOutput(arguments, Product.NOISE)
+    runs, notes, damaged = _read_equal_runs(names)
+    found = measure_noise(runs, arguments.detect, notes=notes)
+    _, code = judge_noise(found)
+    written = output.write(Conclusion(Product.NOISE, found, code))
+    return choose_worst_code([code, ExitCode.OK if written and not damaged else ExitCode.FAILED])
+
+
+def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], bool]:
+    """Return the runs of some files, what cannot be known of them, and whether a file is damaged."""
+    from ssbench.cli.stat_file import open_stat_file
+    from ssbench.comparison.equal_runs import EqualRun, make_equal_run
+    from ssbench.comparison.foreign_results import read_foreign_results
+    from ssbench.statistics.summary import summarize
+
+    runs: list[EqualRun] = []
+    notes: dict[str, None] = {}
+    damaged = False
+    for name in names:
+        path = Path(name)
+        if is_foreign_name(name):
+            foreign = read_foreign_results(path)
+            if len(foreign.sides) != 1:
+                raise UsageError(f"{name}: has {len(foreign.sides)} sides, expected runs that are equal")
+            runs += [EqualRun(each) for side in foreign.sides.values() for each in side]
+            notes[f"{foreign.note[:1].upper()}{foreign.note[1:]}. So plans have runs as long as these."] = (
+                None
+            )
+            continue
+        with open_stat_file(path) as results:
+            statistics = summarize(results)
+            damaged |= results.damaged
+        runs.append(make_equal_run(statistics, path.name.removesuffix(".gz").removesuffix(".stat")))
+    return runs, [*notes], damaged
