@@ -1,14 +1,15 @@
-"""The table of keys in doc/scenarios.rst: ``python tests/helpers/scenario_table.py`` writes it anew."""
+"""The table of keys in doc/scenario-keys.rst: ``python tests/helpers/scenario_table.py`` writes it anew."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.scenario.model import SCENARIO_KEYS, ScenarioKey
 
-DOCUMENT = Path(__file__).parents[2] / "doc" / "scenarios.rst"
+DOCUMENT = Path(__file__).parents[2] / "doc" / "scenario-keys.rst"
 
 _HEAD = """\
 .. list-table::
@@ -41,7 +42,7 @@ def _row(key: ScenarioKey) -> Iterator[str]:
         yield f"     - {cell}".rstrip() + "\n"
     yield (
         textwrap.fill(
-            key.meaning,
+            re.sub(r"`([A-Z][^`<]+)`_", _link, key.meaning),
             115,
             initial_indent="     - ",
             subsequent_indent="       ",
@@ -50,6 +51,11 @@ def _row(key: ScenarioKey) -> Iterator[str]:
         )
         + "\n"
     )
+
+
+def _link(title: re.Match[str]) -> str:
+    """Return a link to a section of the guide."""
+    return f"`{title[1]} <scenarios.rst#{re.sub('[^a-z0-9]+', '-', title[1].lower()).strip('-')}>`_"
 
 
 def _literal(value: str) -> str:
