@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import numpy as np
+
 from ssbench.base import record
 from ssbench.base.errors import ExitCode
 from ssbench.base.text_values import format_duration
@@ -24,7 +26,10 @@ from ssbench.comparison.equal_runs import (
 )
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
+    CURVE_COLOURS,
+    Chart,
     Column,
+    Curve,
     Document,
     Element,
     Note,
@@ -37,6 +42,9 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import DASH, format_change_size, format_share
+
+#: The times whose detectable changes are drawn.
+_DRAWN_MINUTES = (3.0, 5.0, 8.0, 15.0, 30.0, 60.0, 120.0, 240.0)
 
 _NAIVE_TITLE = f"a change of {100 * NAIVE_CHANGE:g} %"
 
@@ -90,7 +98,7 @@ class NoiseReport(record.JsonHead, frozen=True, kw_only=True):
 def judge_noise(found: NoiseFindings) -> tuple[NoiseVerdict, ExitCode]:
     """Return the conclusion, and the exit code that follows from it."""
     price = found.price(found.heads) if found.is_decided else None
-    change = f"{format_change_size(found.wanted)} %"
+    change = f"{100 * found.wanted:.3g} %"
     what = " and ".join(COMPARED_FIGURES[each.key].title for each in found.heads)
     if not found.is_decided:
         many = format_plural(len(found.runs), "equal run")
@@ -115,19 +123,18 @@ def spell_price(price: Price) -> str:
 
 
 def _make_reasons(found: NoiseFindings, price: Price | None) -> Iterator[str]:
-    for figure in found.heads[-1:] if len(found.heads) < 2 else found.heads:
-        red = found.red_by_change(figure)
+    for figure in found.heads:
         yield (
-            f"{COMPARED_FIGURES[figure.key].title} of equal runs differ by {_spell(figure.total)} %"
-            f" (standard deviation): {_NAIVE_TITLE} between two of them would be called in"
-            f" {_spell_red(red)}."
+            f"Equal runs differ by {_spell(figure.total)} % of {COMPARED_FIGURES[figure.key].title} (standard"
+            f" deviation): {_NAIVE_TITLE} between two of them would be called in"
+            f" {_spell_red(found.red_by_change(figure))}."
         )
     by_seconds = found.red_by_seconds()
     if by_seconds is not None:
         longer = (
             ""
             if by_seconds.share_long is None
-            else f", of runs of {LONG_RUN_SECONDS:g} s in some {by_seconds.share_long:.0%}"
+            else f", of runs of {LONG_RUN_SECONDS:g} s in some {round(100 * by_seconds.share_long)} %"
         )
         yield (
             "A t-test on the seconds of two runs would call them different in"
@@ -136,8 +143,8 @@ def _make_reasons(found: NoiseFindings, price: Price | None) -> Iterator[str]:
     rate = next((each for each in found.heads if each.between is not None), None)
     if rate is not None and rate.between is not None and rate.within is not None:
         yield (
-            f"{_spell(rate.within)} % of {COMPARED_FIGURES[rate.key].title} are seen within a run, and fall"
-            f" with its length; {_spell(rate.between)} % differ from run to run however long they are."
+            f"Of {COMPARED_FIGURES[rate.key].title}, {_spell(rate.within)} % are seen within a run, and fall"
+            f" with its length; between runs {_spell(rate.between)} % are left, however long they are."
         )
     if any(each.in_turn < each.total / 2 for each in found.heads if each.is_known):
         yield "Runs drift: neighbours differ much less than others, so measure in turn."
@@ -154,7 +161,7 @@ def _spell(of_run: float) -> str:
 
 
 def _spell_red(red: RedShare) -> str:
-    return f"{red.red} of {red.pairs} pairs of these runs (expected: {red.share:.0%})"
+    return f"{red.red} of {red.pairs} pairs of these runs (expected: {round(100 * red.share)} %)"
 
 
 def make_noise_document(found: NoiseFindings, _view: View | None = None) -> Document:
@@ -163,7 +170,7 @@ def make_noise_document(found: NoiseFindings, _view: View | None = None) -> Docu
     length = "" if found.seconds is None else f" of {found.seconds:.4g} s"
     elements: list[Element] = [_make_noise_table(found), Note(_DEVIATIONS_NOTE)]
     if any(each.is_known for each in found.figures):
-        elements += [_make_price_table(found), Note(_explain_detection(found))]
+        elements += [_make_price_table(found), Note(_explain_detection(found)), *_make_charts(found)]
     elements += [Note(note) for note in found.notes]
     if found.warnings:
         elements.append(Warnings(found.warnings))
@@ -201,17 +208,17 @@ def _make_noise_table(found: NoiseFindings) -> Table:
             Column,
             (
                 "mean",
-                "runs %",
-                "neighbours %",
-                "within %",
-                "between %",
+                "runs",
+                "neighbours",
+                "within",
+                "between",
                 f"{100 * NAIVE_CHANGE:g} % red",
                 "expected",
                 f"at {LONG_RUN_SECONDS:g} s",
             ),
         ),
     ]
-    return Table(columns, rows, title="Equal runs")
+    return Table(columns, rows, title="Equal runs, and by how many per cent they differ")
 
 
 def _make_price_table(found: NoiseFindings) -> Table:
@@ -228,7 +235,7 @@ def _make_price_table(found: NoiseFindings) -> Table:
     columns = make_columns(
         "figure",
         *(f"in {budget / 60:g} min" for budget in BUDGETS_SECONDS),
-        f"pairs for {format_change_size(found.wanted)} %",
+        f"pairs for {100 * found.wanted:.3g} %",
         "of s",
         "in all",
     )
@@ -247,6 +254,22 @@ def _spell_cells(price: Price | None) -> Sequence[str]:
         DASH if price.seconds is None else f"{price.seconds:g}",
         DASH if price.total is None else format_duration(price.total),
     )
+
+
+def _make_charts(found: NoiseFindings) -> Iterator[Chart]:
+    """Yield the chart of what is shown in how much time."""
+    curves = []
+    for place, figure in enumerate(found.heads):
+        shown = [found.detection(figure, 60 * minutes) for minutes in _DRAWN_MINUTES]
+        known = [(each.minutes, 100 * each.change) for each in shown if each.change is not None]
+        if len(known) > 1:
+            x, y = np.array(known).T
+            title = COMPARED_FIGURES[figure.key].title
+            curves.append(Curve(title, x, y, CURVE_COLOURS[place], pointed=True))
+    if curves:
+        yield Chart(
+            "The smallest change that is shown in 9 of 10", "%, by minutes", curves, axis="min", log=True
+        )
 
 
 def _explain_detection(found: NoiseFindings) -> str:

@@ -27,7 +27,7 @@ def test_equal_runs_are_made_in_turn_and_judged(fleet: Fleet, tmp_path: Path) ->
     assert rate["deviation"] > 0
     assert rate["by_change"]["pairs"] == 15
     assert rate["freedom"] == 3  # of the pairs, each of which drew the same operations
-    assert "Equal runs" in (tmp_path / "made.html").read_text()
+    assert "Equal runs, and by" in (tmp_path / "made.html").read_text()
     read = fleet.master("noise", "@equal", "--results-dir", folder, "--json", tmp_path / "read.json")
     assert read.end(PATIENCE) in {0, 6}, read.err
     assert valid((tmp_path / "read.json").read_text(), "noise")["figures"] == made["figures"]
