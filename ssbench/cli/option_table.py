@@ -290,6 +290,16 @@ _TARGET_OPTIONS = (
     POLICY_OPTION,
 )
 
+AT_OPTION = Argument(
+    "--at",
+    ValueKind("COMMAND"),
+    "run COMMAND by a shell on this host TIME after the beginning (60s), and report what was before, during"
+    " and after, as of a disk that is made to fail; may be repeated",
+    default=[],
+    repeated=True,
+    settings={"nargs": 2, "metavar": ("TIME", "COMMAND"), "action": "append"},
+)
+
 _OBJECT_OPTIONS = (
     Argument(
         "--existing",
@@ -315,6 +325,6 @@ def add_load_arguments(
         "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
         " (4K or 4KiB: 4096, 4kB: 4000).",
     )
-    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS)
+    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS, AT_OPTION)
     add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, *_OBJECT_OPTIONS)

@@ -164,7 +164,7 @@ def add_options(parser: OptionParser, *rows: Argument) -> None:
     for row in rows:
         settings: dict[str, Any] = {"help": _describe_option(row), **row.settings}
         if isinstance(row.kind, ValueKind):
-            settings |= {"metavar": row.kind.metavar, "type": row.kind.read}
+            settings |= {"metavar": row.kind.metavar, "type": row.kind.read, **row.settings}
         elif row.kind is not None:
             settings["choices"] = row.kind
         if row.kind is None:

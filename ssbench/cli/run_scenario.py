@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
+from ssbench.scenario.structured_values import TimedCommand, make_timed_command
 from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
@@ -60,7 +61,6 @@ from ssbench.store.request_options import RequestOptions
 if TYPE_CHECKING:
     from ssbench.cli import plans
     from ssbench.run.bench import Companions
-    from ssbench.run.benchmark_run import RunOutcome
     from ssbench.run.plan import Trial
 
 _log = logging.getLogger(__name__)
@@ -85,49 +85,61 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     scenario = _load_scenario(arguments)
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
-    with ExitStack() as stack:
-        bench = stack.enter_context(Bench(_make_bench_options(arguments)))
-        companions = stack.enter_context(option_table.open_companions(arguments))
-        if arguments.phases:
-            return _run_phases(arguments, scenario, bench, companions)
-        return _run_once(arguments, scenario, bench, companions)
-
-
-def _run_phases(
-    arguments: argparse.Namespace, scenario: Scenario, bench: Bench, companions: Companions
-) -> ExitCode:
-    """Run each phase, with a stat file and a report of its own; the worst exit code counts.
-
-    They have the workers and the initial objects in common. One that ends before its time is the last.
-    """
+    runs = [*_list_runs(arguments, scenario)]
     codes: list[ExitCode] = []
+    with (
+        Bench(_make_bench_options(arguments)) as bench,
+        option_table.open_companions(arguments) as companions,
+    ):
+        for run in runs:
+            if len(runs) > 1:
+                _log.info("Phase %d of %d: %s", len(codes) + 1, len(runs), run.phase)
+            code, ended_early = _carry_out(run, bench, companions)
+            codes.append(code)
+            if ended_early:
+                break
+    return choose_worst_code(codes)
+
+
+@dataclass(frozen=True, slots=True)
+class _PhaseRun:
+    """A run: the only one, or one of a phase."""
+
+    arguments: argparse.Namespace  # those for this run
+    scenario: Scenario
+    report: PrintedRunReport
+    phase: str = ""
+
+
+def _list_runs(arguments: argparse.Namespace, scenario: Scenario) -> Iterator[_PhaseRun]:
+    """Yield one run, or that of each phase, with a stat file and reports of its own.
+
+    Raises UsageError for a report that cannot be written.
+    """
+
+    def make(own: argparse.Namespace, part: Scenario, phase: str = "") -> _PhaseRun:
+        judges = bool(part.fail_if or part.groups) or part.is_open
+        return _PhaseRun(own, part, PrintedRunReport(own, judges=judges), phase)
+
+    if not arguments.phases:
+        yield make(arguments, scenario)
+        return
     began = time.time()
-    for phase, part in [*ad_hoc.split_into_phases(scenario, arguments.phases)]:
+    for phase, part in ad_hoc.split_into_phases(scenario, arguments.phases):
         own = copy.copy(arguments)
         own.stats_file = label_stats_path(arguments.stats_file, scenario, phase.name, began)
         own.label = f"{arguments.label}-{phase.name}" if arguments.label else phase.name
         for name in products.FORMAT_FILES:
             if (path := getattr(own, name)) is not None:
                 setattr(own, name, path.with_name(f"{path.stem}.{phase.name}{path.suffix}"))
-        _log.info("Phase %d of %d: %s", len(codes) + 1, len(arguments.phases), phase.name)
-        ends: list[RunOutcome] = []
-        codes.append(_run_once(own, part, bench, companions, on_end=ends.append))
-        if any(each.ended_early for each in ends):
-            break
-    return choose_worst_code(codes)
+        yield make(own, part, phase.name)
 
 
-def _run_once(
-    arguments: argparse.Namespace,
-    scenario: Scenario,
-    bench: Bench,
-    companions: Companions,
-    on_end: Callable[[RunOutcome], object] = lambda outcome: None,
-) -> ExitCode:
-    """Carry out a run and report on it; ``on_end`` is called with how it went."""
+def _carry_out(run: _PhaseRun, bench: Bench, companions: Companions) -> tuple[ExitCode, bool]:
+    """Carry out a run and report on it; return its exit code, and whether it ended before its time."""
+    arguments, scenario, report = run.arguments, run.scenario, run.report
     # What this master does of it.
     own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
-    report = PrintedRunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
     compare = (
         sides.make_comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
     )
@@ -142,12 +154,11 @@ def _run_once(
                 observer=companions.observer,
                 goal=_make_goal(arguments, scenario),
             )
-            on_end(outcome)
             code = report.finish(outcome)
-        if compare is None or outcome.path is None:
-            return code
-        written = try_to_write_output(Path("-"), partial(compare, outcome.path))
-        return code if written else choose_worst_code([code, ExitCode.FAILED])
+        if compare is not None and outcome.path is not None:
+            written = try_to_write_output(Path("-"), partial(compare, outcome.path))
+            code = code if written else choose_worst_code([code, ExitCode.FAILED])
+        return code, outcome.ended_early is not None
 
 
 def run_suite(arguments: argparse.Namespace) -> ExitCode:
@@ -296,6 +307,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
 def _check_arguments(arguments: argparse.Namespace) -> None:
     """Raise UsageError where options do not go together, or where ``--ab`` is wrong; add its sides."""
     _check_options_of_plans(arguments)
+    _read_events(arguments)
     if arguments.start_at is not None:
         refuse_past_moment(arguments.start_at, time.time())
     elif arguments.part is not None:
@@ -626,12 +638,21 @@ def _make_address(arguments: argparse.Namespace) -> BindAddress | None:
     return None
 
 
+def _read_events(arguments: argparse.Namespace) -> tuple[TimedCommand, ...]:
+    """Return the commands of ``--at``; raises UsageError."""
+    try:
+        return tuple(make_timed_command(at, command) for at, command in arguments.at)
+    except ValueError as error:
+        raise UsageError(f"--at: {error}") from None
+
+
 def _make_run_options(arguments: argparse.Namespace) -> RunOptions:
     return RunOptions(
         requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)),
         **option_table.read_option_values(RunOptions, arguments),
         sides=arguments.sides,
         existing=_find_existing(arguments),
+        events=_read_events(arguments),
         find_warmup=arguments.warmup == AUTOMATIC_WORD,
         stats_file=arguments.stats_file,
         force=arguments.force,

@@ -39,6 +39,7 @@ from ssbench.scenario.forecast import Forecast, forecast_scenario
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
 from ssbench.scenario.operations import remove_secrets
 from ssbench.statistics.confidence import Interval
+from ssbench.statistics.event_effects import EventEffect
 from ssbench.statistics.latency_parts import Part
 from ssbench.statistics.run_statistics import RunStatistics, Spread
 from ssbench.statistics.run_verdict import Load, Outcome, Reason
@@ -518,6 +519,7 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     accounts: list[MemberRecord]  # each account by itself, of several
     addresses: list[MemberRecord]  # each address by itself, of hosts with several
     sites: list[SiteRecord]  # each site by itself, where workers have one
+    events: tuple[EventEffect, ...]  # commands that were run at moments of the run, and what happened around
     sides: list[SideRecord]  # each side by itself, of a run with two
     groups: list[GroupFigures]  # each group of users by itself
     errors: list[ErrorCause]  # why operations failed

@@ -208,7 +208,7 @@ def make_time_line_charts(statistics: RunStatistics) -> Iterator[Chart]:
         shown.append(Chart("Users", "operations in flight", [busy, *_user_curves(statistics, found)]))
     shown += _generator_charts(statistics)
     shown += find_cluster_report().charts(statistics)
-    marks = _stage_marks(statistics)
+    marks = [*_stage_marks(statistics), *_event_marks(statistics)]
     shown[0] = replace(shown[0], note=note)
     yield from (replace(each, shaded=shaded, marks=marks) for each in shown)
 
@@ -282,6 +282,11 @@ def _stage_marks(statistics: RunStatistics) -> list[tuple[float, str]]:
         for each in statistics.stages
         if each.facts is not None
     ]
+
+
+def _event_marks(statistics: RunStatistics) -> list[tuple[float, str]]:
+    """Return where commands were run, with the beginning of each."""
+    return [(each.start, each.facts.command[:40]) for each in statistics.events if each.start is not None]
 
 
 def _shaded_spans(

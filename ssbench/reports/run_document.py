@@ -50,6 +50,7 @@ def make_run_report_document(
         *first,
         *make_section("Over time", run_charts.make_time_line_charts(statistics), page),
         *make_section("Operations", _operations(statistics)),
+        *make_section("Events", run_facts.make_event_elements(statistics)),
         *make_section("Latency", run_charts.make_latency_charts(statistics), page),
         *make_section(
             "Latency by size class", run_charts.make_size_class_charts(statistics), page, is_folded=True

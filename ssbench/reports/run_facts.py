@@ -29,6 +29,8 @@ from ssbench.document.units import (
     format_given_number,
     format_latency,
     format_milliseconds,
+    format_moment,
+    format_number,
     format_percent,
     format_run_length,
     format_seconds,
@@ -46,6 +48,7 @@ from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
+from ssbench.statistics.event_effects import EventEffect, SpanFigures, describe_event_effect
 from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunStatistics
@@ -231,6 +234,62 @@ def find_run_warnings(statistics: RunStatistics) -> list[str]:
 def make_wait_items(statistics: RunStatistics) -> Iterator[Items]:
     """Yield waits that are as long as a constant of the system."""
     yield Items([Item(waits.describe_wait(wait)) for wait in statistics.waits])
+
+
+_SPAN_COLUMNS = [
+    *make_columns("", "from s", "s", "ops", "ops/s", "ms:p50", "p99", "errors"),
+    Column("causes", is_number=False, is_long=True),
+]
+
+
+def make_event_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield what happened before, during and after the commands that were run meanwhile."""
+    rows: list[Sequence[str | Cell]] = []
+    several = len(statistics.events) > 1
+    for number, each in enumerate(statistics.events, 1):
+        spans = [("before", each.before if number == 1 else None)]
+        spans += [
+            (f"{name} {number}" if several else name, span)
+            for name, span in (("during", each.during), ("after", each.after))
+        ]
+        rows += [_span_row(name, span) for name, span in spans if span is not None]
+    if rows:
+        yield Table(_SPAN_COLUMNS, rows)
+    for number, each in enumerate(statistics.events, 1):
+        name = f"{number}: " if several else ""
+        how = "; ".join([_describe_command(each), *describe_event_effect(each)])
+        yield Note(f"{name}{each.facts.command}: {how}")
+    for each in statistics.events:
+        if each.facts.output:
+            more = ["..."] if each.facts.is_cut else []
+            title = f"Output of the command at {format_moment(each.facts.at)} s"
+            yield Lines([*each.facts.output.splitlines(), *more], title)
+
+
+def _describe_command(effect: EventEffect) -> str:
+    facts = effect.facts
+    if facts.began is None or effect.start is None:
+        return f"not run at {format_moment(facts.at)} s"
+    began = f"at {format_seconds(effect.start)} s"
+    if facts.failure:
+        return f"{began}, could not be started: {facts.failure}"
+    if facts.ended is None:
+        return f"{began}, killed at the end of the run"
+    return f"{began}, exit code {facts.exit_code} after {format_seconds(facts.ended - facts.began)} s"
+
+
+def _span_row(name: str, span: SpanFigures) -> list[str | Cell]:
+    return [
+        name,
+        format_moment(span.start),
+        format_moment(span.seconds),
+        format_count(span.count),
+        format_number(span.rate),
+        format_milliseconds(span.p50),
+        format_milliseconds(span.p99),
+        format_count(span.failed),
+        ", ".join(f"{format_count(count)} x {cause}" for cause, count in span.causes.items()),
+    ]
 
 
 def make_error_elements(statistics: RunStatistics) -> Iterator[Element]:

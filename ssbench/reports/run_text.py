@@ -216,6 +216,7 @@ def _elements(statistics: RunStatistics, options: ReportOptions) -> Iterator[Ele
     yield from _listings(statistics)
     yield from run_tables.make_step_notes(statistics)
     yield from _over_time(statistics, options.columns)
+    yield from run_facts.make_event_elements(statistics)
     yield from _stalls(statistics)
     yield from _failures(statistics)
     yield from _slowest(statistics)

@@ -370,6 +370,7 @@ def merge_summaries(
         trouble=any(each.trouble for each in summaries),
         addresses=tuple(_addresses(masters)),
         hosts=tuple(host for each in summaries for host in each.hosts),
+        events=tuple(event for each in summaries for event in each.events),
         groups=tuple(
             GroupFacts(
                 _merge_stages([own.stages for own in same]),

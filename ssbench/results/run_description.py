@@ -9,6 +9,9 @@ from ssbench.results.cluster_observation import Observation
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import container_name, format_object_name, object_prefix, tagged_object_stem
 
+#: The option of a run under which the commands are kept that are run at moments of it.
+EVENTS_OPTION = "events"
+
 #: The option of a run under which the tag of its objects' names is kept.
 OBJECT_TAG_OPTION = "object_tag"
 
@@ -88,6 +91,20 @@ class Gap:
     worker_id: int | None  # None: it was the master
     start: Moment  # when it began
     seconds: Seconds  # how long it lasted
+
+
+@dataclass(frozen=True, slots=True)
+class EventFacts:
+    """A command that was to be run at a moment of the benchmark, and how that went."""
+
+    at: Seconds  # when it was to begin, after the benchmark did
+    command: str  # what a shell was given
+    began: Moment | None = None  # when it began; null: not before the end
+    ended: Moment | None = None  # when it ended; null: it was killed at the end of the run
+    exit_code: int | None = None  # null: it was killed, or could not be started; -N: it ended by signal N
+    output: str = ""  # the first part of what it said
+    is_cut: bool = False  # it said more
+    failure: str = ""  # why it could not be started
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +234,4 @@ class RunSummary:
     generator_load: tuple[LoadSample, ...] = ()  # how busy the load generator was over time, in order
     addresses: tuple[str, ...] = ()  # those of hosts with several; results refer to these by their place
     hosts: tuple[HostFacts, ...] = ()  # the machines of the load generator
+    events: tuple[EventFacts, ...] = ()  # commands that were run at moments of it

@@ -154,6 +154,7 @@ class Bench:
         """
         options = options or RunOptions()
         scenario = self._check(scenario, options)
+        options = replace(options, events=(*scenario.events, *options.events))
         if options.sides:
             scenario = make_users_even(scenario)
         with (
@@ -195,6 +196,11 @@ class Bench:
             refuse_sides(scenario)
         if options.existing is not None:
             refuse_writes(scenario)
+        if scenario.events and not options.allow_events:
+            raise UsageError(
+                f"events: the scenario runs commands on this host ({scenario.events[0]}, ...):"
+                " --allow-events lets it, once you have read them"
+            )
         self._check_accounts(scenario, options)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")

@@ -25,9 +25,10 @@ from ssbench.document.gates import choose_worst_code
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.results.block import Goal, Sink
-from ssbench.results.run_description import RunSummary
+from ssbench.results.run_description import EventFacts, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import worker_messages
+from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_benchmarks import GroupBenchmarks
 from ssbench.run.group_run import make_group_runs, make_run_parameters, renewals_of_container_sets
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
@@ -245,6 +246,7 @@ class BenchmarkRun:
         self._hosts: HostUsage | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
+        self._events: tuple[EventFacts, ...] = ()
         self._ground = StoreSetup(
             scenario, options, tokens, self._parts, self._loop, self._run_id, self._mark, existing
         )
@@ -437,6 +439,7 @@ class BenchmarkRun:
         if goal is not None:
             sinks.append(goal)
         self._benchmarks.begin(sinks)
+        events = self._begin_events()
         try:
             self._carry_through()
         except (WorkerError, ClusterError) as error:
@@ -447,10 +450,8 @@ class BenchmarkRun:
                 self._observer.stop()  # the run does not wait for the servers any more
             raise
         finally:
-            self._benchmarks.end()
-            if self._error is None and (why := self._benchmarks.early_end) is not None:
-                self._error = why
-                self._news.warn(f"The run ended early: {why}")
+            self._events = events.end()
+            self._end_benchmarks()
             self._leftovers.say_what_operations_left(self._benchmarks.unfinished)
             if goal is not None:
                 self._say_what_was_reached(goal)
@@ -475,6 +476,19 @@ class BenchmarkRun:
             self._news.warn(f"Operations failed and none succeeded for {format_duration(longest)} of the run")
         self._ground.look_around()
 
+    def _end_benchmarks(self) -> None:
+        self._benchmarks.end()
+        if self._error is None and (why := self._benchmarks.early_end) is not None:
+            self._error = why
+            self._news.warn(f"The run ended early: {why}")
+
+    def _begin_events(self) -> RunEvents:
+        """Let the commands of the run have their moments from now on."""
+        events = RunEvents(self._options.events)
+        first = next(part.benchmark for part in self._parts if part.benchmark is not None)
+        events.begin(first.start, first.epoch)
+        return events
+
     def _say_what_was_reached(self, goal: Goal) -> None:
         if goal.reached():
             _log.info("%s", goal.sentence())
@@ -487,6 +501,8 @@ class BenchmarkRun:
         if self._observer is not None and observation is not None:
             of_cluster = self._observer.find_warnings(observation)
         self._news.add(find_late_warnings(of_cluster))
+        for text in describe_failed_events(self._events):
+            self._news.warn(text)
         unreached = sum((part.workers.unreached for part in self._parts), Counter[str]())
         for text in worker_messages.describe_unreached(unreached):
             self._news.warn(text)
@@ -503,6 +519,7 @@ class BenchmarkRun:
             trouble=self._trouble,
             counted=self._ground.counts(),
             addresses=self._benchmarks.addresses.names(),
+            events=self._events,
             hosts=tuple(self._hosts.facts(self._fleet.roster.workers.values())) if self._hosts else (),
         )
 

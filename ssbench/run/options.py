@@ -25,6 +25,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.scenario import master_shares
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
+from ssbench.scenario.structured_values import TimedCommand
 from ssbench.store.request_options import RequestOptions, parse_addresses
 
 if TYPE_CHECKING:
@@ -297,6 +298,16 @@ class RunOptions:
             kept=False,  # the stat file has the mark
         ),
     ] = True
+    #: A scenario may be somebody else's.
+    allow_events: Annotated[
+        bool,
+        Option(
+            group=OptionGroup.LOAD,
+            help="run the commands (events) that the scenario has for moments of the run on this host",
+            unit=OptionUnit.FLAG,
+            kept=False,
+        ),
+    ] = False
     max_errors: Annotated[
         ErrorLimit | None,
         Option(
@@ -388,6 +399,8 @@ class RunOptions:
     #: both have a policy, or the bench has credentials for each.
     sides: tuple[RunSide, ...] = ()
     suite_place: SuitePlace | None = None  # which run of a suite it is; None: of none
+    #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
+    events: tuple[TimedCommand, ...] = ()
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
     #: Where results go; None: a new file in the folder of :mod:`ssbench.run.folders`.
     stats_file: Path | None = None
@@ -429,7 +442,12 @@ def recorded_options(
     store's.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION  # noqa: PLC0415
+    from ssbench.results.run_description import (  # noqa: PLC0415
+        EVENTS_OPTION,
+        EXISTING_OPTION,
+        OBJECT_TAG_OPTION,
+        STORE_CLOCK_OPTION,
+    )
 
     return {
         **option.record_options(run.requests),
@@ -437,6 +455,7 @@ def recorded_options(
         "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
+        **({EVENTS_OPTION: [str(each) for each in run.events]} if run.events else {}),
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         OBJECT_TAG_OPTION: tag or None,

@@ -17,6 +17,7 @@ from ssbench.base.version import __version__
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.run_description import (
+    EventFacts,
     Gap,
     HostFacts,
     MasterFacts,
@@ -116,11 +117,12 @@ def make_run_summary(
     counted: Mapping[str, float],
     addresses: tuple[str, ...] = (),
     hosts: tuple[HostFacts, ...] = (),
+    events: tuple[EventFacts, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
     ``counted`` is what was counted before the benchmark, ``addresses`` are those of hosts with several,
-    ``hosts`` the machines of the load generator.
+    ``hosts`` the machines of the load generator, ``events`` the commands that were run meanwhile.
     """
     ledgers = [group.ledger for group in fleet.groups]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
@@ -160,6 +162,7 @@ def make_run_summary(
         groups=tuple(facts) if scenario.groups else (),
         addresses=addresses,
         hosts=hosts,
+        events=events,
     )
 
 

@@ -26,7 +26,7 @@ _SHARE_TOLERANCE = 1e-9
 
 #: What may differ between portions: how much each has, how the file was written, where its objects are.
 _OWN_FIELDS = {"size_classes", "groups", "stages", "user_count", "operation_count", "rate", "data", "fail_if"}
-_OWN_FIELDS |= {"container_base", "phase"}
+_OWN_FIELDS |= {"container_base", "phase", "events"}
 
 #: What groups of one name need not have in common.
 _OWN_GROUP_FIELDS = {"size_classes", "stages", "user_count", "rate", "container_base"}
@@ -89,6 +89,7 @@ def take_master_share(scenario: Scenario, portion: MasterShare) -> Scenario:
         user_count=sum(group.user_count for group in groups) or own.user_count,
         groups=groups,
         phase=(portion.number - 1) / portion.of,
+        events=scenario.events if portion.number == 1 else (),
     )
 
 

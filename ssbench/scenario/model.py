@@ -52,6 +52,7 @@ from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import (
     BODY_RULE,
     CONNECTIONS_RULE,
+    EVENTS_RULE,
     METADATA_RULE,
     POPULARITY_RULE,
     REUSE_RULE,
@@ -60,6 +61,7 @@ from ssbench.scenario.structured_values import (
     Metadata,
     Popularity,
     Reuse,
+    TimedCommand,
 )
 from ssbench.scenario.value_rules import HEADERS_RULE, MAX_NUMBER, TEXT_RULE, Rule, make_whole_rule
 
@@ -243,6 +245,7 @@ class Scenario:
     account_base: str = DEFAULT_ACCOUNT_BASE
     metadata: Metadata | None = None  # what uploads have besides
     connections: ConnectionSettings | None = None  # those of requests; None: kept ones
+    events: tuple[TimedCommand, ...] = ()  # commands that the master runs at moments of the benchmark
 
     @property
     def parts(self) -> tuple[Scenario, ...]:
@@ -625,6 +628,15 @@ SCENARIO_KEYS = (
         name="groups",
         topic=KeyTopic.LOAD,
         meaning="Users of several kinds at once, see `Groups of users`_.",
+    ),
+    ScenarioKey(
+        name="events",
+        topic=KeyTopic.LOAD,
+        rule=EVENTS_RULE,
+        example=[{"at": "1s", "command": "true"}],
+        meaning="Commands that a shell on the master's host runs at moments of the run, as in ``[{at: 60s,"
+        " command: systemctl stop swift-object}]``. They need ``--allow-events``, because a scenario may be"
+        " somebody else's; ``--at`` adds to them. See `During a fault <how-fault.rst>`_.",
     ),
     ScenarioKey(
         name="warmup",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -75,6 +76,16 @@ class BinsOverTime(msgspec.Struct, frozen=True):
     upper_rank: int  # 50: there are too few operations for a percentile above the median
     heat_edges: Floats  # seconds, a quarter of an octave apart
     heat: Ints  # latencies of all operations between these edges, a row for each bin
+
+
+class SpanCounts(msgspec.Struct, frozen=True):
+    """What ended in a span of a run. Latencies are of successes, in seconds, None where there are too few."""
+
+    count: int  # successes
+    failed: int  # failures
+    p50: float | None
+    p99: float | None
+    causes: Mapping[str, int]  # failures by cause
 
 
 class _Bin(msgspec.Struct):
@@ -192,6 +203,30 @@ class OverTimeCollector:
                 bins[low + place] = new
             else:
                 old.take(new)
+
+    def count_span(self, start: float, end: float) -> SpanCounts:
+        """Return what ended between two moments, rounded to whole bins."""
+        first, last = round(start / self.width), round(end / self.width)
+        found, causes = _Bin(), Counter[str]()
+        for bins in self._bins.values():
+            for number, each in bins.items():
+                if first <= number < last:
+                    found.take(each)
+        for number, beside in self._besides.items():
+            if first <= number < last:
+                causes.update(beside.causes)
+        ranks = [_percentile(found, rank) for rank in (50, 99)]
+        p50, p99 = (None if np.isnan(each) else float(each) for each in ranks)
+        return SpanCounts(found.count, found.failed, p50, p99, dict(causes.most_common()))
+
+    def list_successes(self, start: float, step: float, number: int) -> list[int]:
+        """Return the successes of so many steps from a moment on, rounded to whole bins."""
+        edges = [round((start + place * step) / self.width) for place in range(number + 1)]
+        counts: Counter[int] = Counter()
+        for bins in self._bins.values():
+            for place, each in bins.items():
+                counts[place] += each.count
+        return [sum(counts[place] for place in range(first, last)) for first, last in pairwise(edges)]
 
     def finish(self, start: float, end: float) -> BinsOverTime:
         """Return the bins from the first send to the last completion."""

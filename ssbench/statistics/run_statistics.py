@@ -30,6 +30,7 @@ from ssbench.scenario.operations import OPERATIONS, OperationKind
 from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.delivery import Delivery
+from ssbench.statistics.event_effects import EventEffect, measure_event_effects
 from ssbench.statistics.figures import (
     CountedFigures,
     Groups,
@@ -276,6 +277,7 @@ class RunStatistics:
     addresses: tuple[MemberCounts, ...] = ()  # figures of each address, where there are several
     address_names: tuple[str, ...] = ()
     pooled: bool = False  # It is of several stages together, whose intervals would be of what was asked for
+    events: tuple[EventEffect, ...] = ()  # commands at moments of the run, and what happened around them
     objects: ObjectCounts | None = None  # how often each was used, of a side
 
     def group(self, name: str) -> RunPart | None:
@@ -401,8 +403,18 @@ def compute_statistics(
         sending=_sending_seconds(summary),
         waits=find_waits(leaves, facts.run.scenario.user_count),
         pooled=pooled,
+        events=_measure_events(collector, summary, window),
         objects=collector.objects,
     )
+
+
+def _measure_events(
+    collector: Collector, summary: RunSummary | None, window: Window | None
+) -> tuple[EventEffect, ...]:
+    """Return what happened around the commands of a run; nothing where that was not collected."""
+    if summary is None or window is None or not summary.events or not collector.over_time:
+        return ()
+    return measure_event_effects(summary.events, collector.over_time, window.start, window.end)
 
 
 def _over_time(collector: Collector, window: Window | None, total: CountedFigures) -> BinsOverTime | None:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from msgspec import structs
 
-from ssbench.results.run_description import StageFacts
+from ssbench.results.run_description import EVENTS_OPTION, StageFacts
 from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import Collector
@@ -216,7 +216,8 @@ def make_collector(
         "stage": [own(by, whole=False) for _ in facts.run.stages],
         "group": groups or [own(whole=False, objects=True) for _ in facts.run.sides],
     }
-    return own(by, over_time=over_time, parts=parts)
+    # What happened around the commands of a run is found in bins of time.
+    return own(by, over_time=over_time or bool(facts.run.options.get(EVENTS_OPTION)), parts=parts)
 
 
 def _find_cut(results: ReadableResults) -> float | None:

@@ -51,6 +51,8 @@ def test_the_scenario_is_printed_for_f(capsys: pytest.CaptureFixture[str]) -> No
         (["--size", "4kB", "--phases", "get", "--repeat", "2"], "leave out --phases"),
         (["--size", "4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
         ([], "-f/--scenario-file is required"),
+        (["-f", "small", "--at", "soon", "true"], "--at: 'soon' is not a time"),
+        (["-f", "small", "--at", "5", " "], "--at: expected a command that is not empty"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(
@@ -87,3 +89,16 @@ def test_the_other_side_may_have_a_file_or_none() -> None:
     assert load(*ad_hoc, "--versus=-f very_small") == "Very small mixed scenario"
     assert load(*ad_hoc, "--versus=--size 8kB") == "8kB objects"
     assert load("-f", "very_small", "--versus=--size 1kB --mix put") == "1kB objects"
+
+
+def test_no_file_and_no_variable_runs_commands(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither one of the current folder nor another one has --at; --allow-events is the user's own to set."""
+    for text in ("at = ['1', 'touch x']", "allow-events = true"):
+        (empty_folder / "ssbench.toml").write_text(f"{text}\n")
+        refused(capsys, "-f", "small", "--noop")
+    (empty_folder / "ssbench.toml").unlink()
+    monkeypatch.setenv("SSBENCH_AT", "1 'touch x'")
+    arguments = master.parser(["run-scenario"]).parse_args(["run-scenario", "-f", "small"])
+    assert arguments.at == []

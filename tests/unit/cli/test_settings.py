@@ -228,6 +228,7 @@ OF_THE_USER = {
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
+    "runs commands": ["allow-events"],
 }  # fmt: skip
 
 

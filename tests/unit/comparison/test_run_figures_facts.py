@@ -24,6 +24,7 @@ from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, r
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, Stage, UserGroup, Weights
 from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.structured_values import TimedCommand
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
 
@@ -48,6 +49,7 @@ OPTIONS = {
     "find_warmup": True,
     "sides": (RunSide("a", policy="x"), RunSide("b", policy="y")),
     "part": MasterShare(1, 4),
+    "events": (TimedCommand(1.0, "true"),),
 }
 
 #: Options that change no figure, or that a stat file keeps elsewhere.
@@ -62,8 +64,9 @@ ELSEWHERE = {
     "force",
     "profile",
     "undecided",
-    "existing",  # the containers that were found are kept
-    "suite_place",  # of a row of a suite, whose name is kept
+    "suite_place",
+    "allow_events",
+    "existing",  # of a row of a suite, whose name is kept
 }
 
 REQUESTS = set(list_options(RequestOptions))

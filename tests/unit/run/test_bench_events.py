@@ -1,0 +1,65 @@
+"""Commands of a scenario, which may be somebody else's, are run only where that is allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.base.errors import ScenarioError, UsageError
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.scenario.master_shares import MasterShare, take_master_share
+from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.structured_values import TimedCommand, make_timed_command
+
+TEXT = (
+    "{name: a, run_seconds: 5, user_count: 4, sizes: [{name: s, size: 4kB}], initial_files: {s: 9},"
+    " profile: {read: 1}, events: EVENTS}"
+)
+
+
+def read(events: str) -> tuple[TimedCommand, ...]:
+    return check_scenario_text(TEXT.replace("EVENTS", events), "file").events
+
+
+def test_commands_of_a_scenario_need_to_be_allowed() -> None:
+    scenario = check_scenario_text(TEXT.replace("EVENTS", "[{at: 1m, command: rm x}]"), "file")
+    bench = Bench(BenchOptions(workers=1))
+    with pytest.raises(UsageError, match=r"events: the scenario runs commands .*60 s: rm x.*--allow-events"):
+        bench._check(scenario, RunOptions(noop=True))
+    assert bench._check(scenario, RunOptions(noop=True, allow_events=True)).events == scenario.events
+
+
+def test_events_of_a_file() -> None:
+    assert read("[{at: 1m, command: a}, {at: 0.5, command: b}]") == (
+        TimedCommand(60.0, "a"),
+        TimedCommand(0.5, "b"),
+    )
+    assert read("[]") == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ("reboot", "events: expected a list of mappings with at"),
+        ("[{at: 1}]", "events: expected a list of mappings with at"),
+        ("[{at: -1, command: a}]", "at: expected a time of 0 or more"),
+        ("[{at: soon, command: a}]", "'soon' is not a time"),
+        ("[{at: true, command: a}]", "at: expected a time of 0 or more"),
+        ("[{at: 1, command: ''}]", "expected a command that is not empty"),
+        ("[{at: 1, command: 5}]", "expected a command that is not empty"),
+    ],
+)
+def test_wrong_events(events: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as found:
+        read(events)
+    assert said in str(found.value)
+
+
+def test_the_first_of_several_masters_runs_them() -> None:
+    scenario = check_scenario_text(TEXT.replace("EVENTS", "[{at: 1m, command: a}]"), "file")
+    assert [len(take_master_share(scenario, MasterShare(each, 2)).events) for each in (1, 2)] == [1, 0]
+
+
+def test_times_of_the_command_line_have_units() -> None:
+    assert make_timed_command("1m30s", "x") == TimedCommand(90.0, "x")
+    assert str(TimedCommand(90.0, "x")) == "90 s: x"
