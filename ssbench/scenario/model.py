@@ -52,7 +52,6 @@ from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import (
     BODY_RULE,
     CONNECTIONS_RULE,
-    EVENTS_RULE,
     METADATA_RULE,
     POPULARITY_RULE,
     REUSE_RULE,
@@ -61,8 +60,8 @@ from ssbench.scenario.structured_values import (
     Metadata,
     Popularity,
     Reuse,
-    TimedCommand,
 )
+from ssbench.scenario.timed_commands import EVENTS_RULE, TimedCommand
 from ssbench.scenario.value_rules import HEADERS_RULE, MAX_NUMBER, TEXT_RULE, Rule, make_whole_rule
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ssbench.results.run_description import EventFacts
 from ssbench.run.events import RunEvents, describe_failed_events
-from ssbench.scenario.structured_values import TimedCommand
+from ssbench.scenario.timed_commands import TimedCommand
 
 
 def wait_for(path: Path, seconds: float = 20.0) -> str:
