@@ -177,5 +177,11 @@ def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], b
         with open_stat_file(path) as results:
             statistics = summarize(results)
             damaged |= results.damaged
-        runs.append(make_equal_run(statistics, path.name.removesuffix(".gz").removesuffix(".stat")))
+        short = path.name.removesuffix(".gz").removesuffix(".stat")
+        if not statistics.complete or statistics.interrupted or statistics.ended_early:
+            notes[f"{short} did not end as it should, and is left out."] = None
+            continue
+        runs.append(make_equal_run(statistics, short))
+    if not runs:
+        raise UsageError("expected runs that ended as they should, found none")
     return runs, [*notes], damaged

@@ -102,7 +102,8 @@ def judge_noise(found: NoiseFindings) -> tuple[NoiseVerdict, ExitCode]:
     what = " and ".join(COMPARED_FIGURES[each.key].title for each in found.heads)
     if not found.is_decided:
         many = format_plural(len(found.runs), "equal run")
-        title = f"undecided: {many} do not tell how much runs differ; {MIN_EQUAL_RUNS} or more do"
+        do = "does" if len(found.runs) == 1 else "do"
+        title = f"undecided: {many} {do} not tell how much runs differ; {MIN_EQUAL_RUNS} or more do"
         if len(found.runs) >= MIN_EQUAL_RUNS:
             title = f"undecided: too few of these runs follow each other, or have the figures ({many})"
     elif price is None:

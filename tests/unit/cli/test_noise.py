@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from full_run import write_full_run
 from json_records import valid
 from simulated_equal_runs import PlantedNoise, simulate_noise
 
@@ -134,3 +135,19 @@ def test_the_page_draws_what_a_time_shows() -> None:
         assert curve.x[-1] == 240
     assert document.verdict is not None
     assert "show a change of 5 % of ops/s and p50 in 9 of 10" in document.verdict.title
+
+
+def test_runs_that_did_not_end_as_they_should_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [str(write_full_run(tmp_path / f"good-{number}.stat.gz")) for number in range(2)]
+    bad = str(write_full_run(tmp_path / "bad.stat.gz", interrupted=True))
+    assert main(["noise", *good, bad]) == ExitCode.UNDECIDED
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Noise: 2 equal runs" in shown
+    assert "bad did not end as it should, and is left out." in shown
+    assert main(["noise", good[0]]) == ExitCode.UNDECIDED
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "undecided: 1 equal run does not tell how much runs differ" in shown
+    assert main(["noise", bad]) == ExitCode.USAGE
+    assert "found none" in capsys.readouterr().err
