@@ -43,10 +43,19 @@ def _make_groups_document(scenario: Scenario, view: View) -> Document:
     users = f"{scenario.user_count:,} users in all"
     title = f"{scenario.name}: {count} group{'s' * (count > 1)} of users at once, {users}"
     items = [Item(f"the run fails if {condition}") for condition in scenario.fail_if]
+    items += _events(scenario)
     for group, part in zip(scenario.groups, scenario.parts, strict=True):
         own = make_outlook_document(part, view).title.removeprefix(part.name)
         items.append(Item(f"{group.name}{own}", (*_items(part, group.name),)))
     return Document(title, (Items(items),))
+
+
+def _events(scenario: Scenario) -> Iterator[Item]:
+    """Yield the commands that the scenario runs, which its user has to know before allowing them."""
+    if scenario.events:
+        yield _item_with(
+            "runs commands on the master's host, with --allow-events:", map(str, scenario.events)
+        )
 
 
 def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
@@ -89,6 +98,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         yield Item(f"objects expire {scenario.delete_after:,}{most} s after they were written")
     for condition in scenario.fail_if:
         yield Item(f"the run fails if {condition}")
+    yield from _events(scenario)
     sent, received = _amount(found.sent_bytes or 0.0), _amount(found.received_bytes or 0.0)
     yield Item(f"an operation sends {sent} and receives {received} on average")
     first, then = (

@@ -306,6 +306,7 @@ class Scenario:
             think_time=group.think_time,
             operations=self._operations_of(group),
             fail_if=(),
+            events=(),
             groups=(),
             **{name: own for name in _INHERITED_FIELDS if (own := getattr(group, name)) is not None},
         )

@@ -188,3 +188,22 @@ def test_they_run_out_when_that_was_said(tmp_path: Path) -> None:
     assert first["few"]
     assert not first["reads"]
     assert not first["grows"]
+
+
+def test_commands_are_shown_before_they_are_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.yaml"
+    text = (
+        "{name: a, run_seconds: 5, user_count: 4, sizes: [{name: s, size: 4kB}], initial_files: {s: 9},"
+        " profile: {read: 1}, events: [{at: 1m, command: rm x}, {at: 2m, command: touch x}]}"
+    )
+    path.write_text(text)
+    assert main(["check-scenario", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "runs commands on the master's host, with --allow-events:" in shown
+    assert "60 s: rm x" in shown
+    assert "120 s: touch x" in shown
+    path.write_text(text.replace("user_count: 4,", "groups: [{name: g, users: 4}],"))
+    assert main(["check-scenario", str(path)]) == 0
+    assert capsys.readouterr().out.count("60 s: rm x") == 1
