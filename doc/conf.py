@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -57,6 +58,12 @@ def link_pages(app: Sphinx, doctree: nodes.document) -> None:
         link["refuri"] = f"{file.removesuffix('.rst')}.html" + (f"#{anchor}" if anchor else "")
 
 
+def copy_example(app: Sphinx, error: Exception | None) -> None:
+    """Copy the files of the example, in a folder as in the repository."""
+    if error is None and app.builder.format == "html":
+        shutil.copytree(Path(app.srcdir) / "example", Path(app.outdir) / "example", dirs_exist_ok=True)
+
+
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
     """Write the list of pages for language models, with links to pages of the site."""
     if error is None and app.builder.name == "html":
@@ -69,4 +76,5 @@ def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("doctree-read", link_pages)
+    app.connect("build-finished", copy_example)
     app.connect("build-finished", write_llms_txt)
