@@ -129,7 +129,7 @@ class RedShare:
 
     red: int  # pairs of these runs that it calls so
     pairs: int  # all pairs of these runs
-    share: float  # of all pairs of runs as long as these, by the variances
+    share: float | None  # of all pairs of runs as long as these, by the variances; None: too few runs
     share_long: float | None  # of runs of :data:`LONG_RUN_SECONDS`; None: not known
 
 
@@ -174,9 +174,14 @@ class FigureNoise:
         return self.place[1]
 
     @property
+    def has_enough_runs(self) -> bool:
+        """Whether there are enough runs to say how much they differ."""
+        return self.count >= MIN_EQUAL_RUNS
+
+    @property
     def is_known(self) -> bool:
-        """Whether there are enough runs to name a price."""
-        return self.count >= MIN_EQUAL_RUNS and self.freedom >= _MIN_FREEDOM
+        """Whether there are enough runs that follow each other to name a price."""
+        return self.has_enough_runs and self.freedom >= _MIN_FREEDOM
 
     @property
     def between(self) -> float | None:
@@ -246,7 +251,7 @@ class NoiseFindings:
         return RedShare(
             sum(abs(change) > NAIVE_CHANGE for change in pairs),
             len(pairs),
-            _share_beyond(figure.total, NAIVE_CHANGE),
+            _share_beyond(figure.total, NAIVE_CHANGE) if figure.has_enough_runs else None,
             None if (long := self._long_variance(figure)) is None else _share_beyond(long, NAIVE_CHANGE),
         )
 
@@ -264,12 +269,14 @@ class NoiseFindings:
         return RedShare(
             sum(pairs),
             len(pairs),
-            _share_beyond(rate.total, math.expm1(limit)),
+            _share_beyond(rate.total, math.expm1(limit)) if rate.has_enough_runs else None,
             None if long is None else _share_beyond(long, math.expm1(limit * math.sqrt(factor))),
         )
 
     def _long_variance(self, figure: FigureNoise) -> float | None:
-        if figure.between is None or figure.within is None or self.seconds is None:
+        if not figure.has_enough_runs or self.seconds is None:
+            return None
+        if figure.between is None or figure.within is None:
             return None
         return figure.between + figure.within * self.seconds / LONG_RUN_SECONDS
 

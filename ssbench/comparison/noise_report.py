@@ -162,7 +162,8 @@ def _spell(of_run: float) -> str:
 
 
 def _spell_red(red: RedShare) -> str:
-    return f"{red.red} of {red.pairs} pairs of these runs (expected: {round(100 * red.share)} %)"
+    expected = "" if red.share is None else f" (expected: {round(100 * red.share)} %)"
+    return f"{red.red} of {format_plural(red.pairs, 'pair')} of these runs{expected}"
 
 
 def make_noise_document(found: NoiseFindings, _view: View | None = None) -> Document:
@@ -199,7 +200,7 @@ def _make_noise_table(found: NoiseFindings) -> Table:
                 _spell(figure.in_turn),
                 *parts,
                 format_share(red.red, red.pairs),
-                format_share(red.share),
+                DASH if red.share is None else format_share(red.share),
                 DASH if red.share_long is None else format_share(red.share_long),
             )
         )

@@ -76,7 +76,7 @@ def test_how_often_naive_rules_are_wrong_agrees_with_counting(noise: PlantedNois
     ]
     counted = np.mean([abs(change) > 0.05 for change in changes])
     reds = [each.red_by_change(of_figure(each, "rate")) for each in found]
-    assert np.mean([each.share for each in reds]) == pytest.approx(counted, abs=0.04)
+    assert np.mean([each.share or 0.0 for each in reds]) == pytest.approx(counted, abs=0.04)
     assert np.mean([each.red / each.pairs for each in reds]) == pytest.approx(counted, abs=0.04)
     assert {each.pairs for each in reds} == {30 * 29 // 2}
 
@@ -86,11 +86,11 @@ def test_how_often_naive_rules_are_wrong_agrees_with_counting(noise: PlantedNois
 
     counted = np.mean([differs(one, two) for one, two in single])
     by_seconds = [red for each in found if (red := each.red_by_seconds()) is not None]
-    assert np.mean([each.share for each in by_seconds]) == pytest.approx(counted, abs=0.04)
+    assert np.mean([each.share or 0.0 for each in by_seconds]) == pytest.approx(counted, abs=0.04)
     assert np.mean([each.red / each.pairs for each in by_seconds]) == pytest.approx(counted, abs=0.04)
     # Longer runs of the same store.
     long = [[simulate_equal_run(random, noise, place, 300) for place in (0, 1)] for _ in range(200)]
-    expected = np.mean([each.share_long for each in by_seconds])
+    expected = np.mean([each.share_long or 0.0 for each in by_seconds])
     assert expected == pytest.approx(np.mean([differs(one, two) for one, two in long]), abs=0.12)
 
 
@@ -162,11 +162,17 @@ def test_few_runs_say_that_nothing_is_known() -> None:
     assert not few.is_decided
     assert few.price(few.heads) is None
     assert few.detection(few.heads[0], 3600.0).change is None
-    assert few.red_by_change(few.heads[0]).pairs == 10
+    red = few.red_by_change(few.heads[0])
+    assert (red.pairs, red.share, red.share_long) == (10, None, None)
+    by_seconds = few.red_by_seconds()
+    assert by_seconds is not None
+    assert (by_seconds.pairs, by_seconds.share) == (10, None)
     assert simulate_noise(random, PlantedNoise(), MIN_EQUAL_RUNS).is_decided
     # Runs of as many days have no neighbours.
     runs = [simulate_equal_run(random, PlantedNoise(), 5000 * day) for day in range(12)]
-    assert not measure_noise(runs, 0.05).is_decided
+    days = measure_noise(runs, 0.05)
+    assert not days.is_decided
+    assert days.red_by_change(days.heads[0]).share is not None  # which such runs tell
 
 
 def test_runs_whose_pairs_drew_the_same_operations_are_compared_within_these() -> None:
