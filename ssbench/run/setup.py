@@ -140,7 +140,15 @@ def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: C
     settings = {each.name: each for part in scenario.parts for each in part.operations}
     asked = [settings.get(name, OperationSettings(name)) for name in sorted(names)]
     asked += [step.settings for each in asked for step in resolve_steps(each.values.get("steps", ()), asked)]
-    asked += [OperationSettings("segment_size")] * any(part.has_segments for part in scenario.parts)
+    asked += [
+        OperationSettings(
+            "segment_size",
+            values={"segment_size": each.segment_size, "segments": each.segments, "size_max": each.size_max},
+        )
+        for part in scenario.parts
+        for each in part.size_classes
+        if each.segment_size
+    ]
     for session in tokens.sessions:
         if lacks := STORE.explain_lacks(session, asked):
             lacks = [*dict.fromkeys(lacks)]
@@ -506,7 +514,8 @@ def make_run_containers(
             own = dict(parts[0].scenario.container_put_headers)
             beside = [(versioned_container, own | _VERSIONS_HEADER)]
             beside *= any(OPERATIONS.named(name).beside for name in names)
-            beside += [(segments_container, own)] * any(scenario.has_segments for scenario in using)
+            if STORE.has_segment_containers(places[0].session(tokens.sessions)):
+                beside += [(segments_container, own)] * any(scenario.has_segments for scenario in using)
             _make_container_sets(
                 places, parts[0].scenario, options, tokens, loop, mark, kinds=[(str, own), *beside]
             )

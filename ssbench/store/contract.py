@@ -368,7 +368,13 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         """Return the base name of containers to use in place of one; raises UsageError where none will do."""
 
     def explain_lacks(self, session: SessionT, operations: Iterable[OperationSettings]) -> list[str]:
-        """Say of which of these operations it is known without asking that they are not possible, and why."""
+        """Say of which of these operations it is known without asking that they are not possible, and why.
+
+        One is ``segment_size``, for a size class in segments, whose keys are the values.
+        """
+
+    def has_segment_containers(self, session: SessionT) -> bool:
+        """Whether segments of objects are objects themselves, in a container beside the usual one."""
 
     def warn_of_proxy(self, credentials: CredentialsT_contra, session: SessionT) -> None:
         """Log a warning where a proxy of the environment is used for some requests, which workers do not."""

@@ -97,6 +97,9 @@ class AnyStore:
     def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
         return self.of(session).explain_lacks(session, operations)
 
+    def has_segment_containers(self, session: Session) -> bool:
+        return self.of(session).has_segment_containers(session)
+
     def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
         self.of(session).warn_of_proxy(credentials, session)
 

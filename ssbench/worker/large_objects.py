@@ -1,10 +1,14 @@
-"""Objects in segments, as clients of Swift make and use them.
+"""Objects in segments, as clients of Swift make and use them, and in parts, as those of S3 do.
 
 Objects of a size class with a ``segment_size`` are a manifest in their container, and segments in the one
 beside it. A static manifest lists the segments; a dynamic one is empty and has a prefix of their names. Some
 segments are sent at once by one user. What replaces an object makes segments of other names, and deletes the
 old ones after the manifest. So the object is whole at any time, and what does not come to its end leaves
 segments that no manifest has: those of an operation that failed are deleted by it, or counted.
+
+Over the S3 API an object of such a class is an upload of parts, some of which are sent at once. The store has
+the parts in its own keeping, and deletes them with the object; what replaces an object is another upload. An
+upload that does not come to its end is given up.
 
 Reads are as those of any object, but for ``parts``. With ``--verify`` segments have pieces of one body, so
 that the whole and its parts are checked as the body of an object in one piece is.
@@ -36,13 +40,16 @@ from ssbench.worker.operation_requests import (
     make_body_fields,
     make_write_fields,
     register_builder,
+    send_request,
 )
 from ssbench.worker.request_sequences import (
     ACCEPT_JSON_HEADERS,
     DECODING_ERRORS,
     MAX_PAGE_BYTES,
+    PartsUpload,
     RequestSequence,
     decode_verdict,
+    end_upload,
 )
 
 #: So many segments of an object are sent, or deleted, at once by one user, as the swift command does.
@@ -70,27 +77,25 @@ class _Upload:
     """
 
     def __init__(self, sequence: RequestSequence, target: JobTarget, version: str, fields: dict[str, Any]):
-        size, self._dynamic = target.segments
+        self._dynamic = target.segments[1]
         self.wrong: tuple[str, str] | None = None
         self._sequence, self._target = sequence, target
         self._container = segments_container(target.container)
         self._prefix = f"{segments_prefix(target.name)}{version}/"
         self._fields = {key: value for key, value in fields.items() if key not in {"size", "etag"}}
-        body = int.from_bytes(os.urandom(8), "little")
-        path = f"{target.container}/{target.name}"
         self._segments = [
             StoreRequest(
                 method="PUT",
                 container=self._container,
                 name=f"{self._prefix}{number:08d}",
-                size=min(size, target.size - first),
+                size=length,
                 keep=MAX_VERDICT_BYTES,
                 delete_after=fields.get("delete_after"),
                 owner=target.owner,
                 etag=fields.get("etag", False),
-                piece=BodyPiece(path, body, first),
+                piece=piece,
             )
-            for number, first in enumerate(range(0, target.size, size))
+            for number, (length, piece) in enumerate(_cut(target))
         ]
         self._etags: list[str] = []
 
@@ -131,6 +136,16 @@ class _Upload:
         return done
 
 
+def _cut(target: JobTarget) -> list[tuple[int, BodyPiece]]:
+    """Return how long each segment of a new body is, and which piece of it."""
+    size, body = target.segments[0], int.from_bytes(os.urandom(8), "little")
+    path = f"{target.container}/{target.name}"
+    return [
+        (min(size, target.size - first), BodyPiece(path, body, first))
+        for first in range(0, target.size, size)
+    ]
+
+
 def _field(reply: StoreReply | None, name: str) -> str:
     return reply.fields.get(name, "") if reply else ""
 
@@ -149,6 +164,14 @@ def update_large_object(target: JobTarget) -> RequestOutcome:
 
 
 def _write(target: JobTarget, version: str, fields: dict[str, Any], *, replaces: bool) -> RequestOutcome:
+    if target.client.dialect(target.url).uploads_parts:
+        return _write_parts(target, fields, replaces=replaces)
+    return _write_segments(target, version, fields, replaces=replaces)
+
+
+def _write_segments(
+    target: JobTarget, version: str, fields: dict[str, Any], *, replaces: bool
+) -> RequestOutcome:
     sequence = RequestSequence(target)
     old = _find_segments(sequence, target) if replaces else []
     if replaces:
@@ -174,6 +197,61 @@ def _write(target: JobTarget, version: str, fields: dict[str, Any], *, replaces:
     if outcome.cause is not None:
         return change_rare_fields(outcome, left=len(old))
     return structs.replace(outcome, status=put.status, trans_id=put.trans_id)
+
+
+def _write_parts(target: JobTarget, fields: dict[str, Any], *, replaces: bool) -> RequestOutcome:
+    """Write the object as an upload of parts, where a store has these.
+
+    Its steps are those of other stores: to begin it is the look at what there is, the parts are segments, its
+    end is the manifest, and what becomes of the old parts is the store's matter.
+    """
+    sequence = RequestSequence(target)
+    more = {key: value for key, value in fields.items() if key not in {"size", "etag"}}
+    # The condition of a create is that of the end.
+    whole = target.request(**more, headers=target.settings.headers, causes={}, success=frozenset())
+    ending = target.request(headers=target.operation.headers, delete_after=more.get("delete_after"))
+    upload = PartsUpload(sequence, target.client.dialect(target.url), whole, ending)
+    upload.begin()
+    if replaces:
+        sequence.step()
+    if sequence.cause is None:
+        upload.send(_cut(target), _SEGMENTS_AT_ONCE, etag=fields.get("etag", False))
+        sequence.step()
+    sent = sequence.cause is None
+    done = upload.end() if sent else None
+    if done is not None and done.cause is None:
+        sequence.step()
+        if replaces:
+            sequence.step()
+        return sequence.outcome()
+    outcome = sequence.outcome()
+    # One that had no answer may have begun, or end later. What a create leaves is given up after the run.
+    refused = outcome.cause not in UNANSWERED_CAUSES and 400 <= outcome.status < 500
+    if not upload.number or (done is not None and not refused):
+        return change_rare_fields(outcome, left=int(replaces and not refused))
+    given_up = target.client.perform(target.url, upload.abort(), target.token)
+    return change_rare_fields(outcome, left=int(given_up.cause is not None))
+
+
+def _give_up_uploads(sequence: RequestSequence, target: JobTarget) -> None:
+    """Give up the uploads of the object that have not ended."""
+    listing = Listing(limit=1000, prefix=target.name, of="uploads")
+    request = StoreRequest(method="GET", container=target.container, listing=listing, keep=MAX_PAGE_BYTES)
+    outcome = sequence.perform(request)
+    if outcome.cause is not None:
+        return
+    try:
+        page = target.client.dialect(target.url).read_page(
+            outcome.reply.body if outcome.reply else b"", request
+        )
+    except ValueError as error:
+        sequence.spoil(WRONG_LISTING, str(error)[:400])
+        return
+    own = [number for (name, _), number in zip(page.rows, page.ids, strict=True) if name == target.name]
+    if own:
+        sequence.together(
+            [end_upload(target.container, target.name, each) for each in own], _SEGMENTS_AT_ONCE
+        )
 
 
 def _end_failed(
@@ -282,6 +360,8 @@ def _delete_places(sequence: RequestSequence, places: _Places) -> list[RequestOu
 @register_builder("delete", segmented=True)
 def delete_large_object(target: JobTarget) -> RequestOutcome:
     """DELETE the object with its segments: one request, or, where these are dynamic, those of a client."""
+    if target.client.dialect(target.url).uploads_parts:
+        return send_request(target)
     sequence = RequestSequence(target)
     if target.segments[1]:
         places = _find_segments(sequence, target)
@@ -298,6 +378,11 @@ def delete_large_object(target: JobTarget) -> RequestOutcome:
 def remove_large_object(target: JobTarget) -> RequestOutcome:
     """DELETE the object and all segments of any of its versions; it is as good if there are none."""
     sequence = RequestSequence(target)
+    if target.client.dialect(target.url).uploads_parts:
+        sequence.perform(target.request(missing_ok=True))
+        if sequence.cause is None:
+            _give_up_uploads(sequence, target)
+        return sequence.outcome()
     if target.segments[1]:
         sequence.perform(target.request(missing_ok=True))
     else:

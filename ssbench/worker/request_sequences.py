@@ -12,6 +12,7 @@ import os
 import random
 import tarfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -38,6 +39,7 @@ from ssbench.scenario.operations import (
 from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
+    BodyPiece,
     Listing,
     MultipartUpload,
     PriorAttempts,
@@ -538,37 +540,94 @@ def _read_segments(made: TemporaryObjects, sizes: list[int]) -> None:
         made.sequence.step()
 
 
+class PartsUpload:
+    """The upload of an object in parts. A request that fails should be the last, but for :meth:`abort`.
+
+    ``whole`` is a request for the object, with what it is to have beside its body. Its ``delete_after`` is
+    also that of the parts. The end has headers of its own.
+    """
+
+    def __init__(
+        self, sequence: RequestSequence, dialect: HttpDialect, whole: StoreRequest, ending: StoreRequest
+    ) -> None:
+        self._sequence, self._dialect = sequence, dialect
+        begins = MultipartUpload("begin")
+        self._first = structs.replace(whole, method="POST", upload=begins, keep=MAX_VERDICT_BYTES)
+        # Where the answer to the end was lost, the upload is not there any more.
+        ended = frozenset({_NOT_FOUND_STATUS})
+        self._last = structs.replace(ending, method="POST", keep=MAX_VERDICT_BYTES, done_before=ended)
+        self._etags: tuple[str, ...] = ()
+        self.number = ""  # the store's name for it; empty: it has none yet
+
+    def begin(self) -> None:
+        """Begin it, which gives it its number."""
+        begun = self._sequence.perform(self._first)
+        if begun.cause is not None:
+            return
+        try:
+            self.number = self._dialect.read_upload(begun.reply.body if begun.reply else b"")
+        except ValueError as error:
+            self._sequence.spoil(WRONG_VERDICT, str(error)[:400])
+
+    def send(self, pieces: Sequence[tuple[int, BodyPiece | None]], most: int | None, *, etag: bool) -> None:
+        """PUT parts of these sizes at once, ``most`` of them; ``etag`` as in a request."""
+        part = StoreRequest(
+            method="PUT",
+            container=self._first.container,
+            name=self._first.name,
+            upload=MultipartUpload("part", self.number),
+            delete_after=self._first.delete_after,
+            keep=MAX_VERDICT_BYTES,
+            etag=etag,
+        )
+        sent = self._sequence.together(
+            [
+                structs.replace(part, size=size, piece=piece, part_number=place)
+                for place, (size, piece) in enumerate(pieces, start=1)
+            ],
+            most,
+        )
+        self._etags = tuple(
+            each.reply.fields.get("etag", "").strip('"') if each.reply else "" for each in sent
+        )
+
+    def end(self) -> RequestOutcome:
+        """Let the parts be the object."""
+        step = MultipartUpload("end", self.number, self._etags)
+        return self._sequence.perform(structs.replace(self._last, upload=step))
+
+    def abort(self) -> StoreRequest:
+        """Return the request that gives it up, with all of its parts."""
+        return end_upload(self._first.container, self._first.name, self.number)
+
+
+def end_upload(container: str, name: str, number: str) -> StoreRequest:
+    """Return the request that gives up an upload of parts; one that is not there is as good."""
+    upload = MultipartUpload("abort", number)
+    return StoreRequest(method="DELETE", container=container, name=name, upload=upload, missing_ok=True)
+
+
 def _run_multipart(made: TemporaryObjects, dialect: HttpDialect) -> RequestOutcome:
     """Upload an object in parts, several at once, GET what was put, DELETE it."""
     target, values = made.target, made.target.settings.values
     low, high = values.get("segment_size", _PART_SIZES)
     sizes = [random.randint(low, high) for _ in range(values.get("segments", _SEGMENT_COUNT))]
-    whole = structs.replace(made.put(""), method="POST")
-    headers = target.settings.headers
-    begun = made.sequence.perform(structs.replace(whole, upload=MultipartUpload("begin"), headers=headers))
-    number = ""
+    whole = made.put("", headers=target.settings.headers)
+    plain = structs.replace(whole, owner=None, headers=())
+    upload = PartsUpload(made.sequence, dialect, whole, plain)
+    upload.begin()
     if made.good:
-        try:
-            number = dialect.read_upload(begun.reply.body if begun.reply else b"")
-        except ValueError as error:
-            made.wrong = WRONG_VERDICT, str(error)[:400]
-    plain = structs.replace(whole, owner=None, delete_after=None)
-    if made.good:
-        part = structs.replace(plain, method="PUT", upload=MultipartUpload("part", number))
-        sent = made.sequence.together(
-            [structs.replace(part, size=size, part_number=place) for place, size in enumerate(sizes, start=1)]
-        )
+        upload.send([(size, None) for size in sizes], None, etag=False)
         made.sequence.step()
-        etags = tuple(each.reply.fields.get("etag", "").strip('"') if each.reply else "" for each in sent)
     if made.good:
-        made.sequence.perform(structs.replace(plain, upload=MultipartUpload("end", number, etags)))
+        upload.end()
         made.sequence.step()
     _read_segments(made, sizes)
     if made.good:
-        made.sequence.perform(structs.replace(plain, method="DELETE", keep=0))
+        made.sequence.perform(structs.replace(plain, method="DELETE", keep=0, delete_after=None))
         made.sequence.step()
-    elif number:
-        made.clean(structs.replace(plain, method="DELETE", keep=0, upload=MultipartUpload("abort", number)))
+    elif upload.number:
+        made.clean(upload.abort())
     return made.end("")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -42,6 +43,10 @@ SCENARIO = {
     "user_count": 4,
     "container_count": 2,
 }
+
+
+#: S3 stores take no smaller parts.
+PART = 5 * 2**20
 
 
 def url_of(swift: LocalSwift) -> str:
@@ -156,6 +161,50 @@ def test_large_objects_are_uploads_of_parts_and_nothing_stays(
     }
     assert {name.rpartition("_")[0] for name in left} == {"tiny"}  # the initial objects
     assert len(left) == SCENARIO["initial_files"]["tiny"]  # type: ignore[index]
+
+
+def test_objects_of_a_class_are_in_parts_and_nothing_of_them_stays(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, base: str
+) -> None:
+    operations = ("create", "create_only", "update", "delete", "read", "range", "parts", "head")
+    keys = {
+        "sizes": [{"name": "big", "size_min": 6_000_000, "size_max": 11_000_000, "segment_size": PART}],
+        "initial_files": {"big": 4},
+        "crud_profile": dict.fromkeys(operations, 1),
+        "operation_count": 40,
+        "user_count": 2,
+        "delete_after": 600,
+        "container_base": base,
+    }
+    own = "--verify", "--keep-objects", "-S", url_of(swift)
+    ran = Ran(fleet, tmp_path, variables(swift), *own, **keys)
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
+    assert {row["operation"] for row in ran.rows} == {*operations}
+    containers = {each["name"] for each in account.get_account()[1] if each["name"].startswith(base)}
+    assert containers == {f"{base}00000{each}{beside}" for each in range(2) for beside in ("", "+segments")}
+    expiring = 0
+    for bucket in sorted(each for each in containers if not each.endswith("+segments")):
+        for row in account.get_container(bucket, full_listing=True)[1]:
+            if row["name"].startswith("."):
+                continue
+            head = account.head_object(bucket, row["name"])
+            assert head["x-static-large-object"] == "True"
+            assert head["x-object-meta-ssbench-owner"]
+            expiring += "x-delete-at" in head
+            manifest = json.loads(
+                account.get_object(bucket, row["name"], query_string="multipart-manifest=get")[1]
+            )
+            assert [each["bytes"] for each in manifest[:-1]] == [PART] * (len(manifest) - 1)
+            for each in manifest:
+                container, _, name = each["name"].strip("/").partition("/")
+                segment = account.head_object(container, name)
+                assert ("x-delete-at" in segment) == ("x-delete-at" in head)
+    assert expiring
+    cleaned = fleet.master(
+        "cleanup-containers", "--container-base", base, "-S", url_of(swift), environment=variables(swift)
+    )
+    assert cleaned.end() == 0, cleaned.err
+    assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
 
 
 def test_two_apis_of_one_account_are_two_sides(

@@ -428,7 +428,9 @@ class HttpClient:
                     if not request.keep:
                         return outcome
                     outcome = add_reply(outcome, answer, effort.check)
-                    if (said := self._find_fault(dialect, request, outcome)) is None:
+                    # What was done before has an answer that says so.
+                    said = self._find_fault(dialect, request, outcome) if status < 300 else None
+                    if said is None:
                         return outcome
                     fault = _make_error(WRONG_VERDICT, said, answer)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):

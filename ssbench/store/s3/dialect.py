@@ -140,6 +140,7 @@ class S3Dialect:
         listing = request.listing
         if listing is not None and listing.of == "uploads":
             pairs += [("uploads", ""), ("encoding-type", "url"), ("max-uploads", str(listing.limit))]
+            pairs += [("prefix", listing.prefix)] if listing.prefix else []
         # A listing of all buckets has no pages.
         elif listing is not None and request.container:
             pairs += [("list-type", "2"), ("encoding-type", "url"), ("max-keys", str(listing.limit))]

@@ -54,7 +54,6 @@ _LACKS = {
     "public": "a bucket that anyone can read has no name of its own in requests here",
     "post": "the metadata of an object cannot be changed without writing it anew",
     "dlo": "objects of segments with a common prefix are Swift's own",
-    "segment_size": "objects of a size class are in segments in Swift alone (slo is a multipart upload)",
     "symlink": "links are Swift's own",
     "versions": "versions of objects are not asked for over the S3 API here",
     "head_account": "an account has no headers of its own",
@@ -204,11 +203,16 @@ class S3Store:
                 found.append(
                     f"slo: segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
                 )
+            elif each.name == "segment_size":
+                found += _explain_wrong_parts(each.values)
             elif each.name == "list_account" and each.values:
                 found.append(
                     f"list_account: a listing of all buckets has no {', '.join(sorted(each.values))}"
                 )
         return found
+
+    def has_segment_containers(self, session: Session) -> bool:
+        return False
 
     def clock(self, session: Session) -> ClockBounds | None:
         from ssbench.store.swift.containers import measure_clock_difference  # noqa: PLC0415 - one for both
@@ -357,6 +361,14 @@ class PresignedReads:
 
     def end(self) -> None:
         """Do nothing: signatures end by themselves."""
+
+
+def _explain_wrong_parts(values: Mapping[str, Any]) -> Iterator[str]:
+    """Say why objects of a size class cannot be in parts."""
+    if values["segments"] == "dynamic":
+        yield f"segments: dynamic: {_LACKS['dlo']}"
+    elif values["segment_size"] < min(_LEAST_PART, values["size_max"]):
+        yield f"segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
 
 
 def _find_api(credentials: Credentials) -> str:

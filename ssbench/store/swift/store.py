@@ -101,6 +101,9 @@ class SwiftStore:
     def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
         return []
 
+    def has_segment_containers(self, session: Session) -> bool:
+        return True
+
     def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
         from ssbench.store.swift.auth import warn_of_auth_proxy
 
