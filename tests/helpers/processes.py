@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from fork_server import IMPORTED, ForkedProgram
+
 PATIENCE = 60.0
 
 #: Options of run-scenario for tests that wait until some operations have ended.
@@ -71,6 +73,10 @@ def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
     raise RuntimeError("no free port")
 
 
+#: Variables that Python heeds when it starts, or a library when it is imported: no fork would heed them.
+_OF_THE_START = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "LANG", "GEVENT_LOOP"}
+
+
 class Program:
     """A running ssbench program; its output can be waited for, and its end too. A context manager.
 
@@ -89,14 +95,21 @@ class Program:
         stderr: int = subprocess.PIPE,
     ) -> None:
         shell = ["sh", "-c", f'exec "$@" {redirect}', "sh"] if redirect else []
-        self.process = subprocess.Popen(
-            [*shell, sys.executable, "-m", module, *map(str, arguments)],
-            env={**_environment(), "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            process_group=0,
-        )
+        variables = {**_environment(), "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})}
+        self.process: subprocess.Popen[bytes] | ForkedProgram
+        # What coverage measures, it does from the start of Python on.
+        begun = _OF_THE_START.isdisjoint(environment or ()) and "COVERAGE_PROCESS_CONFIG" not in os.environ
+        if module in IMPORTED and begun and not shell:
+            self.process = ForkedProgram(module, [*map(str, arguments)], variables, stdout, stderr)
+        else:
+            self.process = subprocess.Popen(
+                [*shell, sys.executable, "-m", module, *map(str, arguments)],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=0,
+            )
         self._changed = threading.Condition()
         self._text = {"out": "", "err": ""}
         self._threads = [

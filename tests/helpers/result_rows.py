@@ -47,9 +47,9 @@ def row(**values: float) -> ResultRow:
     return tuple({**defaults, **values}.values())
 
 
-def packed(rows: RowCollector, values: ResultRow) -> bytes:
-    """Return a row as ``rows`` takes it."""
-    usual = len(row_fields())
+def packed(rows: RowCollector, values: ResultRow, usual: int | None = None) -> bytes:
+    """Return a row as ``rows`` takes it; ``usual`` is how many fields each row has, for who packs many."""
+    usual = usual or len(row_fields())
     return rows.pack(*values[:usual]) + rows.pack_also(*values[usual:])
 
 
@@ -64,8 +64,8 @@ def block(
     """Return rows as a block; rows that end too early are filled up with defaults."""
     made = RowCollector(ALSO)
     made.common.update(common or {})
-    filling = row()
-    made.rows.extend(packed(made, tuple(each) + filling[len(each) :]) for each in rows)
+    filling, usual = row(), len(row_fields())
+    made.rows.extend(packed(made, tuple(each) + filling[len(each) :], usual) for each in rows)
     made.trans_ids.extend(trans_ids)
     made.failures.update(failures or {})
     made.rare.update({name: dict(values) for name, values in (rare or {}).items()})

@@ -1,0 +1,226 @@
+"""Programs as forks of a process that has imported what they import: that is most of what a start takes.
+
+A fork does what ``python -m MODULE`` would do: with its arguments, environment, folder and descriptors, in a
+process group of its own, from ``main`` to the end of the interpreter. What differs is that nothing is left to
+import. So :class:`processes.Program` uses it only where neither a shell nor a variable of Python itself is in
+between.
+
+This file is the process that forks, too: one for each module, started when it is first needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib
+import io
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+#: The programs, each with what most of its runs import after it began.
+IMPORTED = {
+    "ssbench.cli.master": (
+        "ssbench.cli.run_scenario",
+        "ssbench.cli.run_scenario_options",
+        "ssbench.cli.report_scenario",
+        "ssbench.cluster.run_options",
+        "ssbench.monitoring.metrics_options",
+        "ssbench.monitoring.web_options",
+        "ssbench.reports.cluster_parts",
+        "ssbench.reports.run_text",
+        "ssbench.reports.writing",
+        "ssbench.results.current",
+        "ssbench.statistics.following",
+        "ssbench.statistics.run_statistics",
+    ),
+    "ssbench.cli.worker": ("ssbench.worker.worker", "ssbench.worker.engine.greenlets"),
+}
+
+
+# -- The side of the tests -------------------------------------------------------------------------
+
+
+class ForkedProgram:
+    """A program as :class:`subprocess.Popen` shows it: what tests use of that."""
+
+    def __init__(
+        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], stdout: int, stderr: int
+    ) -> None:
+        self.returncode: int | None = None
+        self._lock = threading.Lock()
+        asked = json.dumps([arguments, {**environment}, str(Path.cwd())]).encode()
+        self.stdout, out = _make_pipe(stdout)
+        self.stderr, err = _make_pipe(stderr)
+        self._status, status = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        given = [nothing, out, err, status]
+        server = _start_server(module)
+        with _sending:
+            server.sendall(len(asked).to_bytes(4))
+            socket.send_fds(server, [b"x"], given)
+            server.sendall(asked)
+        for descriptor, own in ((nothing, True), (status, True), (out, out != stdout), (err, err != stderr)):
+            if own:
+                os.close(descriptor)
+        self.pid = int.from_bytes(os.read(self._status, 4))
+
+    def poll(self) -> int | None:
+        """Return the exit code, None if the program goes on."""
+        return self._look(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end; raises subprocess.TimeoutExpired."""
+        code = self._look(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("a forked program", timeout or 0.0)
+        return code
+
+    def _look(self, timeout: float | None) -> int | None:
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if not select.select([self._status], [], [], left)[0]:
+                return None
+            with self._lock:
+                if self.returncode is None:
+                    data = os.read(self._status, 4)
+                    assert data, "the process that forks programs has ended"
+                    self.returncode = int.from_bytes(data, signed=True)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it has ended just now
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Send SIGKILL, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def __del__(self) -> None:
+        os.close(self._status)
+
+
+_sending = threading.Lock()
+
+
+def _make_pipe(descriptor: int) -> tuple[IO[bytes] | None, int]:
+    """Return the reader here and the descriptor there, of a pipe where one is asked for."""
+    if descriptor != subprocess.PIPE:
+        return None, descriptor
+    reading, writing = os.pipe()
+    return os.fdopen(reading, "rb", buffering=0), writing
+
+
+@functools.cache
+def _start_server(module: str) -> socket.socket:
+    """Start the process that forks programs of a module; it ends with this one, whose end it sees."""
+    here, there = socket.socketpair()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SSBENCH_")}
+    server = subprocess.Popen(
+        [sys.executable, __file__, str(there.fileno()), module],
+        env={**environment, "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[there.fileno()],
+        process_group=0,
+    )
+    there.close()
+
+    def end() -> None:
+        here.close()
+        server.wait(60)
+
+    atexit.register(end)
+    return here
+
+
+# -- The process that forks ------------------------------------------------------------------------
+
+
+def serve(connection: socket.socket, module: str) -> None:
+    """Fork programs until the tests have ended. Returns in each fork, which then is the program."""
+    statuses: dict[int, tuple[int, int]] = {}
+    while True:
+        ready, _, _ = select.select([connection, *statuses], [], [])
+        for watched in ready:
+            if watched is connection:
+                if not (size := connection.recv(4, socket.MSG_WAITALL)):
+                    os._exit(0)
+                _, given, _, _ = socket.recv_fds(connection, 1, 4)
+                asked = connection.recv(int.from_bytes(size), socket.MSG_WAITALL)
+                pid = os.fork()
+                if not pid:
+                    _become_program(module, *json.loads(asked), given)
+                    return
+                os.setpgid(pid, pid)
+                for descriptor in given[:3]:
+                    os.close(descriptor)
+                os.write(given[3], pid.to_bytes(4))
+                statuses[os.pidfd_open(pid)] = pid, given[3]
+            else:
+                pid, status = statuses.pop(watched)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                os.close(watched)
+                with suppress(BrokenPipeError):  # nobody may want to know any more
+                    os.write(status, code.to_bytes(4, signed=True))
+                os.close(status)
+
+
+def _become_program(
+    module: str, arguments: list[str], environment: dict[str, str], folder: str, given: list[int]
+) -> None:
+    """Make this process what it would be at the beginning of ``main``."""
+    os.setpgid(0, 0)
+    for number, descriptor in enumerate(given[:3]):
+        os.dup2(descriptor, number)
+    os.closerange(3, 1024)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    time.tzset()
+    path = str(importlib.import_module(module).__file__)
+    sys.argv = [path, *arguments]
+    sys.orig_argv = [sys.executable, "-m", module, *arguments]
+    for name, number, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
+        raw = io.FileIO(number, "w", closefd=False)
+        encoding = getattr(sys, name).encoding
+        stream = io.TextIOWrapper(raw, encoding, errors, line_buffering=raw.isatty(), write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def main() -> int:
+    """Import, fork, and in a fork run the program; return its exit code."""
+    number, module = int(sys.argv[1]), sys.argv[2]
+    from ssbench.cli import own_program  # noqa: PLC0415
+
+    if module == "ssbench.cli.master":
+        # The program does so before it imports the others, to be called after what they register.
+        own_program.end_without_freeing()
+        own_program.end_without_freeing = lambda: None
+    program = importlib.import_module(module)
+    for name in IMPORTED[module]:
+        importlib.import_module(name)
+    assert threading.active_count() == 1
+    serve(socket.socket(fileno=number), module)
+    code: int = program.main()
+    return code
+
+
+if __name__ == "__main__":
+    # Not the folder of this file, but the checkout, as python -m has the current folder.
+    sys.path[0] = str(Path(__file__).parents[2])
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""A fork is what ``python -m`` would have started, as far as programs and tests can tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fork_server import ForkedProgram
+from processes import Fleet, Program
+
+pytestmark = pytest.mark.skipif("COVERAGE_PROCESS_CONFIG" in os.environ, reason="coverage has no forks")
+
+MASTER = "ssbench.cli.master"
+
+
+def started(arguments: Sequence[str], *, fork: bool) -> tuple[int, str, str]:
+    # An empty path is the same as none, but heeded when Python starts.
+    with Program(MASTER, arguments, {} if fork else {"PYTHONPATH": ""}) as program:
+        assert isinstance(program.process, ForkedProgram) is fork
+        return program.end(), program.out, program.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["config", "--nonsense"], ["report-scenario", "-s", "/nowhere/at all"], []]
+)
+def test_it_says_the_same_and_ends_alike(arguments: list[str]) -> None:
+    assert started(arguments, fork=True) == started(arguments, fork=False)
+
+
+def test_it_has_a_group_and_descriptors_of_its_own(fleet: Fleet) -> None:
+    worker = fleet.worker(1)
+    worker.wait_for("waiting for a master")
+    pid = worker.process.pid
+    assert isinstance(worker.process, ForkedProgram)
+    assert os.getpgid(pid) == pid
+    shown = Path(f"/proc/{pid}")
+    assert {str((shown / "fd" / number).readlink()).partition(":")[0] for number in "12"} == {"pipe"}
+    assert (shown / "fd" / "0").readlink() == Path(os.devnull)
+    assert (shown / "cwd").readlink() == Path.cwd()
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.process.wait(0.01)
+    assert worker.process.poll() is None
+    worker.process.kill()
+    assert worker.end() == -signal.SIGKILL
+    worker.process.send_signal(signal.SIGTERM)  # to nobody
+
+
+def test_what_python_heeds_when_it_starts_is_started_anew() -> None:
+    with Program(MASTER, ["--version"], {"PYTHONPATH": ""}) as program:
+        assert program.process.args[:3] == [sys.executable, "-m", MASTER]
+        assert program.end() == 0
