@@ -270,13 +270,16 @@ def _read_hyperfine(found: Mapping[str, Any], path: Path) -> dict[str, list[RunF
     sides: dict[str, list[RunFigures]] = {}
     for each in found["results"]:
         codes = each.get("exit_codes") or [0] * len(each["times"])
-        sides[str(each["command"])] = [
+        command = str(each["command"])
+        if command in sides:
+            raise ValueError(f"the command {command[:60]!r} is there twice; -n gives each a name")
+        sides[command] = [
             _make_run(
                 path,
                 {_ALL: {"p50": float(seconds), "errors": float(code != 0)}},
                 "hyperfine",
                 f"{path.name} {number}",
-                str(each["command"]),
+                command,
             )
             for number, (seconds, code) in enumerate(zip(each["times"], codes, strict=True), 1)
         ]

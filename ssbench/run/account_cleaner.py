@@ -328,14 +328,14 @@ class AccountCleaner:
 
     def _delete_objects(self, url: str, container: str, names: list[ObjectVersion]) -> int:
         """Delete objects; return how many could not be."""
-        at_once = self._client.dialect(url).deletes_at_once
-        if at_once == 1:
-            return sum(self._deletes.imap_unordered(partial(self._delete_object, container), names))
-        batches = [
-            tuple(name for name, _ in names[place : place + at_once])
-            for place in range(0, len(names), at_once)
-        ]
-        return sum(self._deletes.imap_unordered(partial(self._delete_batch, url, container), batches))
+        dialect = self._client.dialect(url)
+        at_once = dialect.deletes_at_once
+        together = [name for name, _ in names if dialect.can_batch(name)]
+        batches = [tuple(together[place : place + at_once]) for place in range(0, len(together), at_once)]
+        alone = [each for each in names if not dialect.can_batch(each[0])]
+        failed: int = sum(self._deletes.imap_unordered(partial(self._delete_batch, url, container), batches))
+        failed += sum(self._deletes.imap_unordered(partial(self._delete_object, container), alone))
+        return failed
 
     def _delete_batch(self, url: str, container: str, names: tuple[str, ...]) -> int:
         """Delete objects by one request; return how many could not be."""

@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -27,13 +27,16 @@ from ssbench.base.errors import (
     TooManyErrorsError,
     UsageError,
 )
+from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration
 from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.group_run import make_users_even
 from ssbench.run.options import RunOptions
 from ssbench.run.stats_path import check_labels_unused, label_stats_path
 from ssbench.scenario.model import Scenario
@@ -44,6 +47,22 @@ _log = logging.getLogger(__name__)
 
 #: What a rule keeps of a run.
 Kept = TypeVar("Kept")
+
+#: What does not tell runs of two plans apart: the text of a scenario, names of containers that a store may
+#: have chosen, header fields that may be secret and are in no stat file, and what judges a run afterwards.
+_NOT_COMPARED_KEYS = {
+    "data",
+    "container_base",
+    "container_put_headers",
+    "container_concurrency",
+    "fail_if",
+    "warmup",
+}
+_KEYS_OF_EXISTING = {"size_classes", "container_count", "object_names", "policy"}
+_NOT_COMPARED_OPTIONS = {"label", "start_at", "part"}
+
+#: What is said of keys whose values are long.
+_KEY_WORDS = {"size_classes": "other sizes, weights or initial objects", "groups": "other groups of users"}
 
 #: Seconds that a run takes beside its time, for its drain and the deletion of what it created.
 RUN_OVERHEAD_SECONDS = 1.0
@@ -173,7 +192,7 @@ def carry_out_plan(
                 end.code = choose_worst_code([end.code, outcome.exit_code])
                 end.why = "interrupted"
                 break
-            statistics = read_statistics(outcome.path)
+            statistics = runs.read(trial, outcome.path)
             ended = EndedRun(outcome.path, bench.capacity(), outcome.ended_early)
             end.done.append(
                 DoneTrial(
@@ -242,6 +261,8 @@ class _PlanRuns:
         self._settings = settings
         self._seed: int | None = None
         self._began = time.time()
+        #: The first run of each way to choose a store, with its storage URLs.
+        self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
 
     def check_files(self, first: Trial, labels: Sequence[str]) -> None:
         """Raise StatFileError where a stat file of another plan would be overwritten."""
@@ -268,11 +289,39 @@ class _PlanRuns:
             return None
         if not statistics.complete or statistics.interrupted or statistics.ended_early:
             return None
-        if wrong := _describe_difference(statistics.run.scenario, trial.cell.scenario):
+        if wrong := _describe_difference(statistics.run, trial.cell.scenario, trial.cell.options):
             raise UsageError(f"{path}: is a run with {wrong}; --resume needs the options of the first call")
+        given = trial.cell.options.seed
+        if given is not None and statistics.run.seed not in {None, given + trial.seed_offset}:
+            raise UsageError(
+                f"{path}: is a run with seed {statistics.run.seed}, not {given + trial.seed_offset};"
+                " --resume needs the options of the first call"
+            )
+        self._check_store(trial, path, statistics.run)
         if self._seed is None and statistics.run.seed is not None:
             self._seed = statistics.run.seed - trial.seed_offset
         return statistics, EndedRun(path)
+
+    def read(self, trial: Trial, path: Path) -> RunStatistics:
+        """Return the statistics of a run that was just made; raises UsageError where it went elsewhere."""
+        statistics = read_statistics(path)
+        self._check_store(trial, path, statistics.run)
+        return statistics
+
+    def _check_store(self, trial: Trial, path: Path, run: RunDescription) -> None:
+        """Raise UsageError where a run of a plan that is gone on with went to another store than one before.
+
+        Which store it is is known from its run alone. A local Swift has another port in each call.
+        """
+        if not self._settings.resumes or run.options.get("local_swift"):
+            return
+        key = (tuple(map(str, trial.cell.options.sides)), trial.cell.scenario.accounts)
+        first, urls = self._stores.setdefault(key, (path, run.storage_urls))
+        if urls != run.storage_urls:
+            raise UsageError(
+                f"{path}: went to {', '.join(run.storage_urls)}, and {first} to {', '.join(urls)}; --resume"
+                " needs the store of the first call: delete the files of one of both"
+            )
 
     def run(self, trial: Trial, *, is_first: bool) -> RunOutcome:
         """Carry out a trial."""
@@ -309,17 +358,23 @@ class _PlanRuns:
         return label_stats_path(cell.options.stats_file, cell.scenario, trial.label, self._began)
 
 
-def _describe_difference(there: Scenario, wanted: Scenario) -> str:
+def _describe_difference(there: RunDescription, wanted: Scenario, options: RunOptions) -> str:
     """Return what a run that is there has otherwise than the one that is wanted, if anything."""
-    for key in ("name", "user_count", "run_seconds", "operation_count", "rate", "policy", "container_count"):
-        value = getattr(there, key)
-        if value != getattr(wanted, key):
-            return f"{key} {value}, not {getattr(wanted, key)}"
-    sizes = [
-        [(each.name, each.size_min, each.size_max, each.initial_files) for each in one.size_classes]
-        for one in (there, wanted)
-    ]
-    return "" if sizes[0] == sizes[1] else "other sizes"
+    wanted = make_users_even(wanted) if options.sides else wanted
+    left_out = _NOT_COMPARED_KEYS | (_KEYS_OF_EXISTING if options.existing is not None else set())
+    for key in (each.name for each in fields(Scenario)):
+        value, other = getattr(there.scenario, key), getattr(wanted, key)
+        if key in left_out or value == other:
+            continue
+        is_short = isinstance(other, str | int | float | None)
+        return f"{key} {value}, not {other}" if is_short else _KEY_WORDS.get(key, f"other {key}")
+    asked = {**record_options(options.requests), **record_options(options)}
+    if (names := tuple(side.name for side in options.sides)) != there.sides:
+        return f"the sides {', '.join(there.sides) or 'none'}, not {', '.join(names) or 'none'}"
+    for key, other in asked.items():
+        if key not in _NOT_COMPARED_OPTIONS and there.options.get(key, other) != other:
+            return f"{key} {there.options[key]}, not {other}"
+    return ""
 
 
 @contextmanager

@@ -131,6 +131,7 @@ class _SuiteReader:
             )
             return
         count = 0
+        names: set[str] = set()  # of variants, and of their files
         for name, entry in rows.items():
             path: KeyPath = ("rows", name)
             if not isinstance(name, str) or not _NAME_PATTERN.match(name):
@@ -145,6 +146,10 @@ class _SuiteReader:
                 if count > MAX_VARIANTS:
                     self._fault(("rows",), f"rows: more than {MAX_VARIANTS} variants in all")
                     return
+                if {variant.name, variant.file_name} & names:
+                    self._fault(path, f"{spell_path(path)}: two variants are called {variant.name[:130]!r}")
+                    break
+                names |= {variant.name, variant.file_name}
                 yield variant
 
     def _row_variants(

@@ -68,6 +68,9 @@ class HttpDialect(Protocol):
     def deletes_at_once(self) -> int:
         """How many objects one request may delete; 1: there is no such request that every store has."""
 
+    def can_batch(self, name: str) -> bool:
+        """Whether an object can be one of several that a request deletes: not one of any name."""
+
     def head(self, request: StoreRequest, credentials: str | None) -> bytes:
         """Return a request up to the body that the client makes up.
 

@@ -20,6 +20,9 @@ from ssbench.store.contract import ListingPage
 #: XML may define texts that become longer each time that they are used; S3 has none of these.
 _MATCH_DEFINITION = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
 
+#: Characters that XML has no spelling for.
+_MATCH_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 #: No object and no bucket has as many bytes.
 _MAX_SIZE = 2**62
 
@@ -110,8 +113,15 @@ def _texts(root: ElementTree.Element, path: str) -> Iterator[str]:
 
 def make_deletion_body(keys: Iterable[str]) -> bytes:
     """Return the body of a request that deletes several objects; the answer is to name failures only."""
-    listed = "".join(f"<Object><Key>{escape(key)}</Key></Object>" for key in keys)
+    # A reader of XML takes a carriage return that is not spelt for the end of a line.
+    spelt = (escape(key, {"\r": "&#13;"}) for key in keys)
+    listed = "".join(f"<Object><Key>{key}</Key></Object>" for key in spelt)
     return f"<Delete><Quiet>true</Quiet>{listed}</Delete>".encode()
+
+
+def is_xml_text(name: str) -> bool:
+    """Whether XML can hold a name; a body with one that it cannot hold is refused as a whole."""
+    return _MATCH_NO_XML.search(name) is None
 
 
 def make_content_md5(body: bytes) -> str:
@@ -120,10 +130,10 @@ def make_content_md5(body: bytes) -> str:
 
 
 def find_deletion_faults(body: bytes) -> dict[str, StoreFault]:
-    """Return why objects were not deleted, by their keys; raises ValueError for what is no such answer."""
+    """Return why objects were not deleted, by their keys; raises ValueError where it says nothing of them."""
     root = _parse(body)
     if root.tag == "Error":
-        return {"": _make_fault(root)}
+        raise ValueError(str(_make_fault(root)))
     if root.tag != "DeleteResult":
         raise ValueError(f"{root.tag} is no answer to a deletion")
     return {each.findtext("Key") or "": _make_fault(each) for each in root.iterfind("Error")}

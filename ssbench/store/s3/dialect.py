@@ -34,6 +34,7 @@ from ssbench.store.s3.answers import (
     find_deletion_faults,
     find_wrong_whole,
     is_bucket_name,
+    is_xml_text,
     make_completion_body,
     make_content_md5,
     make_deletion_body,
@@ -199,6 +200,10 @@ class S3Dialect:
             fields=signed,
             others=self._fields.encode() + others,
         )
+
+    def can_batch(self, name: str) -> bool:
+        """Whether an object can be one of those that a request deletes."""
+        return is_xml_text(name)
 
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing; raises ValueError for what is none."""

@@ -110,6 +110,10 @@ class SwiftDialect:
             return template
         return template.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n", 1) + b"%b"
 
+    def can_batch(self, name: str) -> bool:
+        """Return false: each object is deleted by a request of its own."""
+        return False
+
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing in JSON; a page that is full may be followed by another."""
         limit = 0 if request.listing is None else request.listing.limit

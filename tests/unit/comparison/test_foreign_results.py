@@ -72,6 +72,14 @@ def test_commands_of_hyperfine_are_sides(capsys: pytest.CaptureFixture[str]) -> 
     assert "! results of hyperfine: neither settings nor drift are known" in " ".join(out.split())
 
 
+def test_a_command_of_hyperfine_that_is_there_twice_is_no_side(tmp_path: Path) -> None:
+    """The second would take the place of the first."""
+    path = tmp_path / "h.json"
+    path.write_text(json.dumps({"results": [{"command": "a", "times": [each]} for each in (1, 2)]}))
+    with pytest.raises(UsageError, match="the command 'a' is there twice; -n gives each a name"):
+        read_foreign_results(path)
+
+
 def test_warp(tmp_path: Path) -> None:
     pytest.importorskip("zstandard")
     import zstandard  # noqa: PLC0415 - not before it was found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from ssbench.base.errors import (
     TooManyErrorsError,
     UsageError,
 )
+from ssbench.base.option import record_options
 from ssbench.comparison.plan_rules import GridRule
 from ssbench.run import plan
 from ssbench.run.bench import Bench
@@ -25,6 +27,7 @@ from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
 from ssbench.run.plan import Cell, PlanEnd, PlanSettings, Trial, carry_out_plan
 from ssbench.scenario.reading import read_scenario
+from ssbench.store.request_options import RequestOptions
 
 SCENARIO = read_scenario("very_small")
 
@@ -34,6 +37,7 @@ class Planted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.options: list[RunOptions] = []
+        self.url = "http://one/v1/AUTH_a"
         self.ends: dict[int, dict[str, Any] | BaseException] = {}
         self.files: dict[Path, SimpleNamespace] = {}
         monkeypatch.setattr(plan, "read_statistics", self._read)
@@ -53,7 +57,13 @@ class Planted:
             raise end
         path = cast(Path, options.stats_file)
         path.touch()
-        run = SimpleNamespace(scenario=scenario, seed=options.seed)
+        run = SimpleNamespace(
+            scenario=scenario,
+            seed=options.seed,
+            options={**record_options(options.requests), **record_options(options)},
+            sides=tuple(side.name for side in options.sides),
+            storage_urls=(self.url,),
+        )
         self.files[path] = SimpleNamespace(
             run=run,
             complete=not end.get("killed"),
@@ -137,6 +147,57 @@ def test_a_plan_does_not_go_on_with_runs_of_something_else(bench: Planted, tmp_p
         UsageError, match="user_count 8, not 99; --resume needs the options of the first call"
     ):
         carry_out(rule, bench, resumes=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("think_time", 1.0, "think_time 0.0, not 1.0"),
+        ("arrivals", "poisson", "arrivals even, not poisson"),
+        ("size_classes", SCENARIO.size_classes[:1], "other sizes, weights or initial objects"),
+        (
+            "size_classes",
+            tuple(replace(each, crud_profile={"head": 1.0}) for each in SCENARIO.size_classes),
+            "other sizes, weights or initial objects",
+        ),
+    ],
+)
+def test_every_key_of_the_load_is_the_same_where_a_plan_goes_on(
+    bench: Planted, tmp_path: Path, key: str, value: Any, said: str
+) -> None:
+    carry_out(grid(tmp_path, "a"), bench)
+    rule = grid(tmp_path, "a")
+    rule.cells = [replace(each, scenario=replace(SCENARIO, **{key: value})) for each in rule.cells]
+    with pytest.raises(UsageError, match=re.escape(said)):
+        carry_out(rule, bench, resumes=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"requests": RequestOptions(retries=3)}, "retries 10, not 3"),
+        ({"verify": True}, "verify False, not True"),
+        ({"seed": 8}, "seed 7, not 8"),
+    ],
+)
+def test_a_plan_goes_on_with_the_same_options(
+    bench: Planted, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    carry_out(grid(tmp_path, "a", seed=7), bench)
+    with pytest.raises(UsageError, match=said):
+        carry_out(grid(tmp_path, "a", **options), bench, resumes=True)
+
+
+def test_a_plan_does_not_go_on_at_another_store(bench: Planted, tmp_path: Path) -> None:
+    """Which one it is is known when the first run has been made there."""
+    bench.ends = {3: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(grid(tmp_path, "a", "b"), bench)
+    bench.ends, bench.url = {}, "http://two/v1/AUTH_a"
+    for _ in range(2):  # neither then nor later
+        with pytest.raises(UsageError, match=r"b-2.stat.gz: went to http://two.*a-1.stat.gz to http://one"):
+            carry_out(grid(tmp_path, "a", "b"), bench, resumes=True)
+    assert len(bench.options) == 4
 
 
 def test_to_go_on_takes_a_name(bench: Planted) -> None:

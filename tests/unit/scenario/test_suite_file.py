@@ -46,6 +46,15 @@ def test_a_row_has_a_variant_for_each_combination(tmp_path: Path) -> None:
     assert {each.scenario.operation_count for each in suite.variants} == {None}
 
 
+@pytest.mark.parametrize("values", [[4, 4], [{"read": 1}, {"read": 2}]])
+def test_no_two_variants_have_the_name_of_one_file(tmp_path: Path, values: list[object]) -> None:
+    """The run of the second would be taken for that of the first where the suite is gone on with."""
+    key = "profile" if isinstance(values[0], dict) else "users"
+    rows = {"kv": {"scenario": "o", "vary": {key: values}}}
+    with pytest.raises(ScenarioError, match=r"rows\.kv: two variants are called 'kv "):
+        read_suite(write(tmp_path, rows=rows))
+
+
 def test_variants_share_the_containers_of_the_objects_that_they_share(tmp_path: Path) -> None:
     """Those of another size would be replaced in each round."""
     vary = {"sizes.kv.size": ["1MiB", "2MiB"], "users": [4, 8]}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from ssbench.store.s3.answers import (
     find_deletion_faults,
     find_wrong_whole,
     is_bucket_name,
+    is_xml_text,
     make_completion_body,
     make_content_md5,
     make_deletion_body,
@@ -111,9 +114,20 @@ def test_a_deletion_of_several_names_those_that_failed() -> None:
         b"</DeleteResult>"
     )
     assert {key: fault.code for key, fault in failed.items()} == {"a": "AccessDenied"}
-    assert find_deletion_faults(b"<Error><Code>SlowDown</Code></Error>")[""].code == "SlowDown"
+    # Nothing is known of any object.
+    with pytest.raises(ValueError, match="SlowDown"):
+        find_deletion_faults(b"<Error><Code>SlowDown</Code></Error>")
     with pytest.raises(ValueError, match="no answer"):
         find_deletion_faults(b"<x/>")
+
+
+def test_a_deletion_names_keys_as_they_are() -> None:
+    """A carriage return as it is would be read as the end of a line, which is another key."""
+    keys = ["a\rb", "a\nb", "<&>\"'", "]]>", "a\u0085b", "\U0001f600"]
+    assert all(map(is_xml_text, keys))
+    read = ElementTree.fromstring(make_deletion_body(keys)).iterfind("Object/Key")
+    assert [each.text for each in read] == keys
+    assert not any(map(is_xml_text, ("c\x01d", "\ufffe", "\x7f\x00", "\ud800")))
 
 
 def test_a_multipart_upload_has_an_id_and_ends_with_the_etags_of_its_parts() -> None:
