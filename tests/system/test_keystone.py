@@ -19,7 +19,7 @@ from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
 from ssbench.store.contract import StoreRequest
 from ssbench.store.credentials import Credentials
-from ssbench.store.s3.signing import AccessKey
+from ssbench.store.s3.signing import SigningKeys
 from ssbench.store.s3.store import S3Store
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
@@ -226,7 +226,7 @@ def test_an_access_key_is_made_for_s3_and_removed_at_the_end(cluster, s3_swift):
     given = replace(cluster.password, storage_urls=(f"s3+{s3_swift.address}",))
     session = store.authenticate(given)
     (access,) = set(made()) - set(before)
-    assert AccessKey.unpack(session.token).access == access
+    assert SigningKeys.unpack(session.token).access == access
     assert store.authenticate(given) == session  # not one for each renewal
     outcome = store.ask(session, StoreRequest(method="PUT", container="by-ec2"), timeouts=(10.0, 30.0))
     assert outcome.cause is None

@@ -228,7 +228,7 @@ def credentials(swift: LocalSwift, **changes: Any) -> Credentials:
 
 def test_the_region_is_found(swift: LocalSwift, caplog: pytest.LogCaptureFixture) -> None:
     session = STORE.authenticate(credentials(swift))
-    assert signing.AccessKey.unpack(session.token or "").region == "us-east-1"
+    assert signing.SigningKeys.unpack(session.token or "").region == "us-east-1"
     assert STORE.capabilities(session, (5.0, 5.0)).expires  # because it is a Swift
     assert STORE.clock(session) is not None
     assert not caplog.messages

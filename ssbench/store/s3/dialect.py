@@ -46,8 +46,8 @@ from ssbench.store.s3.answers import (
 from ssbench.store.s3.signing import (
     PERIOD_SECONDS,
     UNSIGNED_PAYLOAD,
-    AccessKey,
     RequestSigner,
+    SigningKeys,
     format_query,
     make_canonical_request,
     round_moment,
@@ -73,7 +73,7 @@ def parse_s3_url(storage_url: str) -> tuple[ServerEndpoint, str]:
 
 
 class S3Dialect:
-    """Requests to the address of an S3 store, whose credentials are a packed :class:`AccessKey`."""
+    """Requests to the address of an S3 store, whose credentials are packed :class:`SigningKeys`."""
 
     #: There is one account, that of the key.
     path = ""
@@ -115,7 +115,7 @@ class S3Dialect:
         if signer is None:
             if len(self._signers) > 1:
                 self._signers.clear()  # those before are of no more use
-            signer = self._signers[credentials] = RequestSigner(AccessKey.unpack(credentials), self._host)
+            signer = self._signers[credentials] = RequestSigner(SigningKeys.unpack(credentials), self._host)
         return signer
 
     def _target(self, request: StoreRequest) -> tuple[str, list[tuple[str, str]]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import time
 from binascii import hexlify
+from calendar import timegm
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import quote
@@ -25,6 +26,11 @@ from ssbench.base.errors import UsageError
 UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
 #: For so many seconds requests have one date, which may be 15 minutes old.
 PERIOD_SECONDS = 30
+
+#: Days for which workers get keys, from yesterday on: a run takes no longer, and a key is of one day.
+_DAYS = 16
+_DAY_SECONDS = 86400
+_KEY_BYTES = 32
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
@@ -47,13 +53,44 @@ class AccessKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __repr__(self) -> str:
         return f"AccessKey(access={self.access!r}, region={self.region!r})"
 
+    def key_of(self, day: str) -> bytes:
+        """Return the key for the signatures of a day (``20260131``)."""
+        return derive_signing_key(self.secret, day, self.region)
+
     def pack(self) -> str:
-        """Return it as one text, for workers."""
-        return msgspec.json.encode(self).decode()
+        """Return what signs with it for two weeks as one text, for workers: the secret is not in it."""
+        first = int(time.time()) // _DAY_SECONDS - 1  # clocks of workers may be late
+        days = [time.strftime("%Y%m%d", time.gmtime(_DAY_SECONDS * (first + each))) for each in range(_DAYS)]
+        keys = SigningKeys(
+            access=self.access,
+            first=first,
+            keys=b"".join(map(self.key_of, days)),
+            region=self.region,
+            session=self.session,
+        )
+        return msgspec.json.encode(keys).decode()
+
+
+class SigningKeys(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What signs for a region on some days; the secret, which signs for all, does not follow from it."""
+
+    access: str
+    first: int  # the first day, counted from 1970
+    keys: bytes  # those of each day, one after another
+    region: str = "us-east-1"
+    session: str = ""  # as of an :class:`AccessKey`
+
+    def __repr__(self) -> str:
+        return f"SigningKeys(access={self.access!r}, first={self.first!r}, region={self.region!r})"
+
+    def key_of(self, day: str) -> bytes:
+        """Return the key of a day; on others none, whose signatures a store refuses."""
+        place = timegm(time.strptime(day, "%Y%m%d")) // _DAY_SECONDS - self.first
+        return self.keys[place * _KEY_BYTES : (place + 1) * _KEY_BYTES] if place >= 0 else b""
 
     @classmethod
-    def unpack(cls, text: str) -> AccessKey:
-        """Return what :meth:`pack` made a text of; raises UsageError."""
+    def unpack(cls, text: str) -> SigningKeys:
+        """Return what :meth:`AccessKey.pack` made a text of; raises UsageError."""
         try:
             return msgspec.json.decode(text, type=cls)
         except (msgspec.MsgspecError, ValueError):
@@ -95,7 +132,7 @@ def derive_signing_key(secret: str, day: str, region: str) -> bytes:
 class RequestSigner:
     """Makes the signatures of one access key, for requests to one ``host`` (as in the field ``Host``)."""
 
-    def __init__(self, key: AccessKey, host: str) -> None:
+    def __init__(self, key: AccessKey | SigningKeys, host: str) -> None:
         self.key = key
         self.host = host
         #: The moment that is prepared, in whole seconds of Unix time.
@@ -124,7 +161,7 @@ class RequestSigner:
         day = self.date[:8]
         if day != self._day:
             self._day = day
-            key = derive_signing_key(self.key.secret, day, self.key.region).ljust(_BLOCK_BYTES, b"\0")
+            key = self.key.key_of(day).ljust(_BLOCK_BYTES, b"\0")
             self._keyed, self._outer = sha256(key.translate(_INNER_PAD)), sha256(key.translate(_OUTER_PAD))
             self.scope = f"{day}/{self.key.region}/s3/aws4_request"
         self._inner = self._keyed.copy()

@@ -23,9 +23,11 @@ from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
 from ssbench.store.s3.signing import AccessKey, RequestSigner
 
 KEY = AccessKey(access="test:tester", secret="testing")
-TOKEN = KEY.pack()
 BEGINNING = f" HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
 NOW = 1_700_000_010
+with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(signing.time, "time", lambda: float(NOW))
+    TOKEN = KEY.pack()
 
 
 @pytest.fixture(autouse=True)
