@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.base.errors import SsbenchError, UsageError, did_you_mean
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 from ssbench.comparison.run_references import is_reference
 
@@ -154,6 +154,8 @@ def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> l
             archive = archive or open_archive(arguments)
             found += [str(path) for path in archive.find(name)]
             warn_of_unreadable(archive)
+        elif not _is_there(name) and not _is_there(f"{name}.gz") and _is_label(arguments, name):
+            raise UsageError(f"{name}: there is no such file; did you mean @{name}?")
         else:
             found.append(name if _is_there(name) or not _is_there(f"{name}.gz") else f"{name}.gz")
     return found
@@ -161,6 +163,14 @@ def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> l
 
 def _is_there(name: str) -> bool:
     return os.path.exists(name)  # noqa: PTH110 - it raises nothing where that cannot be known
+
+
+def _is_label(arguments: argparse.Namespace, name: str) -> bool:
+    """Whether runs of the folder have a label, for a hint."""
+    try:
+        return bool(open_archive(arguments).find(f"@{name}"))
+    except SsbenchError:
+        return False
 
 
 def warn_of_unreadable(archive: Archive) -> None:

@@ -53,6 +53,8 @@ _OTHER_COMMANDS = {
     "version": "--version",
     **dict.fromkeys(("bench", "benchmark", "start", "test"), "run-scenario"),
     **dict.fromkeys(("report", "show", "analyze", "analyse"), "report-scenario"),
+    "find": "run-scenario --find",
+    "sweep": "run-scenario --sweep",
     **dict.fromkeys(("clean", "cleanup", "delete"), "cleanup-containers"),
     **dict.fromkeys(("ls", "runs", "history"), "list"),
     **dict.fromkeys(("diff", "cmp"), "compare"),

@@ -43,7 +43,6 @@ from ssbench.document.elements import (
     Chart,
     Column,
     Curve,
-    Detail,
     Document,
     Element,
     Note,
@@ -375,13 +374,10 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
     columns = [
         *map(Column, list_step_heads(found)),
         *([Column("judged by", is_number=False, is_long=True)] if judged else []),
-        Column("stat file", is_number=False, detail=Detail.PAGE),
     ]
     lines = [
-        (*row, *([words] if judged else []), step.file)
-        for row, words, step in zip(
-            make_step_rows(found), found.words or repeat(""), found.steps, strict=False
-        )
+        (*row, *([words] if judged else []))
+        for row, words in zip(make_step_rows(found), found.words or repeat(""), strict=False)
     ]
     elements: list[Element] = [Table(columns, lines) if lines else Note("No step was completed.")]
     if len(found.steps) > 1:
@@ -504,12 +500,16 @@ def _charts(found: Capacity) -> list[Chart]:
             digits=digits,
             shaded=shaded,
             marks=marks,
+            ticks=ticks,
         )
 
     unit, knee = found.variable.unit, found.knee
     certain = knee is not None and knee.reached
     shaded = [(knee.low, knee.high, GREY)] if knee and certain else []
     marks = [(knee.value, "knee")] if knee and certain else []
+    if found.answer and found.answer.value:
+        marks.append((found.answer.value, "limit"))
+    ticks = sorted({step.value for step in steps})
     bounds = [step.interval for step in steps]
     rates = [
         curve("ops/s", [step.rate for step in steps]),

@@ -187,7 +187,7 @@ class Bars(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A series of a chart; NaN leaves a gap."""
+    """A series of a chart; NaN leaves a gap. The line joins the points in the order that they have here."""
 
     name: str
     x: npt.NDArray[np.float64]
@@ -224,6 +224,9 @@ class Chart(msgspec.Struct, frozen=True):
     note: str = ""
     shaded: Sequence[tuple[float, float, str]] = ()  # (start, end, colour) in x
     marks: Sequence[tuple[float, str]] = ()  # (x, text)
+    ticks: Sequence[
+        float
+    ] = ()  # the values of x that have a tick, as far as there is room; none: round numbers
     wider: bool = False  # it goes further than the others, and does not widen what they show at first
     heat: Heat | None = None
 

@@ -46,6 +46,14 @@
     return found.filter((_, n) => n % step == 0);
   }
 
+  // Returns those of ascending values, on a logarithmic axis, that leave room for the texts of at most so many.
+  function apart(values, low, high, most) {
+    const least = (high / low) ** (1 / (2 * most)), found = [];
+    for (const value of values)
+      if (value >= low * 0.999 && value <= high * 1.001 && !(value < found[found.length - 1] * least)) found.push(value);
+    return found;
+  }
+
   // -- charts
 
   function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
@@ -145,6 +153,21 @@
     ctx.restore();
   }
 
+  // Joins points in the order of the curve, where that is not the one of x.
+  function inOrder(path) {
+    return (plot, series) => {
+      const values = plot.data[series], stroke = new Path2D();
+      const own = values.map((_, at) => at).filter(at => values[at] !== undefined);
+      let joined = false;
+      for (const at of path.map(place => own[place])) {
+        const known = values[at] != null;
+        if (known) stroke[joined ? "lineTo" : "moveTo"](plot.valToPos(plot.data[0][at], "x", true), plot.valToPos(values[at], "y", true));
+        joined = known;
+      }
+      return {stroke, fill: null, clip: null, band: null, gaps: null, flags: 0};
+    };
+  }
+
   // Returns the places of values without neighbours, through which no line goes.
   function alone(plot, series) {
     const values = plot.data[series], at = values.map((_, place) => place).filter(place => values[place] != null);
@@ -161,6 +184,7 @@
     const xAxis = {...axis(), size: 30, gap: 7, splits: (plot, _, low, high) => {
       const most = Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / 75));
       if (timed) return marks(low, high, most, CLOCK);
+      if (record.ticks) return apart(record.ticks, low, high, most);
       return record.axis == "percentile" ? RANKS.filter(each => each >= low * 0.999 && each <= high * 1.001)
         : logMarks(low, high, most);
     }, values: (_, found) => found.map(value => timed ? time(value, record.times[1] >= 180)
@@ -176,7 +200,7 @@
         y: {distr: record.log ? 3 : 1, range: yRange(record)}},
       series: [{}, ...record.curves.map(curve => ({
         stroke: () => shade(curve.colour), width: curve.width, dash: DASHES[curve.dash], show: !curve.hidden,
-        paths: curve.line ? undefined : () => null, spanGaps: record.tables.length > 1 && !timed,
+        paths: curve.path ? inOrder(curve.path) : curve.line ? undefined : () => null, spanGaps: record.tables.length > 1 && !timed,
         // A point alone is a ring, around those of curves.
         points: curve.line ? {show: true, filter: curve.points ? null : alone, size: 2 * curve.width + 3, fill: () => shade(curve.colour)}
           : {show: true, size: 14, width: 2, stroke: () => shade(curve.colour), fill: "#0000"}}))],

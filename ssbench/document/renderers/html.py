@@ -107,6 +107,8 @@ def draw_chart(chart: Chart, times: ShownTimes) -> DrawnChart:
         ],
         "marks": [[_round_number(x, _X_DIGITS), text] for x, text in chart.marks],
     }
+    if chart.ticks:
+        record["ticks"] = [_round_number(x, _X_DIGITS) for x in chart.ticks]
     if chart.heat is not None:
         record["heat"] = _describe_heat(chart.heat)
     if chart.axis == "time":
@@ -154,10 +156,17 @@ def _describe_curve(curve: Curve) -> dict[str, Any]:
     }
     if curve.shown is not None:
         found["shown"] = curve.shown.tolist()
+    order = np.argsort(curve.x, kind="stable")
     if curve.labels:
-        order = np.argsort(curve.x, kind="stable")
         found["labels"] = [curve.labels[place] for place in order]
+    if not curve.markers and not _is_monotonic(curve.x):
+        found["path"] = np.argsort(order).tolist()  # places in the data, which ascend in x
     return found
+
+
+def _is_monotonic(x: npt.NDArray[np.float64]) -> bool:
+    steps = np.diff(x)
+    return bool(np.all(steps >= 0) or np.all(steps <= 0))
 
 
 def _describe_heat(heat: Heat) -> dict[str, Any]:

@@ -467,6 +467,8 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     assert archives.choose_stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
     with pytest.raises(UsageError, match="@new: 2 runs have this label; one is expected"):
         archives.choose_stat_file(arguments(stats_file=Path("@new")))
+    with pytest.raises(UsageError, match="old: there is no such file; did you mean @old"):
+        archives.resolve_references(arguments(), ["old"])
     for command in ("report-scenario", "export", "attribute"):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
         assert main([command, "-s", "last-9", *logs]) == 2

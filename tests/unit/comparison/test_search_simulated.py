@@ -600,11 +600,22 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     # Where too few results support p99, p50 is all that there is; the load stands at its points.
     curves = json.loads(html.unescape(against))["curves"]
     assert [(curve["name"], curve["labels"]) for curve in curves] == [("p50", ["1", "4"])]
-    assert "stat file" in text
+    (rate,) = re.findall(r'<figure data-chart="([^"]*)"><figcaption>Rate', text)
+    assert json.loads(html.unescape(rate))["ticks"] == [1, 4]
+    assert "stat file" not in text
     assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
     judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", GateResult.PASSED))
     assert "judged by" in judged
     assert "<div class=long>it held</div>" in judged
+
+
+def test_the_page_of_a_search_has_the_limit_as_a_line() -> None:
+    steps = tuple(step(load, 100.0) for load in (4, 8, 6))
+    found = Capacity("t", Variable.USERS, steps, (), "c", GateResult.PASSED, answer=SearchAnswer(6, 5, 7))
+    text = page(found)
+    (rate,) = re.findall(r'<figure data-chart="([^"]*)"><figcaption>Rate', text)
+    drawn = json.loads(html.unescape(rate))
+    assert (drawn["marks"], drawn["ticks"]) == ([[6, "limit"]], [4, 6, 8])
 
 
 def test_large_values_have_all_their_digits() -> None:

@@ -377,6 +377,19 @@ def test_the_data_of_a_chart() -> None:
     assert drawn["bands"] == [[1, 0]]
     assert drawn["curves"][2]["labels"] == ["a", "b", "c"]
     assert "times" not in drawn
+    assert not any("path" in curve for curve in drawn["curves"])
+    assert "ticks" not in drawn
+
+
+def test_a_line_goes_from_point_to_point_in_their_own_order() -> None:
+    x, y = np.array([68.6, 43.7, 72.6, 105.4]), np.array([10.0, 35.3, 45.9, 59.8])
+    curve = Curve("p50", x, y, "#000000", labels=("1", "2", "4", "8"))
+    drawn = json.loads(
+        draw_chart(Chart("t", "ops/s", [curve], axis="ms", ticks=(50, 100)), ShownTimes(0, 1)).data
+    )
+    [found] = drawn["curves"]
+    assert [found["labels"][place] for place in found["path"]] == ["1", "2", "4", "8"]
+    assert drawn["ticks"] == [50, 100]
 
 
 def test_the_cells_of_a_heat_map() -> None:
