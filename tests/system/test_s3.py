@@ -174,6 +174,7 @@ def test_objects_of_a_class_are_in_parts_and_nothing_of_them_stays(
         "operation_count": 40,
         "user_count": 2,
         "delete_after": 600,
+        "operations": [{"name": "update", "etag": True}],
         "container_base": base,
     }
     own = "--verify", "--keep-objects", "-S", url_of(swift)

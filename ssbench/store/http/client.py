@@ -28,6 +28,7 @@ from msgspec import Struct, field, structs
 
 from ssbench.scenario.body_files import load_body_files
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
+from ssbench.scenario.operations import Header
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
     BodyPiece,
@@ -100,7 +101,8 @@ class AttemptTotals(Struct, gc=False):
     first: int | None = None  # where in the object a part begins
     keeps: int = 0  # bytes of the body that are kept
     longest: int = 0  # bytes that a body that is right has at most; 0: any number
-    etag: bool = False  # announce a body that is sent with its MD5
+    #: What makes the field by which the MD5 of a body is announced; None: it is not.
+    announce: Callable[[bytes], Header] | None = None
     piece: BodyPiece | None = None  # as in the request
     check: BodyCheck | None = None  # that of the last answer
 
@@ -403,6 +405,7 @@ class HttpClient:
         effort = AttemptTotals.after(prior)
         effort.longest = request.keep or request.expected or (0 if method == "GET" else _MOST_SAID)
         self._choose_check(request, effort, begun)
+        effort.announce = dialect.digest_field if request.etag else None
         while True:
             asked = None
             try:
@@ -448,8 +451,8 @@ class HttpClient:
     def _choose_check(
         self, request: StoreRequest, effort: AttemptTotals, begun: HttpConnection | None
     ) -> None:
-        """Decide how the body of the answer is looked at, and whether that of the request has an ETag."""
-        effort.etag, effort.piece = request.etag, request.piece
+        """Decide how the body of the answer is looked at, and what that of the request is."""
+        effort.piece = request.piece
         if request.keep:
             effort.keeps = request.keep
         elif request.content == "":
@@ -597,8 +600,8 @@ class HttpClient:
                 pool.close_idle()
 
     def _begin_check(self, connection: HttpConnection, effort: AttemptTotals) -> None:
-        connection.name, connection.etag, connection.longest = effort.name, effort.etag, effort.longest
-        connection.piece = effort.piece
+        connection.name, connection.longest = effort.name, effort.longest
+        connection.announce, connection.piece = effort.announce, effort.piece
         if connection.address:
             effort.rare.address = connection.address
         if effort.keeps:

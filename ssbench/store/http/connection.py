@@ -34,6 +34,7 @@ import socket
 import ssl
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +42,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gevent import getcurrent
 from gevent.event import Event
 
+from ssbench.scenario.operations import Header
 from ssbench.store.contract import BodyPiece
 from ssbench.store.failures import (
     BAD_RESPONSE,
@@ -268,9 +270,9 @@ class RequestSender:
         "_sock",
         "_writer",
         "address",
+        "announce",
         "check",
         "digest",
-        "etag",
         "longest",
         "name",
         "piece",
@@ -297,8 +299,8 @@ class RequestSender:
         self.name = b""
         #: With --verify: what the next body is a piece of.
         self.piece: BodyPiece | None = None
-        #: Whether the next body is announced with its MD5.
-        self.etag = False
+        #: What makes the field by which the MD5 of the next body is announced; None: it is not.
+        self.announce: Callable[[bytes], Header] | None = None
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
         self.check: BodyCheck | None = None
         self.digest: HASH | None = None
@@ -321,7 +323,7 @@ class RequestSender:
         """Wake the current greenlet from now on; check no body unless that is asked for."""
         self._reader.callback = getcurrent().switch
         self.check = None
-        self.etag = False
+        self.announce = None
         self.longest = 0
 
     def close(self) -> None:
@@ -400,7 +402,9 @@ class RequestSender:
                     piece.path.encode(), piece.version, piece.first, size
                 )
             self._left = size - len(first)
-            message = (self._with_etag(head, first) if self.etag else head) + first
+            if self.announce is not None:
+                head = self._with_digest(head, first, self.announce)
+            message = head + first
         else:
             self.digest = None
         self.sent_at = monotonic()
@@ -418,11 +422,11 @@ class RequestSender:
         if self._pending or self._left:
             self._send_rest()
 
-    def _with_etag(self, head: bytes, first: bytes) -> bytes:
+    def _with_digest(self, head: bytes, first: bytes, announce: Callable[[bytes], Header]) -> bytes:
         """Return a head with the MD5 of the whole body, which is made for that once more."""
         digest = start_md5(first) if self.digest is None else self.digest.copy()
         self._shared.payload.add_to(digest, self._offset, self._left)
-        return b"%bETag: %b\r\n\r\n" % (head[:-2], digest.hexdigest().encode())
+        return b"%b%b: %b\r\n\r\n" % (head[:-2], *(each.encode() for each in announce(digest.digest())))
 
     def _send_first(self, message: bytes) -> int:
         """Send the head and the beginning of the body at once; return how much of ``message`` was sent.

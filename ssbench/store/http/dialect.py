@@ -84,6 +84,13 @@ class HttpDialect(Protocol):
         A request that it makes is the one that :meth:`head` begins. Raises UsageError as that does.
         """
 
+    @property
+    def wrong_digest_status(self) -> int:
+        """The status of the answer to a body of another MD5 than was announced."""
+
+    def digest_field(self, digest: bytes) -> Header:
+        """Return the field by which the MD5 of a body is announced, which the store is to check."""
+
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing that a request asked for; raises ValueError for what is none."""
 

@@ -126,7 +126,12 @@ def is_xml_text(name: str) -> bool:
 
 def make_content_md5(body: bytes) -> str:
     """Return the value of ``Content-MD5``, without which Swift takes no such body."""
-    return base64.b64encode(md5(body, usedforsecurity=False).digest()).decode()
+    return encode_md5(md5(body, usedforsecurity=False).digest())
+
+
+def encode_md5(digest: bytes) -> str:
+    """Return the value of ``Content-MD5`` for a body with this MD5."""
+    return base64.b64encode(digest).decode()
 
 
 def find_deletion_faults(body: bytes) -> dict[str, StoreFault]:

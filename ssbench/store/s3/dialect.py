@@ -18,6 +18,7 @@ from msgspec import structs
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
+from ssbench.scenario.operations import Header
 from ssbench.store.contract import ListingPage, StoreRequest
 from ssbench.store.credentials import S3_PREFIX
 from ssbench.store.http.dialect import (
@@ -30,6 +31,7 @@ from ssbench.store.http.dialect import (
     quote_name,
 )
 from ssbench.store.s3.answers import (
+    encode_md5,
     explain_wrong_bucket,
     find_deletion_faults,
     find_wrong_whole,
@@ -83,6 +85,7 @@ class S3Dialect:
     deletes_at_once = 1000
     page_entries = 1000
     uploads_parts = True
+    wrong_digest_status = 400
 
     def __init__(self, storage_url: str, trans_id_extra: str | None = None) -> None:
         self.endpoint, self._host = parse_s3_url(storage_url)
@@ -204,6 +207,10 @@ class S3Dialect:
     def can_batch(self, name: str) -> bool:
         """Whether an object can be one of those that a request deletes."""
         return is_xml_text(name)
+
+    def digest_field(self, digest: bytes) -> Header:
+        """Return the field by which the MD5 of a body is announced."""
+        return "Content-MD5", encode_md5(digest)
 
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing; raises ValueError for what is none."""

@@ -13,6 +13,7 @@ from msgspec import MsgspecError, json, structs
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
+from ssbench.scenario.operations import Header
 from ssbench.store.contract import ListingPage, StoreRequest
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
@@ -38,6 +39,7 @@ class SwiftDialect:
     deletes_at_once = 1
     page_entries = 10_000
     uploads_parts = False
+    wrong_digest_status = 422
 
     __slots__ = ("_after", "_before", "_fields", "_owners", "endpoint", "path")
 
@@ -113,6 +115,10 @@ class SwiftDialect:
     def can_batch(self, name: str) -> bool:
         """Return false: each object is deleted by a request of its own."""
         return False
+
+    def digest_field(self, digest: bytes) -> Header:
+        """Return the field by which the MD5 of a body is announced."""
+        return "ETag", digest.hex()
 
     def read_page(self, body: bytes, request: StoreRequest) -> ListingPage:
         """Return the entries of a listing in JSON; a page that is full may be followed by another."""

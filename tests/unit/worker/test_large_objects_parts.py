@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterator
 from hashlib import md5
@@ -11,7 +12,7 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.s3.signing import AccessKey
@@ -107,7 +108,9 @@ def perform(server: FaultServer) -> Iterator[Perform]:
     """Carry out an operation on an object in parts of 10 bytes."""
     runs: list[WorkerRun] = []
 
-    def carry_out(name: str, size: int = 0, retries: int = 0) -> RequestOutcome:
+    def carry_out(
+        name: str, size: int = 0, retries: int = 0, settings: tuple[OperationSettings, ...] = ()
+    ) -> RequestOutcome:
         run = WorkerRun(
             RunParameters(
                 0xABC,
@@ -118,7 +121,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 segments=[(10, False)],
                 owners=["mine"],
                 requests=RequestOptions(retries=retries),
-                scenario=SentScenario(container_base="base-", delete_after=60),
+                scenario=SentScenario(container_base="base-", delete_after=60, operations=settings),
             ),
             16,
         )
@@ -220,3 +223,13 @@ def test_an_object_goes_and_so_do_its_unfinished_uploads(
     assert store.uploads
     assert (perform("remove").cause, store.uploads) == (None, {})
     assert perform("delete").cause == "HTTP 404"
+
+
+def test_each_part_is_announced_with_its_md5(perform: Perform, server: FaultServer) -> None:
+    server.keep_bodies = True
+    settings = (OperationSettings("create", values={"etag": True}),)
+    assert perform("create", 25, settings=settings).cause is None
+    _, *parts, _ = server.requests
+    assert [each.headers["content-md5"] for each in parts] == [
+        base64.b64encode(md5(each.body).digest()).decode() for each in parts
+    ]
