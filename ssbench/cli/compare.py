@@ -131,6 +131,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     comparison = _make_comparison(arguments, files, before, after, curves)
     if comparison is None:
         _write_table(outputs, files, before, force=arguments.force)
+        if len(arguments.before) == 2:  # labels, as two files are compared
+            first, second = arguments.before
+            _log.info("What changed: ssbench-master compare %s --to %s", first, second)
     else:
         comparison = _judge_comparison(
             comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)

@@ -68,6 +68,8 @@ def suggest_options(wrong: str, known: Iterable[str]) -> str:
     word = wrong.removeprefix("--").lower()
     if (key := _SCENARIO_KEYS.get(word)) and "scenario-file" in names:
         return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
+    if word == "local-swift" and word not in names:
+        return "; 'ssbench-master local-swift' starts one for all commands"
     found = [name for name in _OTHER_NAMES.get(word, ()) if name in names.values()]
     if not found:
         found = [names[name] for name in find_similar(word, names, _LEAST_LIKENESS)]

@@ -106,6 +106,7 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
         (["run-scenario", "--insecur"], "--insecur; did you mean --insecure? (see"),
         (["run-scenario", "small"], "unrecognized arguments: small; did you mean -f small? (see"),
         (["version"], "; did you mean --version? (see"),
+        (["conformance", "--local-swift"], "; 'ssbench-master local-swift' starts one for all commands (see"),
         (["find"], "; did you mean run-scenario --find? (see"),
         (["attribute", "last"], "--swift-logs, as in: ssbench-master attribute last --swift-logs proxy.log"),
         (["run-scenario", "--sweep", "users=1", "--sweep", "rate=1"], "argument --sweep: given twice; one"),

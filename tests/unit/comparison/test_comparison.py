@@ -16,6 +16,7 @@ import noise
 import numpy as np
 import pytest
 
+from ssbench.cli import compare as compare_command
 from ssbench.cli.master import main
 from ssbench.comparison.change import (
     FigureChange,
@@ -693,6 +694,19 @@ def test_a_file_that_is_given_twice_is_named(capsys):
     assert f"! {KNOWN.name} was given 2 times\n" in capsys.readouterr().out
     assert main(["compare", *[str(KNOWN)] * 3]) == 0
     assert f"{KNOWN.name} was given 3 times" in capsys.readouterr().err
+
+
+def test_who_forgets_to_between_two_labels_is_told_of_it(capsys, monkeypatch):
+    found = {"@old": [str(KNOWN)] * 2, "@new": [str(KNOWN)] * 2}
+    monkeypatch.setattr(
+        compare_command.archives,
+        "resolve_references",
+        lambda _, names: [path for name in names for path in found.get(name, [name])],
+    )
+    assert main(["compare", "@old", "@new"]) == 0
+    assert "What changed: ssbench-master compare @old --to @new\n" in capsys.readouterr().err
+    assert main(["compare", "@old", "--to", "@new"]) == 0
+    assert "What changed" not in capsys.readouterr().err
 
 
 def test_one_run_without_sides_is_not_enough(capsys):
