@@ -92,6 +92,7 @@ class FamilyComparison:
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()  # further sentences, below those of the verdict
     conditions: tuple[Judged, ...] = ()  # those that were asked for, each in each row
+    missing: tuple[str, ...] = ()  # rows that are there before, and not after
 
     @property
     def is_judged(self) -> bool:

@@ -85,6 +85,8 @@ def judge_family(found: FamilyComparison) -> FamilyVerdict:
 def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> FamilyComparison:
     """Return the comparison with each condition, judged in each row by its interval of 95 %.
 
+    Rows that only the side before has fail it.
+
     Raises UsageError for one that is about a part of a row.
     """
     judged = []
@@ -95,6 +97,11 @@ def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> Fami
             known = ", ".join(list_row_figures())
             raise UsageError(f"--fail-if {condition.text!r}: of suites only {known} are compared")
         judged += [_judge_row(row, condition) for row in found.rows]
+        # A row that was not run after all is no row that is as good as before.
+        judged += [
+            Judged(f"{name}: {condition.text}", "was not measured after", GateResult.FAILED)
+            for name in found.missing
+        ]
     return replace(found, conditions=tuple(judged))
 
 

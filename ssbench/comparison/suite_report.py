@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -481,10 +481,11 @@ def compare_suites(
     common = [row for row in first if row in second]
     if not common:
         raise UsageError(f"{first_name} and {second_name}: no rows of suites in common")
+    missing = [row for row in first if row not in second]
     warnings = [
         f"only {side}: {', '.join(rows)}"
         for side, rows in (
-            ("before", [row for row in first if row not in second]),
+            ("before", missing),
             ("after", [row for row in second if row not in first]),
         )
         if rows
@@ -499,7 +500,8 @@ def compare_suites(
     rows: list[Any] = [
         (row, [run.figures for run in first[row]], [run.figures for run in second[row]]) for row in common
     ]
-    return compare_families(first_name, second_name, rows, noise, warnings)
+    found = compare_families(first_name, second_name, rows, noise, warnings)
+    return replace(found, missing=tuple(missing))
 
 
 def _name_rows(rows: Sequence[str], of: int) -> str:

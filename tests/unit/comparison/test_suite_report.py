@@ -145,7 +145,9 @@ def test_two_suites_row_by_row() -> None:
     assert FIGURES["p50"].compared
     check_change_condition(conditions[0])
     judged_rows = judge_rows(found, conditions)
-    assert [each.result for each in judged_rows.conditions].count(GateResult.FAILED) == 1
+    failed = [each for each in judged_rows.conditions if each.result is GateResult.FAILED]
+    assert [each.condition for each in failed] == ["row 3: p50 > +20%", "row 5: p50 > +20%"]
+    assert failed[1].came == "was not measured after"  # a suite that ended early is not green
     assert judge_family(judged_rows).exit_code is ExitCode.THRESHOLD
     with pytest.raises(UsageError, match="rows of suites are compared as a whole"):
         judge_rows(found, [parse_condition("read.p50 > +20%", relative=True)])
