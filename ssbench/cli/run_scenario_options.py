@@ -182,7 +182,15 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
-    add_options(group, Argument("--workers", COUNT, "start N local workers for this run"))
+    add_options(
+        group,
+        Argument(
+            "--workers",
+            COUNT,
+            "start N local workers for this run",
+            default_text="one for each core, if no option says that others connect",
+        ),
+    )
     option_table.add_record_options(group, RunOptions, OptionGroup.FLEET)
 
 
