@@ -142,7 +142,15 @@ def add_arguments_of_plans(
     option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
-    add_options(fleet, Argument("--workers", COUNT, "start N local workers for all runs"))
+    add_options(
+        fleet,
+        Argument(
+            "--workers",
+            COUNT,
+            "start N local workers for all runs",
+            default_text="one for each core, if no option says that others connect",
+        ),
+    )
     option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
     auth_options.add_auth_arguments(parser)
 
