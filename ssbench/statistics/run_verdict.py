@@ -167,6 +167,17 @@ def undecided_as(statistics: RunStatistics) -> Undecided:
     return next((each for each in Undecided if each.value == recorded), Undecided.REPORT)
 
 
+#: Operations that make objects of several requests, of which a killed run may leave some.
+_LARGE_OBJECT_OPERATIONS = ("slo", "dlo")
+
+
+def _makes_large_objects(scenario: Scenario) -> bool:
+    return any(
+        each.segment_size or any(each.weights.get(name) for name in _LARGE_OBJECT_OPERATIONS)
+        for each in scenario.size_classes
+    )
+
+
 def find_ending_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield why the run did not go on to its end, and what failed besides operations."""
     if statistics.start is None:
@@ -179,6 +190,13 @@ def find_ending_reasons(statistics: RunStatistics) -> Iterator[Reason]:
             " far",
             ExitCode.FAILED,
         )
+        if _makes_large_objects(statistics.run.scenario):
+            yield Reason(
+                Kind.ENDING,
+                "if it was killed, segments without a manifest, or unfinished uploads, may be left, which"
+                " 'ssbench-master cleanup-containers' deletes",
+                ExitCode.FAILED,
+            )
     if statistics.interrupted:
         yield Reason(Kind.ENDING, f"the run was interrupted {lasted}", ExitCode.INTERRUPTED)
     if statistics.ended_early:

@@ -416,3 +416,20 @@ def test_a_mix_has_no_operations_of_size_classes_that_a_group_does_not_use() -> 
     assert set(pull) == {"read", "pull_layer", "pull_manifest"}
     assert "pull_layer" not in push
     assert sum(push.values()) == pytest.approx(1)
+
+
+def test_what_a_killed_run_of_large_objects_may_have_left_is_said() -> None:
+    """Nothing named segments without a manifest, which no listing of the containers shows."""
+    killed = closed(complete=False)
+    scenario = killed.run.scenario
+    classes = [replace(each, segment_size=5_000_000) for each in scenario.size_classes]
+    large = replace(scenario, size_classes=tuple(classes))
+
+    def said(numbers: RunStatistics) -> bool:
+        return any("segments without a manifest" in each.text for each in verdict_of(numbers).reasons)
+
+    assert not said(killed)
+    assert said(replace(killed, run=replace(killed.run, scenario=large)))
+    slo = replace(scenario, size_classes=(SizeClass("a", 1, 9, 1, {"slo": 1.0}),))
+    assert said(replace(killed, run=replace(killed.run, scenario=slo)))
+    assert not said(replace(closed(), run=replace(killed.run, scenario=large)))
