@@ -297,7 +297,7 @@ class _PlanRuns:
                 f"{path}: is a run with seed {statistics.run.seed}, not {given + trial.seed_offset};"
                 " --resume needs the options of the first call"
             )
-        self._check_store(trial, path, statistics.run)
+        self._check_store(trial, path, statistics)
         if self._seed is None and statistics.run.seed is not None:
             self._seed = statistics.run.seed - trial.seed_offset
         return statistics, EndedRun(path)
@@ -305,16 +305,17 @@ class _PlanRuns:
     def read(self, trial: Trial, path: Path) -> RunStatistics:
         """Return the statistics of a run that was just made; raises UsageError where it went elsewhere."""
         statistics = read_statistics(path)
-        self._check_store(trial, path, statistics.run)
+        self._check_store(trial, path, statistics)
         return statistics
 
-    def _check_store(self, trial: Trial, path: Path, run: RunDescription) -> None:
+    def _check_store(self, trial: Trial, path: Path, statistics: RunStatistics) -> None:
         """Raise UsageError where a run of a plan that is gone on with went to another store than one before.
 
         Which store it is is known from its run alone. A local Swift has another port in each call.
         """
-        if not self._settings.resumes or run.options.get("local_swift"):
+        if not self._settings.resumes or statistics.run.options.get("local_swift"):
             return
+        run = statistics.run
         key = (tuple(map(str, trial.cell.options.sides)), trial.cell.scenario.accounts)
         first, urls = self._stores.setdefault(key, (path, run.storage_urls))
         if urls != run.storage_urls:
