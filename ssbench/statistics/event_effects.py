@@ -76,7 +76,11 @@ def measure_event_effects(
     step = max(1.0, over_time.width)
     usual = [*over_time.list_successes(start, step, int((bounds[0] - start) / step))]
     known = len(usual) >= _MIN_SECONDS_BEFORE
-    before = _measure_span(over_time, start, start, bounds[0]) if begun else None
+
+    def measured(since: float, until: float) -> SpanFigures:
+        return _measure_span(over_time, start, since, until, is_last=until == end)
+
+    before = measured(start, bounds[0]) if begun else None
     for each, (own, following) in zip(begun, pairwise(bounds), strict=True):
         number = int((following - own) / step)
         counts = [*over_time.list_successes(own, step, number)]
@@ -90,8 +94,8 @@ def measure_event_effects(
                 back_after=None if back is None else back * step,
                 fell=fell,
                 before=before,
-                during=_measure_span(over_time, start, own, middle) if fell else None,
-                after=_measure_span(over_time, start, middle, following) if middle < following else None,
+                during=measured(own, middle) if fell else None,
+                after=measured(middle, following) if middle < following else None,
             )
         )
     for each in events:
@@ -120,8 +124,10 @@ def _find_run(values: Sequence[bool], length: int, start: int, *, wanted: bool) 
     return None
 
 
-def _measure_span(over_time: OverTimeCollector, origin: float, start: float, end: float) -> SpanFigures:
-    counted = over_time.count_span(start, end)
+def _measure_span(
+    over_time: OverTimeCollector, origin: float, start: float, end: float, *, is_last: bool = False
+) -> SpanFigures:
+    counted = over_time.count_span(start, end, is_last=is_last)
     seconds = max(0.0, end - start)
     return SpanFigures(
         start=start - origin,

@@ -7,6 +7,7 @@ the exact ones. Percentiles of the whole run are exact (:mod:`ssbench.statistics
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
@@ -204,9 +205,13 @@ class OverTimeCollector:
             else:
                 old.take(new)
 
-    def count_span(self, start: float, end: float) -> SpanCounts:
-        """Return what ended between two moments, rounded to whole bins."""
-        first, last = round(start / self.width), round(end / self.width)
+    def count_span(self, start: float, end: float, *, is_last: bool = False) -> SpanCounts:
+        """Return what ended between two moments, in whole bins.
+
+        The bin of a moment counts for the span that begins then; that of the end of all for the last span.
+        """
+        first = math.floor(start / self.width)
+        last = math.ceil(end / self.width) if is_last else math.floor(end / self.width)
         found, causes = _Bin(), Counter[str]()
         for bins in self._bins.values():
             for number, each in bins.items():

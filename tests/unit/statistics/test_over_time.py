@@ -184,3 +184,16 @@ def test_the_least_latencies_are_in_the_first_bucket() -> None:
     collector.add(many(range(100), operation=1, last_byte=latencies, completed=np.full(100, START), size=5))
     (p50,) = collector.finish(START - 1, START).operations[None].p50[-1:]
     assert p50 == pytest.approx(2.0**-20 * (1 + 1 / 64), rel=0.001)  # the end of that bucket
+
+
+def test_the_bin_of_a_moment_counts_for_the_span_that_begins_then() -> None:
+    """Failures just after a command stood before it, where it began late in a bin."""
+    collector = OverTimeCollector()
+    width = collector.width
+    moments = 1e9 + np.arange(1, 101) * width / 10
+    collector.add(many(range(100), operation=1, completed=moments, last_byte=np.full(100, 0.001)))
+    start, middle, end = 1e9, 1e9 + 5.7 * width, 1e9 + 10 * width
+    before, after = collector.count_span(start, middle), collector.count_span(middle, end, is_last=True)
+    assert before.count <= np.count_nonzero(moments < middle)
+    assert before.count == np.count_nonzero(moments < 1e9 + 5 * width)
+    assert before.count + after.count in {99, 100}  # what ended with the end may be in a bin of its own
