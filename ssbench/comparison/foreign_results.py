@@ -80,7 +80,7 @@ def _decompress(data: bytes, path: Path) -> bytes:
         raise UsageError(f"{path}: needs the package zstandard: pip install 'ssbench[zstd]'") from None
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True) as reader:
-            found = reader.read(_MAX_BYTES + 1)
+            found: bytes = reader.read(_MAX_BYTES + 1)
     except zstandard.ZstdError as error:
         raise ValueError(f"{error}") from None
     if len(found) > _MAX_BYTES:
