@@ -57,8 +57,8 @@ from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import (
     RUN_OVERHEAD_SECONDS,
-    Cell,
     DoneTrial,
+    PlanCell,
     PlanEnd,
     PlanRule,
     PlanSettings,
@@ -226,7 +226,10 @@ class RepeatWork:
         self._kinds = ("a", "b") if len(sides) > 1 else ("run",)
         self._has_sides = bool(sides[0].options.sides)
         self.rule: GridRule[RepeatedRun[Any]] = GridRule(
-            [Cell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)],
+            [
+                PlanCell(kind, side.scenario, side.options)
+                for kind, side in zip(self._kinds, sides, strict=True)
+            ],
             count,
             make_sided_repetition if self._has_sides else make_repetition,
         )
@@ -412,7 +415,7 @@ class SuiteWork:
     product = Product.SUITE
 
     def __init__(
-        self, suite: Suite, cells: Sequence[Cell], pause: float, page: Path | None, *, force: bool = False
+        self, suite: Suite, cells: Sequence[PlanCell], pause: float, page: Path | None, *, force: bool = False
     ) -> None:
         self._suite = suite
         self._page = page  # that of the suite; None: there is none, or it goes to standard output
@@ -462,7 +465,7 @@ class SuiteWork:
         )
         return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
 
-    def _write_page(self, row: SuiteRow, cell: Cell) -> SuiteRow:
+    def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
         """Write the page of one of the runs of a row, and return the row with it."""
         run = row.choose_typical_run()
         if run is None or self._page is None:
@@ -541,7 +544,7 @@ class NoiseWork:
         self._pause = pause
         self._wanted = wanted
         self.rule: GridRule[EqualRun] = GridRule(
-            [Cell(kind, side.scenario, side.options) for kind in ("a", "b")], pairs, make_equal_run
+            [PlanCell(kind, side.scenario, side.options) for kind in ("a", "b")], pairs, make_equal_run
         )
 
     def list_users(self) -> list[int]:

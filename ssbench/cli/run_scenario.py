@@ -61,7 +61,7 @@ from ssbench.store.request_options import RequestOptions
 if TYPE_CHECKING:
     from ssbench.cli import plans
     from ssbench.run.bench import Companions
-    from ssbench.run.plan import Trial
+    from ssbench.run.plan import PlanTrial
 
 _log = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ def _carry_out(run: _PhaseRun, bench: Bench, companions: Companions) -> tuple[Ex
 def run_suite(arguments: argparse.Namespace) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
-    from ssbench.run.plan import Cell, PlanSettings
+    from ssbench.run.plan import PlanCell, PlanSettings
     from ssbench.scenario.scenario_files import list_shipped_suites
     from ssbench.scenario.suite_file import read_suite
 
@@ -189,7 +189,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     arguments.stats_file = _choose_suite_file(arguments, suite.name)
     options = _make_run_options(arguments)
     cells = [
-        Cell(
+        PlanCell(
             each.file_name,
             _use_listed_accounts(each.scenario, len(arguments.listed)),
             replace(options, suite_place=SuitePlace(suite.name, each.name)),
@@ -464,7 +464,7 @@ class _PlanSinks(ExitStack):
         self._kept: list[Sink] | None = None
 
     @contextmanager
-    def accompany(self, trial: Trial, bench: Bench) -> Iterator[tuple[list[Sink], Goal | None]]:
+    def accompany(self, trial: PlanTrial, bench: Bench) -> Iterator[tuple[list[Sink], Goal | None]]:
         """Yield what receives the results of a run, and what may end it."""
         scenario = trial.cell.scenario
         progress = _make_progress_sinks(self._arguments, scenario, bench)

@@ -65,7 +65,7 @@ from ssbench.cluster.server_times import (
 from ssbench.cluster.suspect_search import (
     POOLED,
     Measure,
-    Stage,
+    SearchStage,
     Suspect,
     SuspectVerdict,
     find_detectable_delay,
@@ -254,13 +254,16 @@ class _Conclusions:
         own = {
             self._part(each, group): shown
             for each, tests in zip(self._measures, verdict.tests, strict=True)
-            if each.stage is not Stage.TOTAL and not each.windows and not each.tail
+            if each.stage is not SearchStage.TOTAL and not each.windows and not each.tail
             for group in range(len(each.groups))
             if (shown := self._shown(each, tests, suspect, group)) is not None
         }
         after = self._answers_after_proxies(suspect)
         part = self._part(measure, suspect.group)
-        if measure.stage is Stage.ENDS and self._joined.devices[suspect.candidate].server == "container":
+        if (
+            measure.stage is SearchStage.ENDS
+            and self._joined.devices[suspect.candidate].server == "container"
+        ):
             part = "told"
         waited = self._waited(suspect) if part == "told" or (after and part == "updates") else None
         is_unfelt = after and waited is None
@@ -295,7 +298,7 @@ class _Conclusions:
     def _group(self, measure: Measure, group: int) -> str | None:
         """Return the group of operations that a test is of; None where it is of all."""
         name = "" if group == POOLED else measure.groups[group]
-        return name if measure.stage is not Stage.OWN and name in GROUPS else None
+        return name if measure.stage is not SearchStage.OWN and name in GROUPS else None
 
     def _difference(self, measure: Measure, suspect: Suspect, group: int = POOLED) -> PeerDifference | None:
         """Measure one more time of a suspect; None where it has too few of them, or everybody else has."""
@@ -317,7 +320,7 @@ class _Conclusions:
             return None
         z = tests[measure.levels.index(level)].z[group, suspect.candidate]
         # What does not show in the end of a write may have passed before: that is no evidence against it.
-        is_end = measure.stage is Stage.ENDS
+        is_end = measure.stage is SearchStage.ENDS
         high = np.nan if is_end else measure.interval(level, suspect.candidate, group)[1]
         return Shown(measured.median, measured.mean, measured.base, is_evident(z), high)
 
@@ -361,7 +364,7 @@ class _Conclusions:
         size = max(suspect.difference.median, suspect.difference.mean)
         least = max(_MIN_WAITED_SHARE * size, suspect_search.MIN_DELAY_SHARE * measure.request)
         # What object servers took longer is all that proxies waited for, unless they gave up.
-        is_all = measure.stage is Stage.ENDS and waited > size
+        is_all = measure.stage is SearchStage.ENDS and waited > size
         return waited if waited >= least and not is_all else None
 
     def _answers_after_proxies(self, suspect: Suspect) -> bool:
@@ -385,7 +388,7 @@ class _Conclusions:
         if measure.part == "lookups":
             asked = sort_distinct(measure.operation[mine])
             return len(asked) / max(int(self._usable.first_try.sum()), 1)
-        if measure.stage is Stage.ENDS:
+        if measure.stage is SearchStage.ENDS:
             return int(mine.sum()) / max(int(self._usable.compared.sum()), 1)
         total = next((each for each in self._measures[-2:] if each.level(name)), None)
         if total is None or not len(total.units):

@@ -55,7 +55,7 @@ from ssbench.cluster.suspect_search import (
     POWER_DEVIATE,
     CandidateLevel,
     Measure,
-    Stage,
+    SearchStage,
     Suspect,
 )
 from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
@@ -157,7 +157,7 @@ def _split_in_windows(joined: JoinedRun, measure: Measure) -> Measure:
 
 
 def _measure_total(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Measure:
-    return Measure("total", compared.units, compared.first, levels, GROUPS, Stage.TOTAL, request)
+    return Measure("total", compared.units, compared.first, levels, GROUPS, SearchStage.TOTAL, request)
 
 
 def subtract_update_times(joined: JoinedRun) -> FloatArray:
@@ -242,7 +242,7 @@ def _measure_lines(part: str, joined: JoinedRun, at: IntegerArray, seconds: Floa
             joined, np.arange(len(at), dtype=np.int32), at, make_single_pairs
         ),
         OWN_GROUPS if part == "own" else (part,),
-        Stage.OWN,
+        SearchStage.OWN,
         request=_median_seconds(operations.latency[of]),
     )
 
@@ -269,7 +269,7 @@ def _measure_proxies(
             ),
         ],
         (part,),
-        Stage.OWN,
+        SearchStage.OWN,
         request=_median_seconds(operations.latency[at]),
     )
 
@@ -287,7 +287,7 @@ def _measure_account_updates(joined: JoinedRun, request: float) -> Measure:
     who = make_pairs(np.arange(count), device, len(joined.devices))
     level = CandidateLevel("device", who)
     return Measure(
-        ACCOUNT_UPDATES_PART, units, _NO_NUMBERS, [level], (ACCOUNT_UPDATES_PART,), Stage.OWN, request
+        ACCOUNT_UPDATES_PART, units, _NO_NUMBERS, [level], (ACCOUNT_UPDATES_PART,), SearchStage.OWN, request
     )
 
 
@@ -460,7 +460,7 @@ def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: 
         operation,
         [CandidateLevel("device", make_pairs(unit, candidate, len(joined.devices)))],
         ("writes",),
-        Stage.ENDS,
+        SearchStage.ENDS,
         _median_seconds(joined.operations.latency[operation]),
         beyond_mean=seconds - others,
         latency=joined.operations.latency[operation],

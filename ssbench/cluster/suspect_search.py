@@ -69,7 +69,7 @@ _KINDS = {
 }
 
 
-class Stage(IntEnum):
+class SearchStage(IntEnum):
     """When a measure decides."""
 
     OWN = 0
@@ -95,7 +95,7 @@ class Measure:
     operation: npt.NDArray[np.integer[Any]]  # That of each unit, the first of several; empty: of none
     levels: Sequence[CandidateLevel]
     groups: tuple[str, ...]  # names of the groups of strata
-    stage: Stage
+    stage: SearchStage
     #: Median of the client's seconds of the requests concerned; a difference is compared with it.
     request: float
     windows: bool = False  # the groups are parts of the run
@@ -106,7 +106,7 @@ class Measure:
     @property
     def own(self) -> bool:
         """Whether the time belongs to one party."""
-        return self.stage is Stage.OWN
+        return self.stage is SearchStage.OWN
 
     @property
     def kind(self) -> str:
@@ -166,7 +166,7 @@ class Measure:
             # Windows are tested for themselves, and a group that is all there is once.
             alone = (test.with_[:-1] == test.with_[-1]) & (test.without[:-1] == test.without[-1])
             test.z[-1, alone.any(axis=0) | self.windows] = np.nan
-            if self.stage is Stage.TOTAL and (level.members or self.is_blind):
+            if self.stage is SearchStage.TOTAL and (level.members or self.is_blind):
                 test.z[[place for place, name in enumerate(self.groups) if name != "reads"] + [-1]] = np.nan
             found.append(test)
         return found
@@ -290,7 +290,7 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
     left = list(suspects)
     for each in suspects:
         others = [one.candidate for one in left if one is not each and one.level.name == each.level.name]
-        if each.measure.stage is not Stage.TOTAL or not others:
+        if each.measure.stage is not SearchStage.TOTAL or not others:
             continue
         part, windows = each.measure.part, each.measure.windows
         whole = next(
@@ -339,7 +339,7 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
         counts = int(test.with_[row, candidate]), int(test.without[row, candidate])
         probability = float(adjusted[row, candidate])
         found = Suspect(measure, level, candidate, group, probability, measured, *counts)
-        return found if stage is Stage.OWN else _decide_among_rivals(measures, tests, found)
+        return found if stage is SearchStage.OWN else _decide_among_rivals(measures, tests, found)
     return None
 
 
@@ -388,7 +388,7 @@ def _find_best(
     looked_at = 0
     for measure, each in zip(measures, tests, strict=True):
         for one, test in zip(measure.levels, each, strict=True):
-            further = measure.stage is not Stage.TOTAL and measure is not found.measure
+            further = measure.stage is not SearchStage.TOTAL and measure is not found.measure
             if further and one.name == found.level.name:
                 z = test.z[:, list(among)]
                 looked_at += int((~np.isnan(z)).sum())

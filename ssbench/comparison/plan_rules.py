@@ -29,7 +29,7 @@ from ssbench.comparison.sweep import (
 from ssbench.comparison.sweep_variables import Sweep, Variable, Varied
 from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.run.options import RunOptions
-from ssbench.run.plan import Cell, DoneTrial, EndedRun, Kept, Trial
+from ssbench.run.plan import DoneTrial, EndedRun, Kept, PlanCell, PlanTrial
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics
@@ -42,12 +42,12 @@ class _GeneratedTrials(Generic[Kept]):
         self.done: Sequence[DoneTrial[Kept]] = ()
         self._trials = self._make_trials()
 
-    def next(self, done: Sequence[DoneTrial[Kept]]) -> Trial | None:
+    def next(self, done: Sequence[DoneTrial[Kept]]) -> PlanTrial | None:
         """Return the next trial, None where there is none."""
         self.done = done
         return next(self._trials, None)
 
-    def _make_trials(self) -> Iterator[Trial]:
+    def _make_trials(self) -> Iterator[PlanTrial]:
         raise NotImplementedError
 
 
@@ -62,7 +62,7 @@ class GridRule(_GeneratedTrials[Kept]):
 
     def __init__(
         self,
-        cells: Sequence[Cell],
+        cells: Sequence[PlanCell],
         rounds: int,
         keep: Callable[[RunStatistics, str], Kept],
         *,
@@ -84,17 +84,19 @@ class GridRule(_GeneratedTrials[Kept]):
         """How many trials there are."""
         return len(self.cells) * self._rounds
 
-    def keep(self, _trial: Trial, statistics: RunStatistics, ended: EndedRun) -> Kept:
+    def keep(self, _trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> Kept:
         """Return what is kept of a run, by its statistics and the name of its stat file."""
         return self._keep(statistics, ended.path.name.removesuffix(".gz").removesuffix(".stat"))
 
-    def _make_trials(self) -> Iterator[Trial]:
+    def _make_trials(self) -> Iterator[PlanTrial]:
         numbers = range(1, self._rounds + 1)
         if not self._in_turn:
-            yield from (Trial(cell, number, number - 1) for cell in self.cells for number in numbers)
+            yield from (PlanTrial(cell, number, number - 1) for cell in self.cells for number in numbers)
             return
         for number in numbers:
-            yield from (Trial(cell, number, number - 1) for cell in self.cells[:: 1 if number % 2 else -1])
+            yield from (
+                PlanTrial(cell, number, number - 1) for cell in self.cells[:: 1 if number % 2 else -1]
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class SweepRule(_GeneratedTrials[StepResult]):
         own = [each.kept.step for each in self.done if each.kept.side == side]
         return sorted(own, key=lambda step: step.value) if self._rounds > 1 else own
 
-    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
+    def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return the step that a run is."""
         value, side = trial.cell.value
         figures = make_row_run(statistics) if len(self._sides) > 1 else None
@@ -154,9 +156,9 @@ class SweepRule(_GeneratedTrials[StepResult]):
         name = self.variable.value
         return f"{'ab'[side]}.{name}" if len(self._sides) > 1 else name
 
-    def _cell(self, side: int, value: int) -> Cell:
+    def _cell(self, side: int, value: int) -> PlanCell:
         scenario, options = self._sides[side]
-        return Cell(
+        return PlanCell(
             f"{self._name(side)}-{value}",
             make_step_scenario(scenario, self.variable, value),
             options,
@@ -165,12 +167,12 @@ class SweepRule(_GeneratedTrials[StepResult]):
             is_counted=False,
         )
 
-    def _make_trials(self) -> Iterator[Trial]:
+    def _make_trials(self) -> Iterator[PlanTrial]:
         reached: list[list[int]] = [[] for _ in self._sides]
         for place, value in enumerate(self._values):
             for side in self._turn(place):
                 if self.stops[side] is None:
-                    yield Trial(self._cell(side, value))
+                    yield PlanTrial(self._cell(side, value))
                     reached[side].append(value)
                     own = [each.kept.step for each in self.done if each.kept.side == side]
                     self.stops[side] = explain_stop(self.variable, own)
@@ -178,7 +180,7 @@ class SweepRule(_GeneratedTrials[StepResult]):
             for place, value in enumerate(self._values[:: 1 if number % 2 else -1]):
                 for side in self._turn(place + number):
                     if value in reached[side]:
-                        yield Trial(self._cell(side, value), number, number - 1)
+                        yield PlanTrial(self._cell(side, value), number, number - 1)
 
     def _turn(self, place: int) -> Sequence[int]:
         return range(len(self._sides))[:: -1 if place % 2 else 1]
@@ -218,7 +220,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         """What the labels of all trials begin with."""
         return [f"{self.variable.value}-"]
 
-    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
+    def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return the step that a run is, judged."""
         step = make_kept_step(trial.cell.value, statistics, ended)
         findings = tuple(judge_objective(statistics, self.conditions))
@@ -227,14 +229,14 @@ class SearchRule(_GeneratedTrials[StepResult]):
             verdict = GateResult.FAILED
         return StepResult(step, findings=findings, verdict=verdict)
 
-    def _make_trials(self) -> Iterator[Trial]:
+    def _make_trials(self) -> Iterator[PlanTrial]:
         counts: dict[int, int] = {}
         while (wanted := self.search.next()) is not None:
             value, seconds = wanted.value, wanted.seconds
             counts[value] = counts.get(value, 0) + 1
             scenario = make_step_scenario(self._scenario, self.variable, value, seconds)
             name = f"{self.variable.value}-{value}"
-            yield Trial(Cell(name, scenario, self._options, value, is_counted=False), counts[value])
+            yield PlanTrial(PlanCell(name, scenario, self._options, value, is_counted=False), counts[value])
             found = self.done[-1].kept
             evidence = [each.evidence for each in found.findings]
             if found.step.ended_early is not None:

@@ -1,9 +1,9 @@
 """A plan: runs over one bench that a rule chooses, each with a stat file of its own.
 
-A :class:`Cell` is one way to run, a :class:`Trial` one run of it. A :class:`PlanRule` says what to run next,
-given what has been done, and :func:`carry_out_plan` is the one loop over all rules: names of files, pauses,
-messages, what happens after an interruption. All trials have the workers, the token, the local Swift and,
-where their scenarios allow it, the initial objects of the bench.
+A :class:`PlanCell` is one way to run, a :class:`PlanTrial` one run of it. A :class:`PlanRule` says what to
+run next, given what has been done, and :func:`carry_out_plan` is the one loop over all rules: names of files,
+pauses, messages, what happens after an interruption. All trials have the workers, the token, the local Swift
+and, where their scenarios allow it, the initial objects of the bench.
 
 The stat files are the memory of a plan: with ``resumes`` a trial that has a complete one is not run again.
 """
@@ -69,7 +69,7 @@ RUN_OVERHEAD_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PlanCell:
     """One way to run: what the trials of a plan differ in, besides their numbers."""
 
     name: str  # it is in the names of stat files: ``run``, ``a``, ``users-4``
@@ -81,10 +81,10 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PlanTrial:
     """A run that is to be made."""
 
-    cell: Cell
+    cell: PlanCell
     number: int = 1  # how often the cell is run with this one
     seed_offset: int = 0  # added to the seed of the plan, for a run that is to draw other operations
 
@@ -100,7 +100,7 @@ class Trial:
 class DoneTrial(Generic[Kept]):
     """A trial that has its stat file."""
 
-    trial: Trial
+    trial: PlanTrial
     path: Path
     kept: Kept
     ending_code: ExitCode = ExitCode.OK  # that of how the run ended; OK of one that an earlier call made
@@ -118,10 +118,10 @@ class PlanRule(Protocol[Kept]):
     def count(self) -> int | None:
         """How many trials it has, as far as that is known before; None: it depends on what they find."""
 
-    def next(self, done: Sequence[DoneTrial[Kept]]) -> Trial | None:
+    def next(self, done: Sequence[DoneTrial[Kept]]) -> PlanTrial | None:
         """Return the next trial after those that are done, None where there is none."""
 
-    def keep(self, trial: Trial, statistics: RunStatistics, ended: EndedRun) -> Kept:
+    def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> Kept:
         """Return what is kept of a run; the statistics themselves, which are large, are dropped."""
 
 
@@ -144,7 +144,9 @@ class PlanSettings:
     #: Whether any run that ends before its time ends the plan; otherwise not one of too many errors.
     stops_on_errors: bool = False
     #: A context for one trial: what receives its results, and what may end it.
-    accompany: Callable[[Trial, Bench], AbstractContextManager[tuple[list[Sink], Goal | None]]] | None = None
+    accompany: Callable[[PlanTrial, Bench], AbstractContextManager[tuple[list[Sink], Goal | None]]] | None = (
+        None
+    )
     observer: ClusterObserver | None = None  # what watches the cluster
     #: What is called with all that is done after each run.
     on_done: Callable[[Sequence[DoneTrial[Any]]], object] | None = None
@@ -264,7 +266,7 @@ class _PlanRuns:
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
 
-    def check_files(self, first: Trial, labels: Sequence[str]) -> None:
+    def check_files(self, first: PlanTrial, labels: Sequence[str]) -> None:
         """Raise StatFileError where a stat file of another plan would be overwritten."""
         options = first.cell.options
         if options.stats_file is None:
@@ -275,7 +277,7 @@ class _PlanRuns:
             for label in labels:
                 check_labels_unused(options.stats_file, label)
 
-    def find(self, trial: Trial) -> tuple[RunStatistics, EndedRun] | None:
+    def find(self, trial: PlanTrial) -> tuple[RunStatistics, EndedRun] | None:
         """Return a trial that an earlier call has carried out to its end; None where it is to be run.
 
         Raises UsageError where there is a complete run of something else.
@@ -302,13 +304,13 @@ class _PlanRuns:
             self._seed = statistics.run.seed - trial.seed_offset
         return statistics, EndedRun(path)
 
-    def read(self, trial: Trial, path: Path) -> RunStatistics:
+    def read(self, trial: PlanTrial, path: Path) -> RunStatistics:
         """Return the statistics of a run that was just made; raises UsageError where it went elsewhere."""
         statistics = read_statistics(path)
         self._check_store(trial, path, statistics)
         return statistics
 
-    def _check_store(self, trial: Trial, path: Path, statistics: RunStatistics) -> None:
+    def _check_store(self, trial: PlanTrial, path: Path, statistics: RunStatistics) -> None:
         """Raise UsageError where a run of a plan that is gone on with went to another store than one before.
 
         Which store it is is known from its run alone. A local Swift has another port in each call.
@@ -324,7 +326,7 @@ class _PlanRuns:
                 " needs the store of the first call: delete the files of one of both"
             )
 
-    def run(self, trial: Trial, *, is_first: bool) -> RunOutcome:
+    def run(self, trial: PlanTrial, *, is_first: bool) -> RunOutcome:
         """Carry out a trial."""
         cell, settings = trial.cell, self._settings
         if cell.workers is not None:
@@ -341,7 +343,7 @@ class _PlanRuns:
             return self._bench.run(cell.scenario, options, sinks=sinks, observer=settings.observer, goal=goal)
 
     @contextmanager
-    def _accompany(self, trial: Trial) -> Iterator[tuple[list[Sink], Goal | None]]:
+    def _accompany(self, trial: PlanTrial) -> Iterator[tuple[list[Sink], Goal | None]]:
         if self._settings.accompany is None:
             yield [], None
             return
@@ -354,7 +356,7 @@ class _PlanRuns:
             self._seed = secrets.randbits(32) if options.seed is None else options.seed
         return self._seed
 
-    def _path(self, trial: Trial) -> Path:
+    def _path(self, trial: PlanTrial) -> Path:
         cell = trial.cell
         return label_stats_path(cell.options.stats_file, cell.scenario, trial.label, self._began)
 

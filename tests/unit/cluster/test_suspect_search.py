@@ -9,7 +9,7 @@ import pytest
 
 from ssbench.cluster import suspect_search
 from ssbench.cluster.rank_tests import Deviates, Pairs, Units, divide_in_slices
-from ssbench.cluster.suspect_search import CandidateLevel, Measure, Stage, Suspect, find_suspects
+from ssbench.cluster.suspect_search import CandidateLevel, Measure, SearchStage, Suspect, find_suspects
 
 COUNT = 600
 SLOWER = 0.05
@@ -22,14 +22,14 @@ def measure(
     levels: Sequence[CandidateLevel] = (),
     *,
     group: str = "writes",
-    stage: Stage = Stage.TOTAL,
+    stage: SearchStage = SearchStage.TOTAL,
 ) -> Measure:
     """Requests of which the ``slow`` ones take longer; ``part_in`` says of each device which are its own."""
     seconds = np.random.default_rng(1).lognormal(np.log(0.1), 0.1, COUNT) + SLOWER * slow
     every = np.arange(COUNT)
     units = Units(seconds, np.zeros(COUNT, np.int32), np.zeros(1, np.int32), divide_in_slices(every))
     device = CandidateLevel("device", pairs(part_in))
-    part = "own" if stage is Stage.OWN else "total"
+    part = "own" if stage is SearchStage.OWN else "total"
     return Measure(part, units, every, [device, *levels], (group,), stage, request=0.1)
 
 
@@ -64,7 +64,7 @@ class Evidence(Measure):
 
 def evidence(known: Mapping[int, float], devices: int) -> Measure:
     plain = measure([SETS >= 0] * devices, SETS < 0)
-    found = Evidence("last", plain.units, plain.operation, plain.levels, ("writes",), Stage.ENDS, 0.1)
+    found = Evidence("last", plain.units, plain.operation, plain.levels, ("writes",), SearchStage.ENDS, 0.1)
     object.__setattr__(found, "known", known)
     return found
 
@@ -136,8 +136,8 @@ def test_the_total_of_writes_says_nothing_of_nodes() -> None:
         ]
 
 
-@pytest.mark.parametrize("stage", [Stage.OWN, Stage.TOTAL])
-def test_who_takes_part_while_all_is_slower_is_not_named(stage: Stage) -> None:
+@pytest.mark.parametrize("stage", [SearchStage.OWN, SearchStage.TOTAL])
+def test_who_takes_part_while_all_is_slower_is_not_named(stage: SearchStage) -> None:
     late = np.arange(COUNT) >= COUNT // 2
     joined = [(SETS == 0) & late, (SETS == 0) & ~late, SETS == 1, SETS == 2, SETS == 3]
     assert find_suspects([measure(joined, late, stage=stage)]).suspects == []

@@ -25,7 +25,7 @@ from ssbench.run import plan
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
-from ssbench.run.plan import Cell, PlanEnd, PlanSettings, Trial, carry_out_plan
+from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, PlanTrial, carry_out_plan
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.request_options import RequestOptions
 
@@ -86,7 +86,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Planted:
 
 def grid(folder: Path, *names: str, rounds: int = 2, in_turn: bool = True, **options: Any) -> GridRule[str]:
     run = RunOptions(stats_file=folder / "s.stat.gz", **options)
-    cells = [Cell(name, SCENARIO, run) for name in names]
+    cells = [PlanCell(name, SCENARIO, run) for name in names]
     return GridRule(cells, rounds, lambda _, name: name, in_turn=in_turn)
 
 
@@ -111,7 +111,7 @@ def test_cells_may_follow_each_other(bench: Planted, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "label"), [(1, "users-4"), (2, "users-4.2"), (3, "users-4.3")])
 def test_a_value_has_a_number_from_its_second_run_on(number: int, label: str) -> None:
-    assert Trial(Cell("users-4", SCENARIO, RunOptions(), is_counted=False), number).label == label
+    assert PlanTrial(PlanCell("users-4", SCENARIO, RunOptions(), is_counted=False), number).label == label
 
 
 def test_files_of_another_plan_are_seen_before_the_first_run(bench: Planted, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_plan_does_not_go_on_at_another_store(bench: Planted, tmp_path: Path) 
 
 
 def test_to_go_on_takes_a_name(bench: Planted) -> None:
-    rule: GridRule[str] = GridRule([Cell("a", SCENARIO, RunOptions())], 1, lambda _, name: name)
+    rule: GridRule[str] = GridRule([PlanCell("a", SCENARIO, RunOptions())], 1, lambda _, name: name)
     with pytest.raises(UsageError, match="--resume needs -s/--stats-file"):
         carry_out(rule, bench, resumes=True)
 
