@@ -918,7 +918,11 @@ class HttpConnection(RequestSender):
             first_byte_at,
             self.received_at,
             reader.trans_id,
-            whole and reader.keep_alive and not (self._left or self._pending or self._send_error),
+            whole
+            and reader.keep_alive
+            # Not by what came with the first reads: that is chance.
+            and (good or reader.size <= DRAIN_BYTES)
+            and not (self._left or self._pending or self._send_error),
             "" if good else reader.reason,
             None if good else reader.retry_after,
             self._wrong_etag(reader.head, reader.etag) if good and whole else None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from ssbench.results.run_description import EventFacts
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.scenario.timed_commands import TimedCommand
+from tests.helpers.runs import alive, wait_until
 
 
 def wait_for(path: Path, seconds: float = 20.0) -> str:
@@ -21,12 +22,9 @@ def wait_for(path: Path, seconds: float = 20.0) -> str:
     raise AssertionError(f"nothing in {path}")
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
+def wait_for_end(pid: int) -> None:
+    """Wait until a process that was killed has ended: a signal takes effect when the kernel comes to it."""
+    wait_until(lambda: not alive(pid), f"the end of {pid}")
 
 
 def run(tmp_path: Path, command: str, *, ready: str = "ready") -> EventFacts:
@@ -64,7 +62,7 @@ def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
     found = run(tmp_path, f"trap '' TERM; sleep 600 & echo $! > {tmp_path}/ready; wait; sleep 600")
     assert time.monotonic() - began < 15
     assert (found.exit_code, found.ended) == (None, None)
-    assert not is_alive(int((tmp_path / "ready").read_text()))
+    wait_for_end(int((tmp_path / "ready").read_text()))
     (said,) = describe_failed_events([found])
     assert said.endswith("had not ended when the benchmark did, and was killed")
 
@@ -75,10 +73,10 @@ def test_what_a_command_left_behind_is_killed_too(tmp_path: Path) -> None:
     events.begin(time.monotonic(), 0.0)
     assert events._running[0].exited.wait(20)
     pid = int(wait_for(tmp_path / "ready"))
-    assert is_alive(pid)
+    assert alive(pid)
     (found,) = events.end()
     assert found.exit_code == 0
-    assert not is_alive(pid)
+    wait_for_end(pid)
     assert describe_failed_events([found]) == []
 
 
