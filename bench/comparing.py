@@ -4,7 +4,7 @@ Noise of 5 % a second that is alike from second to second (autocorrelation 0.8) 
 latencies that spread by a factor of 1.8, 100 requests a second; with --mixed of four operations and two size
 classes. With placement one side of --ab is slower by chance (2 % a side), with lasting noise each side has
 noise of its own, alike from second to second by 0.95. Each line has what was called different: a head figure,
-any figure; and how many figures there are. ``doc/comparing.rst`` has the table.
+any figure; and how many figures there are. ``doc/methods.rst`` has the table.
 """
 
 from __future__ import annotations
