@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionUnit, list_options
 from ssbench.cli.options import (
@@ -99,27 +99,26 @@ def add_request_arguments(parser: argparse.ArgumentParser) -> None:
 # -- Packages that only some runs need -------------------------------------------------------------
 
 
-#: A module of options in a package of this kind, in the order of the help.
-CLUSTER_OPTIONS = "ssbench.cluster.run_options"
-METRICS_OPTIONS = "ssbench.monitoring.metrics_options"
-WEB_OPTIONS = "ssbench.monitoring.web_options"
+#: A module in a package of this kind and the name of some options there, in the order of the help. For those
+#: called ``web`` the module has ``add_web_arguments`` and ``open_web_companion``.
+CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
+METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
+WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
 
-class _LeafOptions(Protocol):
-    """What a module with the options of a leaf has."""
-
-    @staticmethod
-    def add_arguments(parser: OptionParser) -> None:
-        """Add the options."""
-
-    @staticmethod
-    def companion(arguments: argparse.Namespace) -> AbstractContextManager[Companion | None]:
-        """Return a context for all runs; None where the options ask for nothing. It raises UsageError."""
+def add_leaf_arguments(options: str, parser: OptionParser) -> None:
+    """Add some of the options that are named above."""
+    module, _, name = options.partition(":")
+    add: Callable[[OptionParser], None] = getattr(importlib.import_module(module), f"add_{name}_arguments")
+    add(parser)
 
 
-def add_leaf_arguments(name: str, parser: OptionParser) -> None:
-    """Add the options of one of the modules that are named above."""
-    _import_options(name).add_arguments(parser)
+def _open_companion(options: str, arguments: argparse.Namespace) -> AbstractContextManager[Companion | None]:
+    """Return a context for all runs; None where the options ask for nothing. It raises UsageError."""
+    module, _, name = options.partition(":")
+    found: Callable[[argparse.Namespace], AbstractContextManager[Companion | None]]
+    found = getattr(importlib.import_module(module), f"open_{name}_companion")
+    return found(arguments)
 
 
 @contextmanager
@@ -129,14 +128,10 @@ def open_companions(arguments: argparse.Namespace) -> Iterator[Companions]:
 
     with ExitStack() as stack:
         found = [
-            stack.enter_context(_import_options(name).companion(arguments))
-            for name in (CLUSTER_OPTIONS, METRICS_OPTIONS, WEB_OPTIONS)
+            stack.enter_context(_open_companion(options, arguments))
+            for options in (CLUSTER_OPTIONS, METRICS_OPTIONS, WEB_OPTIONS)
         ]
         yield Companions([each for each in found if each is not None])
-
-
-def _import_options(name: str) -> _LeafOptions:
-    return cast(_LeafOptions, importlib.import_module(name))
 
 
 # -- The options of run-scenario for the load ------------------------------------------------------

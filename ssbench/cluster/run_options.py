@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ssbench.scenario.model import Scenario
 
 
-def add_arguments(parser: OptionParser) -> None:
+def add_cluster_arguments(parser: OptionParser) -> None:
     """Add the options."""
     add_options(
         parser.add_argument_group(
@@ -81,7 +81,7 @@ class _WatchCompanion:
 
 
 @contextmanager
-def companion(arguments: argparse.Namespace) -> Iterator[_WatchCompanion | None]:
+def open_cluster_companion(arguments: argparse.Namespace) -> Iterator[_WatchCompanion | None]:
     """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
     if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
         yield None

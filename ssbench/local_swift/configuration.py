@@ -314,7 +314,7 @@ class SwiftConfiguration:
             "workers": "0",
             "log_name": f"{kind}-server",
             "log_level": "INFO" if self.layout.access_logs else "WARNING",
-            "log_custom_handlers": "ssbench.local_swift._log.log_to_stderr",
+            "log_custom_handlers": "ssbench.local_swift._serve.log_to_stderr",
             **statsd,
         }
 
@@ -345,7 +345,7 @@ class SwiftConfiguration:
 
     def _faults(self, process: str) -> dict[str, str]:
         return {
-            "paste.filter_factory": "ssbench.local_swift._faults:make_faults_filter",
+            "paste.filter_factory": "ssbench.local_swift._serve:make_faults_filter",
             "path": str(self.slow_file),
             "server": process,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import socket
 import subprocess
@@ -11,13 +12,45 @@ import time
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError
 from ssbench.base.serving import open_listening_socket
-from ssbench.monitoring.messages import PageMessage, encode_message
 from ssbench.results.block import ReadSoFar, ResultBlock
 from ssbench.results.run_description import RunSummary
 from ssbench.run.terminal import OutputChannel
+
+
+class PageMessage(msgspec.Struct, frozen=True):
+    """The stat file that is written, as bytes of its name, and what only the master knows of the run."""
+
+    path: bytes
+    so_far: RunSummary
+
+    @classmethod
+    def of(cls, path: Path, so_far: RunSummary) -> PageMessage:
+        """Make one."""
+        return cls(os.fsencode(path), so_far)
+
+    @property
+    def file(self) -> Path:
+        """The stat file."""
+        return Path(os.fsdecode(self.path))
+
+
+def encode_message(message: PageMessage) -> str:
+    """Return a line."""
+    return msgspec.json.encode(message).decode() + "\n"
+
+
+def decode_message(line: bytes) -> PageMessage:
+    """Return the message of a line."""
+    return msgspec.json.decode(line, type=PageMessage)
+
+
+# -- The page of a run --------------------------------------------------------------------------------------
+
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +78,7 @@ class LivePage:
             self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [
-                    *own_processes.make_python_command("ssbench.monitoring"),
+                    *own_processes.make_python_command("ssbench.monitoring.page_server"),
                     str(listening.fileno()),
                     *([] if earlier is None else [str(earlier)]),
                 ],

@@ -34,13 +34,13 @@ def inside(program: str, folder: Path) -> tuple[Any, str]:
 
 _DELAYS = """
 import eventlet
-from ssbench.local_swift import _faults
+from ssbench.local_swift import _serve
 from ssbench.local_swift.configuration import SlowTarget, write_slow_targets
 
 path = here / "slow.json"
 waits = []
 eventlet.sleep = lambda seconds: waits.append(["wait", seconds])
-_faults._sleep_blocking = lambda seconds: waits.append(["block", seconds])
+_serve._sleep_blocking = lambda seconds: waits.append(["block", seconds])
 
 def seen(*requests):
     waits.clear()
@@ -49,7 +49,7 @@ def seen(*requests):
     return [*waits]
 
 write_slow_targets(path, [])
-delays = _faults.ServerDelays(str(path), "object-1")
+delays = _serve.ServerDelays(str(path), "object-1")
 found = {"nothing": seen(("d1", "request"), ("d1", "open", "block"))}
 slow = [SlowTarget("d1", 1.0, 1.0, "open"), SlowTarget("object-1", 2.0, 1.0, "request")]
 slow.append(SlowTarget("d2", 3.0, 1.0, "block"))
@@ -61,7 +61,7 @@ found["elsewhere"] = seen(("d3", "open", "block"), ("d1", "commit"))
 write_slow_targets(path, [SlowTarget("d1", 1.0, 0.25, "open")])
 found["share"] = len(seen(*[("d1", "open")] * 4000))
 write_slow_targets(path, [SlowTarget("d1", 4.0, 1.0, "request")])
-app = _faults.FaultsFilter(lambda env, start: [env["PATH_INFO"]], delays)
+app = _serve.FaultsFilter(lambda env, start: [env["PATH_INFO"]], delays)
 waits.clear()
 found["answers"] = app({"PATH_INFO": "/d1/7/AUTH_a/c/o"}, None) + app({"PATH_INFO": "/d2/7/AUTH_a"}, None)
 found["filter"] = [*waits]
@@ -86,7 +86,7 @@ def test_delays(tmp_path: Path) -> None:
 
 _DISKFILES = """
 from swift.obj import diskfile
-from ssbench.local_swift import _faults
+from ssbench.local_swift import _serve
 from ssbench.local_swift.configuration import write_slow_targets
 
 calls = []
@@ -96,13 +96,13 @@ class Classes:
 diskfile.BaseDiskFile.open = lambda self, *args, **options: calls.append(["open", *args]) or "opened"
 for kind in (diskfile.DiskFileWriter, diskfile.ECDiskFileWriter):
     kind.put = lambda self, *args, **options: calls.append(["put", *args]) or "put"
-_faults.ServerDelays.wait = lambda self, device, *places: calls.append(["wait", device, *places])
+_serve.ServerDelays.wait = lambda self, device, *places: calls.append(["wait", device, *places])
 write_slow_targets(here / "slow.json", [])
-proxy = _faults.make_faults_filter({}, str(here / "slow.json"), "proxy")
+proxy = _serve.make_faults_filter({}, str(here / "slow.json"), "proxy")
 untouched = diskfile.BaseDiskFile.open(Classes())
 before = [*calls]
 calls.clear()
-_faults.make_faults_filter({}, str(here / "slow.json"), "object-1")
+_serve.make_faults_filter({}, str(here / "slow.json"), "object-1")
 answers = [diskfile.BaseDiskFile.open(Classes(), "now")]
 answers += [kind.put(Classes(), {"a": 1}) for kind in (diskfile.DiskFileWriter, diskfile.ECDiskFileWriter)]
 print(json.dumps([before, answers, calls, type(proxy("app")).__name__]))
@@ -122,17 +122,17 @@ def test_objects_wait_where_they_are_opened_and_put(tmp_path: Path) -> None:
 
 _LOG = """
 from logging.handlers import SysLogHandler
-from ssbench.local_swift import _log
+from ssbench.local_swift import _serve
 
 logger = logging.getLogger("proxy-server")
 logger.propagate = False
 logger.addHandler(SysLogHandler())
-_log.log_to_stderr({}, "proxy-server", False, "proxy-server", None, logger, None)
+_serve.log_to_stderr({}, "proxy-server", False, "proxy-server", None, logger, None)
 access = logging.getLogger("proxy-access")
 access.propagate = False
 access.addHandler(SysLogHandler())
-_log.log_access_to_stderr()
-_log.log_access_to_stderr()
+_serve.log_access_to_stderr()
+_serve.log_access_to_stderr()
 kinds = [[type(handler).__name__ for handler in each.handlers] for each in (logger, access)]
 logging.Formatter.converter = time.localtime
 os.environ["TZ"] = "Asia/Tokyo"

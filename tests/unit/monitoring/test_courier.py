@@ -14,7 +14,7 @@ from runs import wait_until
 from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import attribute
-from ssbench.monitoring import courier, metrics_options, prometheus
+from ssbench.monitoring import courier, prometheus, run_options
 from ssbench.monitoring.courier import MetricsSender
 from ssbench.monitoring.run_metrics import CountingSink
 
@@ -97,7 +97,7 @@ def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("option", ["--otlp", "--metrics-push"])
 def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = Parser()
-    metrics_options.add_arguments(parser)
+    run_options.add_metrics_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args([option, url])
     assert said in capsys.readouterr().err
@@ -110,7 +110,7 @@ def test_a_wrong_address_is_answered_with_one_of_that_server(
     option: str, example: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = Parser()
-    metrics_options.add_arguments(parser)
+    run_options.add_metrics_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args([option, "collector"])
     assert f"argument {option}: 'collector' is not a URL such as {example} " in capsys.readouterr().err

@@ -26,8 +26,8 @@ from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Note, Section, Tone
 from ssbench.document.renderers.html import PagePart, make_page_parts
-from ssbench.monitoring.messages import PageMessage, decode_message, encode_message
 from ssbench.monitoring.page_server import WAITING_DOCUMENT, LiveDocument, PageApplication
+from ssbench.monitoring.sink import PageMessage, decode_message, encode_message
 from ssbench.reports import products
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.current import ResultsFollower

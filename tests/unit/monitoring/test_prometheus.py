@@ -28,8 +28,8 @@ from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.document.figures import COUNTED_FIGURES
-from ssbench.monitoring import metrics_options
 from ssbench.monitoring import run_metrics as monitoring_sums
+from ssbench.monitoring import run_options
 from ssbench.monitoring.prometheus import PrometheusExporter
 from ssbench.monitoring.run_metrics import CountingSink, MetricSums, RunMonitor, group_by_fields
 from ssbench.monitoring.statsd_sender import StatsdSender
@@ -374,7 +374,7 @@ def test_lines_that_cannot_be_sent_are_counted(caplog: pytest.LogCaptureFixture)
 
 def parse(*arguments: str) -> argparse.Namespace:
     parser = Parser()
-    metrics_options.add_arguments(parser)
+    run_options.add_metrics_arguments(parser)
     return parser.parse_args(arguments)
 
 

@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from ssbench.document.elements import Document
-from ssbench.monitoring import __main__ as process
-from ssbench.monitoring.messages import PageMessage, encode_message
+from ssbench.monitoring import page_server
 from ssbench.monitoring.page_server import LiveDocument, PageApplication
+from ssbench.monitoring.sink import PageMessage, encode_message
 from ssbench.results.run_description import RunSummary
 
 
@@ -58,12 +58,12 @@ class Page:
 
 
 def finish(site: Page, live: Run) -> None:
-    process._show_end(cast(PageApplication, site), cast(LiveDocument, live), document("before"))
+    page_server._show_end(cast(PageApplication, site), cast(LiveDocument, live), document("before"))
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
+    monkeypatch.setattr(page_server, "time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
 
 
 def test_messages_end_with_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,12 +71,12 @@ def test_messages_end_with_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     lines = encode_message(message).encode() * 2
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines)))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    process._read_messages(messages)
+    page_server._read_messages(messages)
     now = time.monotonic()
-    assert process._next_message(messages, now + 60.0) == message
-    assert process._next_message(messages, now) == message
-    assert process._next_message(messages, now + 60.0) is None
-    assert process._next_message(messages, now) is True  # it is time to look
+    assert page_server._next_message(messages, now + 60.0) == message
+    assert page_server._next_message(messages, now) == message
+    assert page_server._next_message(messages, now + 60.0) is None
+    assert page_server._next_message(messages, now) is True  # it is time to look
 
 
 def test_where_nobody_looks_the_process_ends_at_once() -> None:
@@ -90,11 +90,11 @@ def test_those_who_look_see_the_end() -> None:
     site = Page()
     finish(site, Run(3))
     assert site.shown == [("state 2", True)]
-    assert site.waited == [process._LAST_SEND_SECONDS]
+    assert site.waited == [page_server._LAST_SEND_SECONDS]
 
 
 def test_the_end_of_a_run_whose_master_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_LAST_MAKE_SECONDS", 0.01)
+    monkeypatch.setattr(page_server, "_LAST_MAKE_SECONDS", 0.01)
     site = Page()
     finish(site, Run(10**9, ends=False))
     assert site.shown == [("killed", True)]
