@@ -380,9 +380,12 @@ _MIN_TRIALS, _USUAL_TRIALS = 5, 12
 def check_capacity_options(arguments: argparse.Namespace) -> None:
     """Check the options that do not go together; raises UsageError."""
     option = "--sweep" if arguments.sweep else "--find"
-    single = ["--report", "--pctile", "--fail-if", "--ab"]
+    single = ["--report", "--pctile", "--fail-if"]
     if arguments.find:
         single += ["--repeat", "--versus", "--until"]
+        settings.refuse_options(
+            arguments, "--find judges all users of a run; --sweep compares the sides at each load", "--ab"
+        )
     settings.refuse_options(arguments, f"{option} makes many runs", *single)
     is_compared = arguments.sweep and arguments.versus is not None
     _check_formats(arguments, Product.SWEEPS if is_compared else Product.CAPACITY, option)
@@ -632,6 +635,10 @@ class SweepWork(_StepsWork):
         self.rule = SweepRule(swept, sweep, rounds)
         for side in sides:
             for value in sweep.values:  # so that a wrong one is reported before the first run
+                if side.options.sides and value % 2 and sweep.variable is Variable.USERS:
+                    raise UsageError(
+                        f"--sweep: {value} users cannot be halved, and with --ab each side has half of them"
+                    )
                 check(make_step_scenario(side.scenario, sweep.variable, value))
 
     @property
@@ -663,7 +670,16 @@ class SweepWork(_StepsWork):
         found = [
             replace(
                 conclude_sweep(
-                    side.scenario.name, self.variable, self.rule.steps(place), self.rule.stops[place], end.why
+                    side.scenario.name,
+                    self.variable,
+                    self.rule.steps(place),
+                    self.rule.stops[place],
+                    end.why,
+                    [
+                        (each.kept.step.value, each.kept.sided)
+                        for each in end.done
+                        if each.kept.side == place and each.kept.sided is not None
+                    ],
                 ),
                 took=took,
             )

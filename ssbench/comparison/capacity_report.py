@@ -20,9 +20,19 @@ from msgspec.structs import replace
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.family import FamilyComparison, RowRun, compare_families
-from ssbench.comparison.family_report import make_family_csv, make_family_document, make_family_report
+from ssbench.comparison.family import FamilyComparison, FamilyRow, RowRun, compare_families
+from ssbench.comparison.family_report import (
+    SidedRows,
+    describe_sides,
+    make_family_csv,
+    make_family_document,
+    make_family_report,
+    make_sided_csv_cells,
+    make_sided_elements,
+    make_sided_record,
+)
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
+from ssbench.comparison.sides import SidedRun, compare_sided_rows
 from ssbench.comparison.sweep import (
     GroupStep,
     Knee,
@@ -84,14 +94,21 @@ class Capacity:
     answer: SearchAnswer | None = None  # that of a search
     exit_code: ExitCode = ExitCode.OK  # that of the command
     took: str = ""  # how long all took, beside the forecast; empty: not known
+    sides: FamilyComparison | None = None  # both sides of each value, of runs that have two
 
 
 def conclude_sweep(
-    name: str, variable: Varied, steps: Sequence[SweepStep], ended: str | None, why: str
+    name: str,
+    variable: Varied,
+    steps: Sequence[SweepStep],
+    ended: str | None,
+    why: str,
+    sided: Sequence[tuple[float, SidedRun]] = (),
 ) -> Capacity:
     """Return what a sweep of the scenario ``name`` has found.
 
     ``ended`` says why it needed no more steps, ``why`` why it ended early; None and empty where it did not.
+    ``sided`` are the runs of each value where they have two sides.
     """
     conclusion = "The sweep went through all of its values."
     if why:
@@ -110,6 +127,12 @@ def conclude_sweep(
             f" Most operations a second: {format_number(best.rate)}, at {variable.words(best.value)}"
             f"{'' if first is best else same}."
         )
+    sides = None
+    if sided:
+        values = sorted({value for value, _ in sided})
+        rows = [(variable.words(value), [run for at, run in sided if at == value]) for value in values]
+        sides = compare_sided_rows(rows)
+        conclusion += f" {describe_sides(sides)}"
     notes = describe_limits(variable, steps) + (describe_short_steps(steps) if variable.is_load else [])
     return Capacity(
         f"{name}: sweep over {variable.value}",
@@ -120,6 +143,7 @@ def conclude_sweep(
         GateResult.UNDECIDED if why or notes else GateResult.PASSED,
         tuple(notes),
         knee=knee,
+        sides=sides,
     )
 
 
@@ -202,7 +226,8 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
     that. ``conclusion`` is the result of all
     steps, in words, and ``notes`` are further remarks. ``knee`` is that of a sweep, ``answer`` that of a
-    search. ``judged_by`` says of each step what it was judged by; it is empty in a sweep.
+    search. ``judged_by`` says of each step what it was judged by; it is empty in a sweep. ``sides`` compares
+    the two sides of ``--ab`` at each value.
     """
 
     format: Literal["ssbench capacity"] = "ssbench capacity"
@@ -216,6 +241,7 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     answer: SearchAnswer | None
     steps: tuple[SweepStep, ...]
     judged_by: tuple[str, ...]
+    sides: SidedRows | None = None
 
 
 def make_capacity_report(found: Capacity, *_: object) -> str:
@@ -233,6 +259,7 @@ def make_capacity_report(found: Capacity, *_: object) -> str:
             answer=found.answer,
             steps=found.steps,
             judged_by=found.words,
+            sides=make_sided_record(found.sides),
         )
     )
 
@@ -385,6 +412,8 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
         title = f"ops/s at {', '.join(map(format_exact, values))}"
         elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
     elements += map(Note, _legend(found))
+    if found.sides is not None:
+        elements += make_sided_elements(found.sides, found.variable.head)
     if len(found.steps) > 1:
         elements += _charts(found)
     verdict = Verdict(_TONES[found.result], found.conclusion, found.notes)
@@ -438,7 +467,14 @@ def _csv_records(found: Capacity) -> Iterator[dict[str, object]]:
             "ended_early": step.ended_early,
             "judged_by": words or None,
             "stat_file": step.file,
+            **(make_sided_csv_cells(found.sides, _find_row(found, step)) if found.sides else {}),
         }
+
+
+def _find_row(found: Capacity, step: SweepStep) -> FamilyRow | None:
+    """Return both sides of all runs with the value of a step."""
+    name = found.variable.words(step.value)
+    return next((row for row in found.sides.rows if row.name == name), None) if found.sides else None
 
 
 def make_capacity_csv(found: Capacity, _view: View | None = None) -> str:
@@ -534,10 +570,42 @@ def _charts(found: Capacity) -> list[Chart]:
             note=f"At the points: {unit}. {_locate_knee(found)}",
         ),
         chart("Latency", "ms", latencies, 2),
+        *_make_side_charts(found),
         chart("Rate", "ops/s", rates),
         chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _BYTES_PER_MEGABYTE for s in steps])], 2),
         chart("Little's law: operations in flight", "", flight),
     ]
+
+
+def _make_side_charts(found: Capacity) -> Iterator[Chart]:
+    """Yield the median latency of both sides, where the runs have two."""
+    if found.sides is None:
+        return
+    pairs = [
+        (value, change)
+        for value in sorted({step.value for step in found.steps})
+        for row in found.sides.rows
+        if row.name == found.variable.words(value) and (change := row.changes.get("p50")) is not None
+    ]
+    x = np.array([value for value, _ in pairs], np.float64)
+    curves = [
+        Curve(
+            name,
+            x,
+            np.array([1000 * (getattr(change, side) or math.nan) for _, change in pairs], np.float64),
+            SLATE,
+            width=2.0,
+            dash=dash,
+            pointed=True,
+        )
+        for name, side, dash in (
+            (found.sides.before, "before", "dashed"),
+            (found.sides.after, "after", "solid"),
+        )
+    ]
+    if pairs:
+        unit = found.variable.unit
+        yield Chart("Latency of both sides (p50)", f"ms, by {unit}", curves, axis=unit, digits=2)
 
 
 def _find_knee_points(found: Capacity, steps: Sequence[SweepStep], median: Curve) -> Iterator[Curve]:

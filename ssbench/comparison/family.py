@@ -92,6 +92,7 @@ class FamilyComparison:
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()  # further sentences, below those of the verdict
     conditions: tuple[Judged, ...] = ()  # those that were asked for, each in each row
+    why_not: str = ""  # why there is no verdict, of two sides in each run; empty: too few runs
     missing: tuple[str, ...] = ()  # rows that are there before, and not after
 
     @property
@@ -148,27 +149,36 @@ def compare_families(
         }
         moderated = known if figure.is_share else moderate_variances(known)
         found |= {(place, key): each for place, each in moderated.items()}
+    return judge_differences(
+        FamilyComparison(
+            before,
+            after,
+            tuple(FamilyRow(name, (len(first), len(second)), {}) for name, first, second in rows),
+            noise,
+            0,
+            all(order is not None and order.pairs for order in orders),
+            tuple(warnings),
+        ),
+        found,
+    )
+
+
+def judge_differences(
+    family: FamilyComparison, found: Mapping[tuple[int, str], FigureDifference]
+) -> FamilyComparison:
+    """Return a family with its changes: of each row, by its place, and figure what was measured."""
+    figures, noise = list_row_figures(), family.noise
     tested = [place for place, each in found.items() if each.sure and is_measured(each)]
     plain = {
         place: judge_change(figures[place[1]], each, noise, shown=False) for place, each in found.items()
     }
     shown = dict(zip(tested, apply_holm([plain[place].p or 0.0 for place in tested]), strict=True))
     level = SIGNIFICANCE_LEVEL / max(1, len(tested))
-    changes: list[dict[str, FigureChange]] = [{} for _ in rows]
+    changes: list[dict[str, FigureChange]] = [{} for _ in family.rows]
     for (row, key), each in found.items():
         changes[row][key] = judge_change(figures[key], each, noise, level, shown=shown.get((row, key), False))
-    return FamilyComparison(
-        before,
-        after,
-        tuple(
-            FamilyRow(name, (len(first), len(second)), own)
-            for (name, first, second), own in zip(rows, changes, strict=True)
-        ),
-        noise,
-        len(tested),
-        all(order is not None and order.pairs for order in orders),
-        tuple(warnings),
-    )
+    rows = tuple(replace(row, changes=own) for row, own in zip(family.rows, changes, strict=True))
+    return replace(family, rows=rows, tests=len(tested))
 
 
 def _find_order(before: Sequence[RowRun], after: Sequence[RowRun]) -> RunOrder | None:

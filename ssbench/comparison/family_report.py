@@ -11,7 +11,12 @@ from typing import Literal
 from ssbench.base import record
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.printable import escape_csv_cell
-from ssbench.comparison.change import FigureChange, format_detectable, format_signed_change
+from ssbench.comparison.change import (
+    FigureChange,
+    format_change_cells,
+    format_detectable,
+    format_signed_change,
+)
 from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.comparison_verdict import FINE_ENOUGH_CHANGE, Word, choose_change_word, rate_word
@@ -133,16 +138,18 @@ def _spell(row: FamilyRow, key: str, change: FigureChange) -> str:
 
 def _make_reasons(found: FamilyComparison) -> Iterator[str]:
     rows = format_plural(len(found.rows), "row")
-    if not found.is_judged:
+    if not found.is_judged and found.why_not:
+        yield found.why_not
+    elif not found.is_judged:
         yield (
             f"{rows} of {min((min(row.runs) for row in found.rows), default=0)} runs a side: a verdict needs"
             f" {MIN_ROUNDS} or more, of a few rows {MIN_ROUNDS + 1} or more. Changes are shown without one."
         )
     else:
+        runs = "" if found.why_not else " How much runs differ is known from all rows of a figure together."
         yield (
             f"{rows} with {found.tests} figures share 5 % (Holm): of families in which nothing changed, one"
-            " of twenty shows a change. How much runs differ is known from all rows of a figure together."
-            f" Changes within {100 * found.noise:g} % are noise."
+            f" of twenty shows a change.{runs} Changes within {100 * found.noise:g} % are noise."
         )
         half = [
             f"{format_detectable(value)} of {list_row_figures()[key].title}"
@@ -282,3 +289,76 @@ def make_family_report(found: FamilyComparison, *_: object) -> str:
             warnings=found.warnings,
         )
     )
+
+
+# -- Two sides in each run -------------------------------------------------------------------------
+
+
+#: What is shown of two sides in each run, and which figures of it have a change.
+_SIDED_KEYS = ("rate", "p50", "p99", "errors")
+
+
+class SidedRows(record.JsonRecord, frozen=True, kw_only=True):
+    """The two sides of ``--ab`` in each row, such as a step of a sweep; ``rows`` as in "ssbench suites"."""
+
+    before: str
+    after: str
+    verdict: FamilyVerdict
+    rows: tuple[FamilyRow, ...]
+
+
+def make_sided_record(found: FamilyComparison | None) -> SidedRows | None:
+    """Return the sides of all rows as a part of a JSON document."""
+    if found is None:
+        return None
+    return SidedRows(before=found.before, after=found.after, verdict=judge_family(found), rows=found.rows)
+
+
+def describe_sides(found: FamilyComparison) -> str:
+    """Return what came of both sides, in one sentence."""
+    return f"{found.after} against {found.before}: {judge_family(found).headline}."
+
+
+def make_sided_elements(found: FamilyComparison, head: str) -> list[Element]:
+    """Return a table with both sides of each row and the change between them, and what it rests on."""
+    figures = {
+        key: list_row_figures()[key]
+        for key in _SIDED_KEYS
+        if any(_is_worth_showing(list_row_figures()[key], row.changes.get(key)) for row in found.rows)
+    }
+    columns = [Column(head, is_number=head != "row", is_whole=True)]
+    for key, figure in figures.items():
+        columns += [Column(f"{figure.compared_head} {side}") for side in (found.before, found.after)]
+        columns += [Column(f"{key} change"), Column("95 % interval")] if key != "rate" else []
+    rows = []
+    for row in found.rows:
+        cells: list[str | Cell] = [row.name]
+        for key, figure in figures.items():
+            change = row.changes.get(key)
+            if change is None:
+                cells += [DASH] * (2 if key == "rate" else 4)
+                continue
+            before, after, _, interval, *_ = format_change_cells(figure, change)
+            cells += [
+                before,
+                after,
+                *([_make_cell(figure, change), interval or DASH] if key != "rate" else []),
+            ]
+        rows.append(tuple(cells))
+    title = f"Sides: {describe_sides(found)}"
+    notes = [*judge_family(found).reasons]
+    shown = ["*: the change is shown, the others may be luck"] if found.shown() else []
+    return [Table(columns, rows, title=title), *map(Note, [*shown, *notes])]
+
+
+def make_sided_csv_cells(found: FamilyComparison, row: FamilyRow | None) -> dict[str, object]:
+    """Return the cells of a row in a table of CSV, with values in seconds, per second, and shares."""
+    cells: dict[str, object] = {
+        "before": escape_csv_cell(found.before),
+        "after": escape_csv_cell(found.after),
+    }
+    for key in _SIDED_KEYS:
+        change = row.changes.get(key) if row is not None else None
+        names = ("before", "after") if key == "rate" else ("before", "after", "change", "low", "high")
+        cells |= {f"{key}_{name}": getattr(change, name, None) for name in names}
+    return cells

@@ -19,6 +19,7 @@ from ssbench.comparison.search import (
     ObjectiveFinding,
     judge_objective,
 )
+from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.comparison.sweep import (
     SweepStep,
     describe_missing_gain,
@@ -109,6 +110,7 @@ class StepResult:
     findings: tuple[ObjectiveFinding, ...] = ()
     verdict: GateResult = GateResult.UNDECIDED  # that of all conditions together
     figures: RowRun | None = None  # where two ways to run are compared
+    sided: SidedRun | None = None  # of a run with two sides (``--ab``)
 
 
 #: A way to run that is swept: a scenario, and how it is run.
@@ -150,7 +152,8 @@ class SweepRule(_GeneratedTrials[StepResult]):
         """Return the step that a run is."""
         value, side = trial.cell.value
         figures = make_row_run(statistics) if len(self._sides) > 1 else None
-        return StepResult(make_kept_step(value, statistics, ended), side, figures=figures)
+        sided = make_sided_run(statistics, ended.path.name) if self._sides[side][1].sides else None
+        return StepResult(make_kept_step(value, statistics, ended), side, figures=figures, sided=sided)
 
     def _name(self, side: int) -> str:
         name = self.variable.value

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, variance
 
 import numpy as np
@@ -30,6 +30,14 @@ from ssbench.comparison.change import (
     judge_changes,
 )
 from ssbench.comparison.compare import Comparison, find_only_classes, group_rows
+from ssbench.comparison.family import (
+    MIN_ROUNDS,
+    FamilyComparison,
+    FamilyRow,
+    judge_differences,
+    list_row_figures,
+    moderate_variances,
+)
 from ssbench.comparison.noise_floor import (
     PLACEMENT_DEVIATION,
     NoiseFloors,
@@ -81,14 +89,7 @@ def compare_sides(
     """
     before, after = require_sides(statistics)
     objects = min((each for each in _count_objects(statistics, ("ALL", None)) if each), default=None)
-    found = {
-        place: add_noise_floor_of_sides(
-            each, floors.of_sides(place) if floors else None, _count_objects(statistics, place[0])
-        )
-        if is_ratio(place)
-        else each
-        for place, each in measure_side_differences(statistics).items()
-    }
+    found = _measure_alone(statistics, floors)
     changes = judge_changes(found, noise)
     sure = any(each.sure for place, each in found.items() if is_ratio(place))
     failing = any(each.differs for place, each in changes.items() if not is_ratio(place))
@@ -108,6 +109,20 @@ def compare_sides(
         seconds=statistics.duration,
         only_classes=classes_by_operation(statistics),
     )
+
+
+def _measure_alone(
+    statistics: RunStatistics, floors: NoiseFloors | None = None
+) -> dict[FigurePlace, FigureDifference]:
+    """Return the differences of a single run, with what it does not show of itself."""
+    return {
+        place: add_noise_floor_of_sides(
+            each, floors.of_sides(place) if floors else None, _count_objects(statistics, place[0])
+        )
+        if is_ratio(place)
+        else each
+        for place, each in measure_side_differences(statistics).items()
+    }
 
 
 def require_sides(statistics: RunStatistics) -> tuple[RunPart, RunPart]:
@@ -283,11 +298,17 @@ class SidedRun:
     started: float | None = None
     warnings: tuple[str, ...] = ()
     only_classes: Mapping[str, str] = field(default_factory=dict)
+    #: What the run alone says of each figure of all operations.
+    alone: Mapping[str, FigureDifference] = field(default_factory=dict)
+    rates: tuple[float, float] | None = None  # successes a second of each side; None: not known
 
 
 def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     """Reduce a run; raises ValueError without two sides."""
-    sides = tuple(each.name for each in require_sides(statistics))
+    parts = require_sides(statistics)
+    sides = tuple(each.name for each in parts)
+    alone = {key: each for (row, key), each in _measure_alone(statistics).items() if row == ("ALL", None)}
+    before, after = (each.numbers.total.requests_per_second for each in parts)
     values = {
         place: (each.before, each.after)
         for place, each in measure_side_differences(statistics).items()
@@ -295,7 +316,9 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     }
     warnings = tuple(f"{name}: {warning}" for warning in statistics.warnings)
     started = statistics.run.started or statistics.start
-    return SidedRun(name, sides, values, started, warnings, classes_by_operation(statistics))
+    return SidedRun(
+        name, sides, values, started, warnings, classes_by_operation(statistics), alone, (before, after)
+    )
 
 
 def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Comparison:
@@ -351,3 +374,84 @@ def _drifts(runs: Sequence[SidedRun], found: Mapping[FigurePlace, FigureDifferen
         return {}
     logs = [math.log(run.values[place][0] * run.values[place][1]) / 2 for run in runs]
     return {"p50": math.expm1(order.drift(logs, []))}
+
+
+# -- Rows of runs with two sides -------------------------------------------------------------------
+
+
+def compare_sided_rows(
+    rows: Sequence[tuple[str, Sequence[SidedRun]]], noise: float = NOISE_SHARE
+) -> FamilyComparison:
+    """Compare the sides in each of some rows, such as the steps of a sweep; all share one level.
+
+    Of a row with three runs or more each run counts once; of fewer, which do not show how much runs differ,
+    what these know of themselves. Raises ValueError where the runs have other sides than each other.
+    """
+    names = {run.sides for _, runs in rows for run in runs}
+    if len(names) != 1:
+        raise ValueError("the runs have other sides than each other")
+    before, after = names.pop()
+    found: dict[tuple[int, str], FigureDifference] = {}
+    for key, figure in list_row_figures().items():
+        own = {
+            place: each
+            for place, (_, runs) in enumerate(rows)
+            if (each := _measure_row(key, runs)) is not None
+        }
+        if not figure.is_share and _have_rounds(rows):
+            own = moderate_variances(own)
+        found |= {(place, key): each for place, each in own.items()}
+    made = judge_differences(
+        FamilyComparison(
+            before,
+            after,
+            tuple(FamilyRow(name, (len(runs), len(runs)), {}) for name, runs in rows),
+            noise,
+            0,
+            in_turn=True,
+            warnings=tuple(dict.fromkeys(each for _, runs in rows for run in runs for each in run.warnings)),
+            why_not="" if _have_rounds(rows) else f"No verdict: {_TOO_SHORT_TEXT}.",
+        ),
+        found,
+    )
+    return replace(made, remarks=(_ROWS_TEXT,) if made.is_judged else ())
+
+
+_ROWS_TEXT = (
+    "Both sides ran at the same time, each with half of the users. Of fewer than"
+    f" {MIN_ROUNDS} runs the seconds are compared, and for objects that lie on slower devices"
+    f" {100 * PLACEMENT_DEVIATION:g} % a side are allowed at least; --repeat measures what differs from run"
+    " to run instead. Rates follow from latencies, and are not compared."
+)
+
+
+def _have_rounds(rows: Sequence[tuple[str, Sequence[SidedRun]]]) -> bool:
+    return all(len(runs) >= MIN_ROUNDS for _, runs in rows)
+
+
+def _measure_row(key: str, runs: Sequence[SidedRun]) -> FigureDifference | None:
+    """Return the difference of a figure of all operations in some runs; None where one lacks it."""
+    if key == "rate":
+        rates = [run.rates for run in runs if run.rates is not None]
+        means = [fmean(pair[side] for pair in rates) for side in (0, 1) if rates]
+        return FigureDifference(means[0], means[1]) if means else None
+    place: FigurePlace = (("ALL", None), key)
+    if not runs or not all(place in run.values for run in runs):
+        return None
+    if len(runs) == 1:
+        return runs[0].alone.get(key)
+    made = _difference_of_runs(place, [run.values[place] for run in runs])
+    if len(runs) >= MIN_ROUNDS:
+        return replace(made, sure=True)
+    alone = [run.alone[key] for run in runs]
+    errors = [each.error for each in alone if each.error is not None]
+    if len(errors) < len(alone):
+        return replace(made, error=None, sure=False)
+    # The objects of a side are the same in all of them, so that the error does not average out.
+    return replace(
+        made,
+        error=math.hypot(*errors) / math.sqrt(len(errors)),
+        freedom=min(each.freedom for each in alone),
+        between_runs=False,
+        sure=all(each.sure for each in alone),
+    )

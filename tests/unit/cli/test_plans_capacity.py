@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import logging
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from json_records import valid
 from result_rows import many
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
@@ -21,7 +24,7 @@ from ssbench.results.block import Failure
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.options import BenchOptions, RunOptions, RunSide
 from ssbench.run.plan import PlanSettings, silence_runs
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 
@@ -43,6 +46,7 @@ class Store:
     instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
     failing: bool = False
     room: int = 1000
+    slower: float = 1.0  # how many times as long the second of two sides takes
 
     def __call__(self, options: BenchOptions) -> Store:
         self.bench = options
@@ -68,9 +72,16 @@ class Store:
         seconds = scenario.run_seconds or 1.0
         count = int(seconds * users / latency)
         path = self.folder / (options.stats_file or Path("run.stat.gz")).name
-        writer = RunResultsWriter(path, RunDescription(scenario, started=1e9))
+        sides = tuple(each.name for each in options.sides)
+        writer = RunResultsWriter(path, RunDescription(scenario, started=1e9, sides=sides, seed=options.seed))
         completed = 1e9 + np.linspace(latency, seconds, count)
-        results = many(range(count), operation=1, last_byte=latency, completed=completed, size=1)
+        columns: dict[str, Any] = {"last_byte": latency}
+        if sides:
+            random = np.random.default_rng(len(self.scenarios))
+            columns["group"] = np.arange(count) % 2
+            columns["last_byte"] = latency * np.where(columns["group"], self.slower, 1.0)
+            columns["last_byte"] *= random.lognormal(0, 0.1, count)
+        results = many(range(count), operation=1, completed=completed, size=1, **columns)
         if self.failing:
             results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
         writer.add(results)
@@ -98,7 +109,8 @@ def carry_out(
 ) -> ExitCode:
     given = arguments(*options)
     plans.check_capacity_options(given)
-    side = plans.PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz"))
+    sides_ = tuple(RunSide(text.partition("=")[0], policy="gold") for text in given.ab or ())
+    side = plans.PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz", sides=sides_))
     other = plans.PlanSide(replace(scenario, name="other"), side.options)
     sides = [side] if given.versus is None else [side, other]
     work: plans.PlanWork[Any]
@@ -178,6 +190,42 @@ def test_two_sweeps_take_turns_and_are_compared_value_by_value(
     ]
     said = " ".join(capsys.readouterr().out.split())
     assert "Before: The sweep went through all of its values." in said
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_each_step_of_a_sweep_may_have_two_sides(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], repeats: int
+) -> None:
+    store.slower = 1.3
+    found = tmp_path / "found.json"
+    options = ("--sweep", "users=4,8,16", "--ab", "old=x", "new=y", "--repeat", repeats)
+    assert carry_out(store, *options, "--json", found, "--csv") == ExitCode.OK
+    assert sorted(users(store)) == sorted([4, 8, 16] * repeats)
+    sides = valid(found.read_text(), "capacity")["sides"]
+    assert (sides["before"], sides["after"], sides["verdict"]["word"]) == ("old", "new", "slower")
+    assert [(row["name"], row["runs"]) for row in sides["rows"]] == [
+        (f"{each} users", [repeats, repeats]) for each in (4, 8, 16)
+    ]
+    for row in sides["rows"]:
+        change = row["changes"]["p50"]
+        assert change["change"] == pytest.approx(0.3, abs=0.02)
+        assert 0.05 < change["low"] < change["change"] < change["high"]
+        assert row["changes"]["rate"]["change"] is None  # rates follow from latencies
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {(row["before"], row["after"]) for row in rows} == {("old", "new")}
+    assert all(0.05 < float(row["p50_low"]) < float(row["p50_high"]) for row in rows)
+    assert carry_out(store, *options, "--resume", "--html", tmp_path / "page.html") == ExitCode.OK
+    assert len(users(store)) == 3 * repeats  # nothing is run again
+    said = " ".join(capsys.readouterr().out.split())
+    assert "new against old: slower: " in said
+    assert "p50 ms old" in said
+    assert "Latency of both sides" in (tmp_path / "page.html").read_text()
+
+
+def test_equal_sides_of_a_sweep_are_no_difference(store: Store, tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    carry_out(store, "--sweep", "users=4,8,16", "--ab", "old=x", "new=y", "--json", found)
+    assert json.loads(found.read_text())["sides"]["verdict"]["word"] == "no difference shown"
 
 
 def test_a_sweep_goes_on_after_an_interruption(store: Store) -> None:
@@ -303,7 +351,8 @@ def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: P
         (["--sweep=users=1,2", "-u", "4"], {}, "--sweep varies what -u/--user-count sets"),
         (["--sweep=rate=1,2", "--rate", "4"], {}, "--sweep varies what --rate sets"),
         (["--sweep=workers=1,2", "--zmq-bind-ip", "127.0.0.1"], {}, "--sweep workers= starts local workers"),
-        (["--sweep=users=1,2", "--ab", "a=x", "b=y"], {}, "--sweep makes many runs"),
+        (["--sweep=users=2,3", "--ab", "a=x", "b=y"], {}, "--sweep: 3 users cannot be halved"),
+        (["--find=errors <= 1%", "--ab", "a=x", "b=y"], {}, "--find judges all users of a run; --sweep"),
         (["--find=errors <= 1%", "--repeat", "2"], {}, "--find makes many runs"),
         (["--find=errors <= 1%", "--until", "2%"], {}, "--find makes many runs"),
         (["--find=errors <= 1%"], {"run_seconds": None}, "--find needs -r/--run-seconds"),
