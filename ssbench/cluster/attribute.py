@@ -342,17 +342,14 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
     from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import attribution_report
     from ssbench.document.renderers import html
-    from ssbench.reports import run_document
     from ssbench.reports.writing import ReportOptions
     from ssbench.statistics.summary import summarize
 
     with open_stat_file(arguments.stats_file) as results:
         statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
     options = ReportOptions()
-    sections = [attribution_report.make_attribution_section(found)]
-    if requests:
-        sections.append(attribution_report.make_requests_section(requests))
-    page = html.render(run_document.make_run_report_document(statistics, options, sections), options)
+    made = attribution_report.make_logged_run_document(statistics, options, found, requests)
+    page = html.render(made, options)
     done = output_file.log_written
     with output_file.open_output(arguments.html, force=arguments.force, done=done) as out:
         out.write(page)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ssbench.base import record
 from ssbench.base.version import __version__
 from ssbench.cluster import finding_sentences, request_spans
@@ -25,6 +27,7 @@ from ssbench.cluster.finding_sentences import (
     is_certain_finding,
     list_coverage_facts,
     list_coverage_notes,
+    list_finding_facts,
     list_names,
 )
 from ssbench.cluster.rank_tests import PeerDifference
@@ -61,22 +64,40 @@ from ssbench.document.units import (
     format_probability,
     format_time_difference,
 )
+from ssbench.reports.run_document import make_run_report_document
+from ssbench.reports.run_verdict import judge_for_reports
+from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import Outcome
 from ssbench.statistics.waits import Wait
 
 
 def make_picture_sections(attribution: Attribution) -> list[Section]:
     """Return the sections that have something to show."""
-    found = []
-    if attribution.time_shares:
-        found.append(Section("A typical and a slow request, part by part", [*_draw_time_shares(attribution)]))
-    if attribution.standings:
-        found.append(Section("Own times against peers', by evidence", [*_draw_standings(attribution)]))
-    courses = [each for each in attribution.findings if each.course is not None]
-    over = [each for one in courses for each in _draw_course(one)] + [*_draw_timelines(attribution)]
-    if over:
-        found.append(Section("Over the run", over))
-    return found
+    over = [*_draw_courses(attribution), *_draw_timelines(attribution)]
+    return [
+        *_make_evidence_sections(attribution),
+        *make_section("Over the run", over),
+    ]
+
+
+def _make_evidence_sections(attribution: Attribution, *, is_folded: bool = False) -> Iterator[Section]:
+    yield from make_section(
+        "A typical and a slow request, part by part",
+        _draw_time_shares(attribution) if attribution.time_shares else (),
+        is_folded=is_folded,
+    )
+    yield from make_section(
+        "Own times against peers', by evidence",
+        _draw_standings(attribution) if attribution.standings else (),
+        is_folded=is_folded,
+    )
+
+
+def _draw_courses(attribution: Attribution) -> Iterator[Element]:
+    for each in attribution.findings:
+        yield from _draw_course(each)
 
 
 def _draw_time_shares(attribution: Attribution) -> Iterator[Element]:
@@ -127,7 +148,10 @@ def _draw_standings(attribution: Attribution) -> Iterator[Element]:
             f"{each.requests:,}",
             format_time_difference(each.difference.median),
             _format_interval(each),
-            Cell(bar=max(each.difference.median, 0.0) / most if most else 0.0),
+            Cell(
+                tone=Tone.BAD if each.name in suspects else None,
+                bar=max(each.difference.median, 0.0) / most if most else 0.0,
+            ),
             format_probability(each.probability),
         ]
         for each in attribution.standings
@@ -183,17 +207,13 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
     for each in found.servers:
         longest[each.part] = max(longest[each.part], each.longest)
         of.setdefault(_format_server_name(each), {})[each.part == "last"] = each
-    rows: list[Row] = [
-        [
-            Cell(name, tone=Tone.BAD if any(each.name in suspects for each in own.values()) else None),
-            *(
-                cell
-                for part in (False, True)
-                for cell in _draw_strip(own.get(part), longest[own[part].part] if part in own else 0.0)
-            ),
-        ]
-        for name, own in sorted(of.items(), key=lambda each: -max(one.longest for one in each[1].values()))
-    ]
+    rows: list[Row] = []
+    for name, own in sorted(of.items(), key=lambda each: -max(one.longest for one in each[1].values())):
+        tone = Tone.BAD if any(each.name in suspects for each in own.values()) else None
+        cells: list[str | Cell] = [Cell(name, tone=tone)]
+        for part in (False, True):
+            cells += _draw_strip(own.get(part), longest[own[part].part] if part in own else 0.0, tone)
+        rows.append(cells)
     columns = (
         Column("", is_number=False),
         Column("own times", is_number=False, is_whole=True),
@@ -201,7 +221,9 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
         Column("its writes", is_number=False, is_whole=True),
         Column("longest ms", short="ms"),
     )
-    yield Table(columns, rows, title="Each server over the run", most=MAX_STANDINGS)
+    table = Table(columns, rows, title="Each server over the run", most=MAX_STANDINGS)
+    has_writes = any(part for own in of.values() for part in own)
+    yield table if has_writes else drop_columns(table, (3, 4))
     yield Note(
         f"From 0 to {format_moment(found.edges[-1])} s, in {len(found.edges) - 1} slices:"
         f" the median in each slice"
@@ -211,11 +233,11 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
     )
 
 
-def _draw_strip(timeline: ServerTimeline | None, longest: float) -> tuple[Cell, str]:
+def _draw_strip(timeline: ServerTimeline | None, longest: float, tone: Tone | None) -> tuple[Cell, str]:
     if timeline is None:
         return Cell(), DASH
     shares = [max(each, 0.0) / longest if longest > 0 else 0.0 for each in timeline.longer]
-    return Cell(bars=shares), format_time_difference(timeline.longest)
+    return Cell(bars=shares, tone=tone), format_time_difference(timeline.longest)
 
 
 def _suspect_names(attribution: Attribution) -> set[str]:
@@ -321,17 +343,73 @@ def make_attribution_document(attributed: AttributedRun, _view: View) -> Documen
     return Document("Which node was slow", elements, untitled=True)
 
 
-def make_attribution_section(attribution: Attribution) -> Section:
-    """Return the report as a section of that of the run: the answer comes first."""
+def make_attribution_verdict(attribution: Attribution) -> Verdict:
+    """Return the answer: who, by how much, in which share of the requests and since when."""
     tone, headline = _choose_headline(attribution)
-    verdict = Verdict(tone, headline, describe_attribution(attribution))
-    elements = [
-        verdict,
-        *make_picture_sections(attribution),
-        make_coverage_section(attribution),
-        *_make_tables(attribution),
+    named = [each for each in attribution.findings if each.kind in dict(_HEADLINES)]
+    facts = [list_finding_facts(each) for each in named]
+    if len(named) > 1:
+        facts = [
+            [f"{each.name}: {', '.join(known)}"]
+            for each, known in zip(named[:_MAX_NAMED], facts[:_MAX_NAMED], strict=True)
+            if each.name and known
+        ]
+    return Verdict(
+        tone, headline, describe_attribution(attribution), [text for each in facts for text in each]
+    )
+
+
+def make_attribution_sections(
+    attribution: Attribution, requests: Sequence[TracedRequest] = ()
+) -> Iterator[Section]:
+    """Yield what a page has of the logs: each server over the run, and folded what that rests on."""
+    yield from make_section("Which node was slow", _draw_timelines(attribution))
+    yield from make_section("The suspects, slice by slice", _draw_courses(attribution), is_folded=True)
+    yield from _make_evidence_sections(attribution, is_folded=True)
+    yield from make_section("Times in Swift's logs", _make_tables(attribution), is_folded=True)
+    if requests:
+        yield make_requests_section(requests)
+    yield replace(make_coverage_section(attribution), is_folded=True)
+
+
+#: Sections of the run that stay open on a page about its logs.
+_OPEN_SECTIONS = ("Over time", "Operations")
+
+
+def make_logged_run_document(
+    statistics: RunStatistics,
+    options: ReportOptions,
+    attribution: Attribution,
+    requests: Sequence[TracedRequest] = (),
+) -> Document:
+    """Return the document of a run with what the logs say of it first; it has one verdict, that of the logs.
+
+    What the run itself was like is said in the line of that verdict.
+    """
+    outcome = judge_for_reports(statistics, options).outcome
+    answer = make_attribution_verdict(attribution)
+    above = replace(answer, sentences=[f"The run itself {_OUTCOME_PHRASES[outcome]}.", *answer.sentences])
+    made = make_run_report_document(statistics, options, above=above)
+    own = [
+        replace(each, is_folded=bool(each.title) and each.title not in _OPEN_SECTIONS)
+        if isinstance(each, Section)
+        else each
+        for each in made.elements
     ]
-    return Section("Which node was slow", elements)
+    return replace(made, elements=[*make_attribution_sections(attribution, requests), *own])
+
+
+#: What is said of the run in the line of the verdict on its logs.
+_OUTCOME_PHRASES = {
+    Outcome.GOOD: "was good",
+    Outcome.WARNED: "was good, but for warnings",
+    Outcome.UNDECIDED: "left conditions undecided",
+    Outcome.NOT_DELIVERED: "did not deliver the load that was asked for",
+    Outcome.FAILED: "failed",
+    Outcome.INTERRUPTED: "was interrupted",
+}
+#: Findings whose facts stand in the verdict.
+_MAX_NAMED = 3
 
 
 def make_coverage_section(attribution: Attribution) -> Section:
@@ -343,7 +421,7 @@ def make_coverage_section(attribution: Attribution) -> Section:
 def make_requests_section(found: Sequence[TracedRequest]) -> Section:
     """Return the section of single requests, the slowest first: a waterfall of each."""
     blocks = [Lines(request_spans.format_waterfall(each)) for each in found[:_MAX_WATERFALLS]]
-    return Section("The slowest requests, server by server", blocks)
+    return Section("The slowest requests, server by server", blocks, is_folded=True)
 
 
 def _choose_headline(attribution: Attribution) -> tuple[Tone, str]:

@@ -236,6 +236,30 @@ def _describe_stretch(finding: LogFinding) -> str:
     )
 
 
+def list_finding_facts(finding: LogFinding) -> list[str]:
+    """Return how much, in which share of the requests and since when, each in a few words."""
+    measured = finding.difference
+    found = []
+    if finding.waited is not None:
+        found.append(f"writes wait {format_latency(finding.waited)}")
+    elif measured is not None:
+        found.append(f"{format_latency(measured.mean if _by_mean(finding) else measured.median)} longer")
+    elif finding.kind == "stall":
+        found.append(f"{format_moment(finding.seconds or 0.0)} s")
+    elif finding.seconds is not None:
+        found.append(format_latency(finding.seconds))
+    if finding.share is not None and not math.isnan(finding.share):
+        noun = _SHARED_NOUNS.get(finding.part or finding.kind, "all requests")
+        found.append(f"{format_share(finding.share)} of {noun}")
+    elif finding.requests > 1:
+        found.append(_format_times(finding.requests))
+    return [*found, *filter(None, (_describe_when(finding) or _describe_stretch(finding)[2:],))]
+
+
+#: What the share of a finding is of, by its part or kind, where that is not all requests.
+_SHARED_NOUNS = {"update": "writes", "account updates": "updates of new containers"}
+
+
 def _of_all(finding: LogFinding) -> str:
     return "" if finding.share is None else f" ({format_share(finding.share)} of all)"
 
@@ -385,8 +409,8 @@ def _describe_late(finding: LogFinding) -> str:
     )
 
 
-def _describe_inconclusive(finding: LogFinding) -> str:
-    names = [finding.name, *finding.same]
+def _describe_inconclusive(*findings: LogFinding) -> str:
+    names = [name for each in findings for name in (each.name, *each.same)]
     verb = "it served" if len(names) == 1 else "each served"
     return f"Not testable: {list_names(names)}: {verb} every request, or too few, so nothing compares"
 
@@ -555,10 +579,13 @@ SLOWEST_NOTE = (
 
 
 def describe_attribution(attribution: Attribution) -> list[str]:
-    """Return the findings as sentences; never empty. What could not be compared comes last."""
-    findings = sorted(attribution.findings, key=lambda finding: finding.kind == "inconclusive")
+    """Return the findings as sentences; never empty. What could not be compared is one sentence, the last."""
+    untested = [each for each in attribution.findings if each.kind == "inconclusive"]
+    findings = [each for each in attribution.findings if each.kind != "inconclusive"]
     certain = [each for each in findings if attribution.overload and is_certain_finding(each)]
     sentences = [describe_finding(finding) for finding in findings if finding not in certain]
+    if untested:
+        sentences.append(_describe_inconclusive(*untested))
     coverage = attribution.coverage
     if not coverage.compared:
         return [*sentences, "Inconclusive: no operation has all its object servers' lines."]

@@ -319,6 +319,14 @@
 
   // -- what else a page does
 
+  // Opens the part that the address names, where it is folded.
+  function unfold() {
+    const folded = document.querySelector(`[id="${CSS.escape(location.hash.slice(1))}"] > details`);
+    if (folded) folded.open = true;
+  }
+  window.addEventListener("hashchange", unfold);
+  unfold();
+
   // Returns the number that a cell has, of lower bounds too; long times in milliseconds, as the others are.
   function worth(cell) {
     const text = cell.textContent.trim(), plain = text.replace(/[,<>\u2265 ]/g, ""), n = parseFloat(plain);

@@ -184,19 +184,29 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     code, found = attribute(stat_file, *logs, "--html", file)
     assert code == 0
     page = html.unescape(file.read_text())
-    section = page[page.index("<h2>Which node was slow") : page.index("<h2>Operations")]
-    assert "<strong>Slow: d3 on o3/object</strong>" in section
+    # One verdict, where the page had that of the run in one colour above that of the logs in another.
+    assert re.findall(r"<strong>(.*?)</strong><span>(.*?)</span>", page) == [
+        ("Slow: d3 on o3/object", "The run itself failed.")
+    ]
+    (facts,) = re.findall("<ul class=facts>(.*?)</ul>", page)
+    assert facts == "<li>31.9 ms longer</li><li>47.5 % of all requests</li>"
     for sentence in found["answer"]:
-        assert sentence in section
+        assert sentence in page[: page.index("<h2>")]
+    section = page[page.index("<h2>A typical and a slow request") : page.index("<div class=tiles>")]
     assert "successes with a proxy's line: 40 (100.0 %)" in section
+    assert re.findall("<h2>(.*?)</h2>", section) == [
+        "A typical and a slow request, part by part",
+        "Own times against peers', by evidence",
+        "Times in Swift's logs",
+        "The slowest requests, server by server",
+        "Coverage",
+    ]
+    assert section.count("</h2></summary>") == 5
     # A column of noughts made a table of its own in a terminal: "operation  more".
     parts = section[section.index("<h3>Where the time goes (ms)") : section.index("<h3>Proxies (ms)")]
     assert "slowest server p99" in parts
     assert "more servers" not in parts
     assert re.findall("<h3>(.*?)</h3>", section) == [
-        "A typical and a slow request, part by part",
-        "Own times against peers', by evidence",
-        "Coverage",
         "Where the time goes (ms)",
         "Proxies (ms)",
         "Nodes (ms)",
