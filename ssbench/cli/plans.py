@@ -13,7 +13,7 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -418,9 +418,17 @@ class SuiteWork:
     product = Product.SUITE
 
     def __init__(
-        self, suite: Suite, cells: Sequence[PlanCell], pause: float, page: Path | None, *, force: bool = False
+        self,
+        suite: Suite,
+        cells: Sequence[PlanCell],
+        pause: float,
+        page: Path | None,
+        *,
+        force: bool = False,
+        stores: Mapping[str, str] | None = None,
     ) -> None:
         self._suite = suite
+        self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
         self._page = page  # that of the suite; None: there is none, or it goes to standard output
         self._force = force
         self._pause = pause
@@ -457,6 +465,7 @@ class SuiteWork:
                     for each in end.done
                     if each.trial.cell is cell and each.ending_code is not ExitCode.INTERRUPTED
                 ),
+                store=cell.options.store or "",
             )
             for cell in self.rule.cells
         ]
@@ -493,13 +502,23 @@ class SuiteWork:
         if done:
             label = f".{done[-1].trial.label}.stat.gz"
             _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
-        if self.rule.cells[0].options.noop:
+        if self.rule.cells[0].options.noop or self._stores is None:
             return
-        bases = list_container_bases(self._suite)
-        commands = [
-            f"{quote_own_command()} cleanup-containers --container-base {shlex.quote(base)}" for base in bases
-        ]
+        commands = dict.fromkeys(
+            _write_deletion(base, self._stores.get(store, ""))
+            for store, bases in list_container_bases(self._suite).items()
+            for base in bases
+        )
         _log.info("Delete the objects of the suite with: %s", "; ".join(commands))
+
+
+def _write_deletion(base: str, store: str) -> str:
+    """Return the command that deletes the objects of a suite in a store: a URL, or @FILE; "": the account."""
+    command = f"{quote_own_command()} cleanup-containers --container-base {shlex.quote(base)}"
+    if store.startswith("@"):
+        file = store[1:] if "/" in store else f"./{store[1:]}"
+        return f"(set -a; . {shlex.quote(file)}; {command})"
+    return f"{command} -S {shlex.quote(store)}" if store else command
 
 
 def _write_run_page(file: str, out: TextIO) -> None:

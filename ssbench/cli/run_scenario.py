@@ -44,7 +44,14 @@ from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
 from ssbench.run.folders import results_folder
-from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, SuitePlace, refuse_past_moment
+from ssbench.run.options import (
+    BenchOptions,
+    ExistingIn,
+    NamedStore,
+    RunOptions,
+    SuitePlace,
+    refuse_past_moment,
+)
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.run.stats_path import label_stats_path, new_stats_path
 from ssbench.scenario import ad_hoc
@@ -175,11 +182,13 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     if arguments.suite is None:
         raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
     settings.log_settings_files(arguments)
+    given = sides.parse_stores(arguments)
     suite = read_suite(
         arguments.suite,
         scale=arguments.scale,
         seconds=arguments.run_seconds,
         bodies=arguments.allow_bodies,
+        stores=[*given],
     )
     if arguments.rounds is not None:
         suite = replace(suite, rounds=arguments.rounds)
@@ -192,22 +201,42 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
         PlanCell(
             each.file_name,
             _use_listed_accounts(each.scenario, len(arguments.listed)),
-            replace(options, suite_place=SuitePlace(suite.name, each.name)),
+            replace(options, suite_place=SuitePlace(suite.name, each.name), store=each.store),
             each.name,
         )
         for each in suite.variants
     ]
     page = arguments.html if arguments.html and not is_standard_output_name(arguments.html) else None
-    work = plans.SuiteWork(suite, cells, arguments.pause, page, force=arguments.force)
-    bench_options = _make_bench_options(
-        arguments, work.list_users(), [cell.scenario.policy for cell in cells]
+    work = plans.SuiteWork(
+        suite,
+        cells,
+        arguments.pause,
+        page,
+        force=arguments.force,
+        stores=None if arguments.local_swift else given,
     )
+    used = [*dict.fromkeys(each.store for each in suite.variants)]
+    stores = sides.make_named_stores(arguments, [*filter(None, used)], given, os.environ)
+    bench_options = _make_bench_options(
+        arguments,
+        work.list_users(),
+        [cell.scenario.policy for cell in cells],
+        stores,
+        needs_account=None in used,
+    )
+
+    def check(bench: Bench) -> None:
+        for cell in cells:
+            bench.check(cell.scenario, cell.options)
+
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
         _PlanSinks(arguments, companions, keeps=False) as sinks,
     ):
-        plan = PlanSettings(pause=arguments.pause, accompany=sinks.accompany, observer=companions.observer)
+        plan = PlanSettings(
+            pause=arguments.pause, accompany=sinks.accompany, observer=companions.observer, check=check
+        )
         return plans.run_plan(arguments, work, bench_options, plan)
 
 
@@ -608,10 +637,18 @@ def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
 
 
 def _make_bench_options(
-    arguments: argparse.Namespace, users: Sequence[int] = (), policies: Sequence[str | None] = ()
+    arguments: argparse.Namespace,
+    users: Sequence[int] = (),
+    policies: Sequence[str | None] = (),
+    stores: tuple[NamedStore, ...] = (),
+    *,
+    needs_account: bool = True,
 ) -> BenchOptions:
-    """Return what all runs share; ``users`` are those of runs that are to have the same local workers."""
-    needs_credentials = not arguments.noop and not arguments.local_swift
+    """Return what all runs share; ``users`` are those of runs that are to have the same local workers.
+
+    ``needs_account``: not all runs name one of the ``stores``.
+    """
+    needs_credentials = needs_account and not arguments.noop and not arguments.local_swift
     credentials = arguments.listed
     if needs_credentials and not credentials:
         credentials = sides.make_side_credentials(arguments, os.environ)
@@ -625,6 +662,7 @@ def _make_bench_options(
         credentials=next(iter(credentials), None),
         further_credentials=tuple(credentials[1:]),
         local_swift=arguments.local_swift,
+        stores=stores,
         profile=arguments.profile,
     )
 

@@ -1,4 +1,4 @@
-"""``run-scenario --ab NAME=WHAT NAME=WHAT``: two sides in one run."""
+"""``run-scenario --ab NAME=WHAT NAME=WHAT``: two sides in one run; and the stores of ``suite --store``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+from urllib.parse import urlsplit
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
@@ -19,7 +20,8 @@ from ssbench.cli import auth_options, settings
 from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run.options import RunSide
+from ssbench.run.options import NamedStore, RunSide
+from ssbench.scenario.suite_file import ACCOUNT_STORES
 from ssbench.store.credentials import S3_PREFIX, is_s3_url
 from ssbench.store.stores import Credentials
 
@@ -31,9 +33,6 @@ _log = logging.getLogger(__name__)
 
 _ASSIGNMENT_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME_PATTERN = re.compile(r"[\w.-]{1,40}\Z")
-
-#: Sides that are the account of the run over one API each.
-_APIS = ("swift", "s3")
 
 #: Of a file with the variables of an account.
 _MAX_BYTES = 1_000_000
@@ -68,17 +67,22 @@ def _parse_side(text: str) -> RunSide:
     if not equals or not what or not _NAME_PATTERN.match(name):
         raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
     if what == "@":
-        if name not in _APIS:
+        if name not in ACCOUNT_STORES:
             raise UsageError(f"--ab: {text}: expected swift=@ s3=@, the account over each of these two APIs")
         return RunSide(name, api=name)
     if what.startswith("@"):
         return RunSide(name)
     if "://" not in what:
         return RunSide(name, policy=what)
-    refuse_user_info(what, f"--ab: {name}")  # a no-op run, which does not authenticate, saves it too
-    if parse_http_url(what.removeprefix(S3_PREFIX)) is None:
-        raise UsageError(f"--ab: {name} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
-    return RunSide(name, storage_url=what.rstrip("/"))
+    return RunSide(name, storage_url=_check_account_url(what, f"--ab: {name}"))
+
+
+def _check_account_url(url: str, what: str) -> str:
+    """Return a storage URL without a slash at its end; raises UsageError for another text."""
+    refuse_user_info(url, what)  # a no-op run, which does not authenticate, saves it too
+    if parse_http_url(url.removeprefix(S3_PREFIX)) is None:
+        raise UsageError(f"{what} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
+    return url.rstrip("/")
 
 
 def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
@@ -122,6 +126,80 @@ def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, s
     return [
         replace(each, name=f"side {side.name}") for each, side in zip(found, arguments.sides, strict=True)
     ]
+
+
+# -- Stores of suites ------------------------------------------------------------------------------
+
+
+def parse_stores(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return what ``--store`` says of each name, "" of swift and s3 alone; raises UsageError."""
+    found: dict[str, str] = {}
+    for text in arguments.store:
+        name, _, what = text.partition("=")
+        if not _NAME_PATTERN.match(name) or not (what or text in ACCOUNT_STORES) or what == "@":
+            raise UsageError(f"--store: {redact_url(text)} is not swift, s3, NAME=URL or NAME=@FILE")
+        if name in found:
+            raise UsageError(f"--store: {name} is given twice")
+        if what and not what.startswith("@"):
+            what = _check_account_url(what, f"--store: {name}")
+        found[name] = what
+    if arguments.local_swift and any(found.values()):
+        raise UsageError("--store with a URL or @FILE is not for --local-swift; swift and s3 are")
+    return found
+
+
+def make_named_stores(
+    arguments: argparse.Namespace, names: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[NamedStore, ...]:
+    """Return the stores of these names; raises UsageError, which names the one that lacks credentials.
+
+    ``given`` is what :func:`parse_stores` returns.
+    """
+    found = []
+    for name in names:
+        what = given.get(name, "")
+        if not what and (arguments.local_swift or arguments.noop or arguments.listed):
+            found.append(NamedStore(name=name, api=name))
+            continue
+        own = copy(arguments)
+        try:
+            if what.startswith("@"):
+                own.auth_storage_urls = None
+                made = auth_options.make_credentials(own, _read_variables(Path(what[1:])))
+            elif what:
+                own.auth_storage_urls = [what]
+                made = auth_options.make_credentials(own, environ)
+            else:
+                made = _make_account_credentials(own, name, environ)
+        except UsageError as error:
+            raise UsageError(f"store {name}: {error}") from None
+        found.append(NamedStore(name=name, credentials=replace(made, name=f"store {name}")))
+    return tuple(found)
+
+
+def _make_account_credentials(
+    arguments: argparse.Namespace, api: str, environ: Mapping[str, str]
+) -> Credentials:
+    """Return the credentials of the account of the options over an API; raises UsageError."""
+    urls = arguments.auth_storage_urls or [*filter(None, [environ.get("OS_STORAGE_URL")])]
+    of_s3, of_swift = (
+        [url for url in urls if is_s3_url(url)],
+        [url for url in urls if not is_s3_url(url)],
+    )
+    if api == "swift":
+        if of_s3 and not of_swift:
+            raise UsageError(
+                f"{of_s3[0]} has the S3 API alone: --store swift=URL says where the other one is"
+            )
+        arguments.auth_storage_urls = of_swift or None
+        return auth_options.make_credentials(arguments, environ)
+    if not of_s3:
+        # The servers that have the account; where no URL is given, authentication tells.
+        of_s3 = [f"{S3_PREFIX}{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, of_swift)]
+    if of_s3:
+        arguments.auth_storage_urls, arguments.auth_token = of_s3, None  # a token is none of this API
+        return auth_options.make_credentials(arguments, environ)
+    return replace(auth_options.make_credentials(arguments, environ), storage_urls=(S3_PREFIX,))
 
 
 def _read_variables(file: Path) -> dict[str, str]:

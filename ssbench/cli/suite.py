@@ -35,6 +35,7 @@ BRIEF = (
     "--rounds",
     "--run-seconds",
     "--scale",
+    "--store",
     "--resume",
     "--label",
     "--local-swift",
@@ -102,6 +103,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " 1/64",
             Fraction(1),
             default_text="sizes as they are",
+        ),
+        Argument(
+            "--store",
+            ValueKind("STORE"),
+            "run the rows that name no store at this one: swift or s3, the account over either API,"
+            " NAME=URL, or NAME=@FILE with the variables of an account; may be repeated, and the table has a"
+            " row for each",
+            default=[],
+            repeated=True,
+            settings={"action": "append"},
         ),
         Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
         Argument(

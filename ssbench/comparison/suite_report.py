@@ -107,6 +107,12 @@ class SuiteRow:
     name: str
     runs: tuple[SuiteRun, ...]
     page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
+    store: str = ""  # the name of the store of its runs, where rows name them
+
+    @property
+    def short_name(self) -> str:
+        """Its name without the store, which has a column of its own."""
+        return " ".join(word for word in self.name.split(" ") if word != f"store={self.store}")
 
     def choose_typical_run(self) -> SuiteRun | None:
         """Return the run with the median rate, the lower one of two; None without any."""
@@ -274,14 +280,17 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         if any(key in own and (own[key].mean or not figure.is_share) for own in means)
     }
     judged = [judge_row(row) for row in found.rows]
+    with_stores = any(row.store for row in found.rows)
     columns = [
         Column("row", is_number=False, is_whole=True),
+        *([Column("store", is_number=False)] if with_stores else []),
         *(Column(shorten_head(figure)) for figure in figures.values()),
         *([Column("gate", is_number=False)] if any(judged) else []),
     ]
     rows = [
         (
-            Cell(row.name, page=row.page) if row.page else row.name,
+            Cell(row.short_name, page=row.page) if row.page else row.short_name,
+            *([row.store or DASH] if with_stores else []),
             *(_make_cell(figure, own.get(key)) for key, figure in figures.items()),
             *([_make_gate_cell(conditions)] if any(judged) else []),
         )
@@ -300,13 +309,25 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     )
     if warnings:
         elements.append(Warnings(warnings))
-    facts = [found.took] if found.took else []
+    facts = [*([found.took] if found.took else []), *_describe_stores(found.rows)]
     return Document(
         f"Suite {found.name}",
         elements,
         Verdict(_TONES[verdict.result], verdict.headline, verdict.reasons),
         facts,
     )
+
+
+def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:
+    """Yield where the stores are that rows name."""
+    urls: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.store:
+            urls.setdefault(row.store, {}).update(
+                (run.facts.get("storage URL", ""), None) for run in row.runs
+            )
+    for name, of_runs in urls.items():
+        yield f"store {name}: {', '.join(filter(None, of_runs)) or 'not known'}"
 
 
 def shorten_head(figure: Figure) -> str:
@@ -324,7 +345,7 @@ def _make_cell(figure: Figure, mean: MeanFigure | None) -> str:
     if figure.is_share:
         return f"{text} +-{figure.compared_in.text(half)}"
     percent = 100 * half
-    return f"{text} +-{f'{percent:.2g}' if percent < 100 else f'{min(percent, 999):.0f}'}%"
+    return f"{text} +-{f'{percent:.2g}' if percent < 100 else '>100'}%"
 
 
 def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
@@ -359,7 +380,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
     keys = list_row_figures()
     heads = [name for key in keys for name in (key, f"{key}_low", f"{key}_high")]
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["row", "runs", *heads, "result"])
+    with_stores = any(row.store for row in found.rows)
+    writer.writerow(["row", *["store"] * with_stores, "runs", *heads, "result"])
     for row in found.rows:
         own = find_row_means(row)
         cells = [
@@ -372,7 +394,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
             if _has_failed(row)
             else combine_gate_results(each.result for each in judge_row(row))
         )
-        writer.writerow([escape_csv_cell(row.name), len(row.runs), *cells, result.value])
+        named = [escape_csv_cell(row.store)] * with_stores
+        writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, result.value])
     return out.getvalue()
 
 
@@ -394,6 +417,8 @@ class SuiteRowRecord(record.JsonRecord, frozen=True, kw_only=True):
     """A row: its figures by their keys (seconds, per second, shares), its conditions, and its stat files."""
 
     name: str
+    store: str | None  # the name of the store of its runs; null where the row names none
+    storage_urls: tuple[str, ...]  # where they went
     figures: dict[str, MeanFigure]
     conditions: tuple[Judged, ...]
     stat_files: tuple[str, ...]
@@ -423,6 +448,10 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
             rows=tuple(
                 SuiteRowRecord(
                     name=row.name,
+                    store=row.store or None,
+                    storage_urls=tuple(
+                        dict.fromkeys(url for run in row.runs if (url := run.facts.get("storage URL")))
+                    ),
                     figures=find_row_means(row),
                     conditions=tuple(judge_row(row)),
                     stat_files=tuple(run.file for run in row.runs),

@@ -33,10 +33,15 @@ from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.interrupts import Interrupts
-from ssbench.run.options import BenchOptions, RunOptions, RunSide, refuse_past_moment
+from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
-from ssbench.run.setup import find_existing_objects, make_upload_scenario
+from ssbench.run.setup import (
+    find_existing_objects,
+    make_upload_scenario,
+    refuse_missing_features,
+    refuse_other_host,
+)
 from ssbench.run.stats_path import reserve_stats_path
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.existing_objects import refuse_writes
@@ -93,9 +98,8 @@ class Bench:
         self._local: LocalWorkers | None = None
         self._concurrency = 0
         self._trial_store: TrialStore | None = None
-        self._tokens: TokenSource | None = None
-        #: The credentials that these are of, and the names of the accounts for which one token is.
-        self._accounts: tuple[list[Credentials], list[str]] = ([], [])
+        #: Those of all runs, each with its credentials and the names of the accounts for which one token is.
+        self._tokens: list[tuple[list[Credentials], list[str], TokenSource]] = []
         self._run: BenchmarkRun | None = None
 
     def __enter__(self) -> Bench:
@@ -180,6 +184,21 @@ class Bench:
             with self._going_on(run):
                 return run.prepare()
 
+    def check(self, scenario: Scenario, options: RunOptions) -> None:
+        """Raise what :meth:`run` would raise of a scenario that is wrong for the store; before many runs.
+
+        It authenticates, and starts the local Swift.
+        """
+        with self._interrupts.busy():
+            self._check(scenario, options)
+            if options.noop:
+                return
+            tokens = self._token_source(scenario, options)
+            if options.existing is None:
+                _choose_container_bases(scenario, tokens)
+            refuse_missing_features(scenario, options, tokens)
+            refuse_other_host(options, tokens)
+
     def _check(self, scenario: Scenario, options: RunOptions) -> Scenario:
         """Return what this master does of a scenario; raises UsageError where that cannot be."""
         if not isinstance(scenario, Scenario):
@@ -202,7 +221,9 @@ class Bench:
                 " --allow-events lets it, once you have read them"
             )
         self._check_accounts(scenario, options)
-        if not options.noop and not self.options.local_swift and self.options.credentials is None:
+        if options.store is not None:
+            self._find_store(options.store)
+        elif not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         return scenario
 
@@ -213,6 +234,8 @@ class Bench:
         if scenario.accounts > 1 and options.existing is not None:
             raise UsageError("existing: not possible with several accounts: expected objects of one")
         given = 1 + len(self.options.further_credentials)
+        if options.store is not None and self._find_store(options.store).credentials is not None:
+            given = 1
         if given > 1 and not options.sides and not options.noop and given != scenario.accounts:
             raise UsageError(f"accounts: {scenario.accounts} in the scenario, and {given} credentials")
 
@@ -225,7 +248,7 @@ class Bench:
         if self.options.local_swift and not self.options.workers and not fleet.roster.living():
             # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
             _log.warning("No worker yet. %s", self._advice(options))
-        tokens = None if options.noop else self._token_source(scenario, options.sides)
+        tokens = None if options.noop else self._token_source(scenario, options)
         existing = None
         if tokens is not None and options.existing is None:
             scenario = _choose_container_bases(scenario, tokens)
@@ -364,23 +387,39 @@ class Bench:
 
     # -- Swift --------------------------------------------------------------------------------
 
-    def _token_source(self, scenario: Scenario, sides: Sequence[RunSide]) -> TokenSource:
-        credentials = (
-            self._start_trial_store(scenario) if self.options.local_swift else self.options.credentials
-        )
-        if credentials is None:
-            raise RuntimeError("run() has checked that there are credentials")
-        further = [credentials, *self.options.further_credentials]
-        if any(side.api and not side.storage_url for side in sides):
-            further = [_over_api(credentials, side) for side in sides]
+    def _find_store(self, name: str) -> NamedStore:
+        """Return one of the stores; raises UsageError."""
+        for each in self.options.stores:
+            if each.name == name:
+                return each
+        known = ", ".join(each.name for each in self.options.stores)
+        raise UsageError(f"store: expected one of {known or 'none'}, not {name!r}")
+
+    def _token_source(self, scenario: Scenario, options: RunOptions) -> TokenSource:
+        """Return what authenticates for a run; where stores have names, each of them is tried before."""
+        own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
+        if self.options.local_swift:
+            own = [self._start_trial_store(scenario)]
+        if any(side.api and not side.storage_url for side in options.sides):
+            own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
+        if options.store is None:
+            return self._tokens_of(own, scenario)
+        found = {each.name: self._tokens_of(_of_store(each, own), scenario) for each in self.options.stores}
+        return found[options.store]
+
+    def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
+        """Return what authenticates with some credentials, the same one each time."""
         names = []
-        if scenario.accounts > 1 and len(further) == 1:
+        if scenario.accounts > 1 and len(credentials) == 1:
             names = make_account_names(scenario.account_base, scenario.accounts)
-        if self._tokens is None or self._accounts != (further, names):
-            if self._tokens is None:
-                self._stack.callback(STORE.end)
-            self._tokens, self._accounts = TokenSource(further, names), (further, names)
-        return self._tokens
+        for known, of_names, tokens in self._tokens:
+            if (known, of_names) == (credentials, names):
+                return tokens
+        if not self._tokens:
+            self._stack.callback(STORE.end)
+        made = TokenSource(credentials, names)
+        self._tokens.append((credentials, names, made))
+        return made
 
     def _start_trial_store(self, scenario: Scenario) -> Credentials:
         if self._trial_store is None:
@@ -396,10 +435,17 @@ class Bench:
         return self._trial_store.credentials(all_accounts=scenario.accounts > 1)
 
 
-def _over_api(credentials: Credentials, side: RunSide) -> Credentials:
-    """Return the credentials by which a side reaches the account of a bench over its API."""
-    urls = (S3_PREFIX,) if side.api == "s3" else ()
-    return replace(credentials, storage_urls=urls, name=f"side {side.name}")
+def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:
+    """Return the credentials by which the account of a bench is reached over an API."""
+    urls = (S3_PREFIX,) if api == "s3" else ()
+    return replace(credentials, storage_urls=urls, name=name)
+
+
+def _of_store(store: NamedStore, own: Sequence[Credentials]) -> list[Credentials]:
+    """Return the credentials of a store of a bench that has credentials of its ``own``."""
+    if store.credentials is not None:
+        return [store.credentials]
+    return [_over_api(each, store.api, f"store {store.name}") for each in own]
 
 
 def _choose_container_bases(scenario: Scenario, tokens: TokenSource) -> Scenario:

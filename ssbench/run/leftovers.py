@@ -57,9 +57,10 @@ class Leftovers:
 
     def _advice(self) -> str:
         places = merge_container_sets(place for part in self._parts for place in part.places)
-        return describe_deletion(
+        advice = describe_deletion(
             places, self._options.sides, local_swift=self._local_swift, options=self._accounts
         )
+        return f"{advice} (store {self._options.store})" if self._options.store else advice
 
     def say_what_stays(self) -> None:
         """Warn of what a run leaves that ends before its clean-up."""

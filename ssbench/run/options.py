@@ -120,6 +120,16 @@ _MAX_CONTAINERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedStore:
+    """One of several stores of a bench; a run says by its name that it is for this one."""
+
+    name: str
+    #: The API by which it is the account of the bench, swift or s3; empty: it has credentials of its own.
+    api: str = ""
+    credentials: Credentials | None = None  # its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """The workers and the Swift that all runs of a bench share.
 
@@ -136,6 +146,7 @@ class BenchOptions:
     #: with several. Without them such a scenario needs the credentials of a reseller admin.
     further_credentials: tuple[Credentials, ...] = ()
     local_swift: bool = False  # start a Swift on this machine instead
+    stores: tuple[NamedStore, ...] = ()  # those that runs may choose by name
     #: Policies of the local Swift besides gold, silver and those of the first run.
     policies: tuple[str, ...] = ()
     profile: bool = False  # local workers write profiles
@@ -399,6 +410,7 @@ class RunOptions:
     #: both have a policy, or the bench has credentials for each.
     sides: tuple[RunSide, ...] = ()
     suite_place: SuitePlace | None = None  # which run of a suite it is; None: of none
+    store: str | None = None  # the name of one of the stores of the bench; None: its account
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
@@ -423,6 +435,8 @@ class RunOptions:
                 "prepared: not possible in a no-op run, in one of two sides, with existing objects, or with"
                 " verify, because the content of the prepared objects is not known"
             )
+        if self.store is not None and self.sides:
+            raise UsageError("store: not possible in a run of two sides, which name their stores")
         if self.part is not None and (self.prepared or self.existing is not None):
             raise UsageError("part: not possible with prepared or existing objects, which one master has")
 
@@ -455,6 +469,7 @@ def recorded_options(
         "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
+        "store": run.store,
         **({EVENTS_OPTION: [str(each) for each in run.events]} if run.events else {}),
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from statistics import median_low
 from typing import Any, Generic, Protocol, TypeVar
 
 from ssbench.base import interruption
@@ -148,6 +149,8 @@ class PlanSettings:
         None
     )
     observer: ClusterObserver | None = None  # what watches the cluster
+    #: What is called before the first run, to raise SsbenchError where one of them could not begin.
+    check: Callable[[Bench], object] | None = None
     #: What is called with all that is done after each run.
     on_done: Callable[[Sequence[DoneTrial[Any]]], object] | None = None
 
@@ -172,24 +175,24 @@ def carry_out_plan(
     """
     end = PlanEnd() if end is None else end
     runs = _PlanRuns(bench, settings)
-    began: float | None = None
+    took: list[float] = []  # seconds of each run that was made, with what was uploaded for it
     try:
         while (trial := rule.next(end.done)) is not None:
             if not end.done:
-                runs.check_files(trial, rule.labels)
+                runs.check(trial, rule.labels)
             if (found := runs.find(trial)) is not None:
                 statistics, ended = found
                 end.done.append(DoneTrial(trial, ended.path, rule.keep(trial, statistics, ended)))
                 end.resumed += 1
                 _log.info("Done already: %s", ended.path)
                 continue
-            if began is None:
-                began = time.monotonic()
-            elif settings.pause:
+            if took and settings.pause:
                 _log.info("Waiting for %g s before the next run", settings.pause)
                 interruption.sleep_interruptibly(settings.pause)
-            _say_number(rule, end, time.monotonic() - began)
-            outcome = runs.run(trial, is_first=len(end.done) == end.resumed)
+            _say_number(rule, end, took, settings.pause)
+            began = time.monotonic()
+            outcome = runs.run(trial, is_first=not took)
+            took.append(time.monotonic() - began)
             if outcome.path is None:
                 end.code = choose_worst_code([end.code, outcome.exit_code])
                 end.why = "interrupted"
@@ -234,12 +237,14 @@ def _explain_end(outcome: RunOutcome, settings: PlanSettings) -> tuple[str, Exit
     return ("interrupted", ExitCode.INTERRUPTED) if outcome.interrupted else ("", ExitCode.OK)
 
 
-def _say_number(rule: PlanRule[Kept], end: PlanEnd[Kept], seconds: float) -> None:
-    """Say which of how many runs begins, and how long the others will take by those that were made."""
+def _say_number(rule: PlanRule[Kept], end: PlanEnd[Kept], took: Sequence[float], pause: float) -> None:
+    """Say which of how many runs begins, and how long the others will take.
+
+    That is told by the median of those that were made, because the first ones upload initial objects.
+    """
     if rule.count is None:
         return
-    made = len(end.done) - end.resumed
-    left = (rule.count - len(end.done)) * seconds / made if made else 0.0
+    left = (rule.count - len(end.done)) * (median_low(took) + pause) if took else 0.0
     more = f"; about {format_duration(left)} left" if left else ""
     _log.info("Run %d of %d%s", len(end.done) + 1, rule.count, more)
 
@@ -266,16 +271,16 @@ class _PlanRuns:
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
 
-    def check_files(self, first: PlanTrial, labels: Sequence[str]) -> None:
-        """Raise StatFileError where a stat file of another plan would be overwritten."""
-        options = first.cell.options
-        if options.stats_file is None:
-            if self._settings.resumes:
-                raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
-            return
-        if not options.force and not self._settings.resumes:
+    def check(self, first: PlanTrial, labels: Sequence[str]) -> None:
+        """Raise SsbenchError before the first run: where a stat file of another plan would be overwritten."""
+        options, settings = first.cell.options, self._settings
+        if options.stats_file is None and settings.resumes:
+            raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
+        if options.stats_file is not None and not options.force and not settings.resumes:
             for label in labels:
                 check_labels_unused(options.stats_file, label)
+        if settings.check is not None:
+            settings.check(self._bench)
 
     def find(self, trial: PlanTrial) -> tuple[RunStatistics, EndedRun] | None:
         """Return a trial that an earlier call has carried out to its end; None where it is to be run.
@@ -318,7 +323,8 @@ class _PlanRuns:
         if not self._settings.resumes or statistics.run.options.get("local_swift"):
             return
         run = statistics.run
-        key = (tuple(map(str, trial.cell.options.sides)), trial.cell.scenario.accounts)
+        options = trial.cell.options
+        key = (tuple(map(str, options.sides)), options.store, trial.cell.scenario.accounts)
         first, urls = self._stores.setdefault(key, (path, run.storage_urls))
         if urls != run.storage_urls:
             raise UsageError(
@@ -374,6 +380,8 @@ def _describe_difference(there: RunDescription, wanted: Scenario, options: RunOp
     asked = {**record_options(options.requests), **record_options(options)}
     if (names := tuple(side.name for side in options.sides)) != there.sides:
         return f"the sides {', '.join(there.sides) or 'none'}, not {', '.join(names) or 'none'}"
+    if there.options.get("store") != options.store:
+        return f"store {there.options.get('store')}, not {options.store}"
     for key, other in asked.items():
         if key not in _NOT_COMPARED_OPTIONS and there.options.get(key, other) != other:
             return f"{key} {there.options[key]}, not {other}"

@@ -149,6 +149,7 @@ def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: C
         for each in part.size_classes
         if each.segment_size
     ]
+    asked += [OperationSettings("policy")] * any(part.policy for part in scenario.parts)
     for session in tokens.sessions:
         if lacks := STORE.explain_lacks(session, asked):
             lacks = [*dict.fromkeys(lacks)]

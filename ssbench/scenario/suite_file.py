@@ -33,6 +33,12 @@ IN_TURN, ONE_AFTER_ANOTHER = "in turn", "one after another"
 #: Most variants of a suite, and rounds.
 MAX_VARIANTS, MAX_ROUNDS = 500, 1000
 
+#: What is no key of a scenario: which store the runs of a row go to.
+_STORE_KEY = "store"
+
+#: Stores that each suite knows: the account of the credentials, over each of these APIs.
+ACCOUNT_STORES = ("swift", "s3")
+
 #: What suites call keys of scenarios.
 _OTHER_NAMES = {"users": "user_count", "seconds": "run_seconds"}
 
@@ -55,6 +61,7 @@ class SuiteVariant:
     name: str  # ``kv size=8MiB users=4``
     row: str  # the row of the file that it is a variant of
     scenario: Scenario  # with the values of the variant
+    store: str | None = None  # the name of the one that its runs go to; None: the account, as it is
 
     @property
     def file_name(self) -> str:
@@ -78,26 +85,34 @@ def read_suite(
     scale: Fraction = Fraction(1),
     seconds: float | None = None,
     bodies: Sequence[Path] = (),
+    stores: Sequence[str] = (),
 ) -> Suite:
     """Read and check a suite: a file, or the name of one that ships with ssbench.
 
     ``scale`` multiplies sizes in bytes, and numbers of initial objects above 1,000; ``seconds`` is the time
-    of each run, in place of that of the file. Raises ScenarioError, whose text lists the first faults.
+    of each run, in place of that of the file. Rows that name no store are run at each of ``stores``.
+    Raises ScenarioError, whose text lists the first faults.
     """
-    return _SuiteReader(path_or_name, scale, seconds, bodies).read()
+    return _SuiteReader(path_or_name, scale, seconds, bodies, stores).read()
 
 
 class _SuiteReader:
     """Reads one file; faults are gathered, so that all of them are reported at once."""
 
     def __init__(
-        self, path_or_name: str, scale: Fraction, seconds: float | None, bodies: Sequence[Path]
+        self,
+        path_or_name: str,
+        scale: Fraction,
+        seconds: float | None,
+        bodies: Sequence[Path],
+        stores: Sequence[str],
     ) -> None:
         self._name = path_or_name
         self._folder = Path(path_or_name).parent
         self._scale = scale
         self._seconds = seconds
         self._bodies = bodies
+        self._stores = stores
         self._document = parse_scenario_text(read_suite_text(path_or_name))
         self._texts: dict[str, Any] = {}
 
@@ -158,21 +173,19 @@ class _SuiteReader:
         base = self._scenario_data(name, path, entry, suite)
         if base is None:
             return
-        fixed = {**self._mapping(suite, (), "set"), **self._mapping(entry, path, "set")}
-        varied = {**self._mapping(suite, (), "vary"), **self._mapping(entry, path, "vary")}
-        for key, values in varied.items():
-            if not isinstance(values, list) or not values:
-                where = spell_path((*path, "vary", key))
-                self._fault((*path, "vary", key), f"{where}: expected a list, not {shorten_value(values)}")
-                return
+        fixed, varied = self._row_values(path, entry, suite)
         conditions = [*self._list(suite, (), "fail_if"), *self._list(entry, path, "fail_if")]
         seconds = self._seconds or entry.get("seconds", suite.get("seconds"))
         for values in product(*varied.values()):
             chosen = dict(zip(varied, values, strict=True))
             made = copy.deepcopy(base)
+            store: str | None = None
             try:
                 for key, value in (*fixed.items(), *chosen.items()):
-                    _set_value(made, key, value)
+                    if key == _STORE_KEY:
+                        store = self._check_store(value)
+                    else:
+                        _set_value(made, key, value)
             except ValueError as error:
                 self._fault((*path, "vary"), f"{spell_path(path)}: {error}")
                 return
@@ -190,7 +203,40 @@ class _SuiteReader:
             except (ScenarioError, TypeError, ValueError) as error:
                 self._fault(path, f"{spell_path(path)}: {error}")
                 return
-            yield SuiteVariant(label, name, scenario)
+            yield SuiteVariant(label, name, scenario, store)
+
+    def _row_values(
+        self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+        """Return the values of all variants of a row, and those that vary; what is wrong is left out."""
+        own = self._mapping(entry, path, "set")
+        fixed = {**self._mapping(suite, (), "set"), **own}
+        common = {key: each for key, each in self._mapping(suite, (), "vary").items() if key not in own}
+        varied = {**common, **self._mapping(entry, path, "vary")}
+        if self._stores and _STORE_KEY not in fixed.keys() | varied.keys():
+            if len(self._stores) == 1:
+                fixed[_STORE_KEY] = self._stores[0]
+            else:
+                varied[_STORE_KEY] = [*self._stores]
+        for key, values in [*varied.items()]:
+            if not isinstance(values, list) or not values:
+                where = spell_path((*path, "vary", key))
+                self._fault((*path, "vary", key), f"{where}: expected a list, not {shorten_value(values)}")
+                del varied[key]
+        return fixed, varied
+
+    def _check_store(self, value: Any) -> str | None:
+        """Return the name of a store that is known, None for none; raises ValueError."""
+        if value is None or value == "none":
+            return None
+        known = [*dict.fromkeys([*ACCOUNT_STORES, *self._stores])]
+        if value in known:
+            return str(value)
+        hint = did_you_mean(str(value), known)
+        raise ValueError(
+            f"store: expected {', '.join(known)} or a name that --store NAME=URL gives, not"
+            f" {shorten_value(value)}{hint}"
+        )
 
     def _scenario_data(
         self, name: str, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
@@ -342,19 +388,27 @@ def _scale_files(count: Any, scale: Fraction) -> Any:
 
 
 def _keep_objects_apart(variants: Sequence[SuiteVariant]) -> tuple[SuiteVariant, ...]:
-    """Return variants of which those that need other initial objects have containers of other names."""
+    """Return variants of which those that need other initial objects have containers of other names.
+
+    The names have hyphens, which the S3 API takes too, so that both APIs see the same objects.
+    """
     bases: dict[object, str] = {}
     made = []
     for variant in variants:
         scenario = variant.scenario
-        needed = (scenario.container_base, *_objects_of(scenario))
+        # An object in segments is another one over each API.
+        is_apart = any(each.segment_size for part in scenario.parts for each in part.size_classes)
+        needed = (scenario.container_base, variant.store if is_apart else None, *_objects_of(scenario))
         if needed not in bases:
-            own = f"{scenario.container_base}-{variant.row}"
-            names = (own, *(f"{own}-{number}" for number in range(2, MAX_VARIANTS + 2)))
+            row = re.sub("[^a-z0-9-]", "-", variant.row.lower())
+            own = f"{scenario.container_base.rstrip('-')}-{row}-"
+            names = (own, *(f"{own}{number}-" for number in range(2, MAX_VARIANTS + 2)))
             bases[needed] = next(name for name in names if name not in bases.values())
         made.append((variant, needed))
     if len(bases) < 2:
-        return tuple(variants)
+        if all(variant.store is None for variant in variants):
+            return tuple(variants)
+        bases = {needed: f"{variant.scenario.container_base.rstrip('-')}-" for variant, needed in made}
     return tuple(
         replace(variant, scenario=replace(variant.scenario, container_base=bases[needed]))
         for variant, needed in made
@@ -369,6 +423,11 @@ def _objects_of(scenario: Scenario) -> Iterator[object]:
             yield each.name, each.initial_files, make_owner(part, each)
 
 
-def list_container_bases(suite: Suite) -> list[str]:
-    """Return what the names of the containers of a suite begin with."""
-    return [*dict.fromkeys(each.scenario.container_base for each in suite.variants)]
+def list_container_bases(suite: Suite) -> dict[str, list[str]]:
+    """Return what the names of the containers of a suite begin with, by stores; "" is for rows without."""
+    found: dict[str, list[str]] = {}
+    for each in suite.variants:
+        bases = found.setdefault(each.store or "", [])
+        if each.scenario.container_base not in bases:
+            bases.append(each.scenario.container_base)
+    return found

@@ -57,6 +57,7 @@ _LACKS = {
     "symlink": "links are Swift's own",
     "versions": "versions of objects are not asked for over the S3 API here",
     "head_account": "an account has no headers of its own",
+    "policy": "the store chooses the storage policy of a bucket: leave it out",
 }
 
 #: Bytes of the smallest part of an object, the last one aside.

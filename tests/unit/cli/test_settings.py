@@ -218,7 +218,8 @@ OF_THE_USER = {
         "results-dir", "rps-histogram", "stats-file", "summary-md", "trace",
     ],
     "goes elsewhere": [
-        "ab", "metrics-push", "otlp", "recon", "recon-ring", "resolve", "statsd", "versus", "zmq-host",
+        "ab", "metrics-push", "otlp", "recon", "recon-ring", "resolve", "statsd", "store", "versus",
+        "zmq-host",
     ],
     "opens": [
         "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",

@@ -50,6 +50,7 @@ OPTIONS = {
     "sides": (RunSide("a", policy="x"), RunSide("b", policy="y")),
     "part": MasterShare(1, 4),
     "events": (TimedCommand(1.0, "true"),),
+    "store": "s3",
 }
 
 #: Options that change no figure, or that a stat file keeps elsewhere.

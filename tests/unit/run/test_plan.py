@@ -60,7 +60,11 @@ class Planted:
         run = SimpleNamespace(
             scenario=scenario,
             seed=options.seed,
-            options={**record_options(options.requests), **record_options(options)},
+            options={
+                **record_options(options.requests),
+                **record_options(options),
+                "store": options.store,
+            },
             sides=tuple(side.name for side in options.sides),
             storage_urls=(self.url,),
         )
@@ -198,6 +202,53 @@ def test_a_plan_does_not_go_on_at_another_store(bench: Planted, tmp_path: Path) 
         with pytest.raises(UsageError, match=r"b-2.stat.gz: went to http://two.*a-1.stat.gz to http://one"):
             carry_out(grid(tmp_path, "a", "b"), bench, resumes=True)
     assert len(bench.options) == 4
+
+
+def test_each_store_of_a_plan_has_addresses_of_its_own(bench: Planted, tmp_path: Path) -> None:
+    rule = grid(tmp_path, "a", "b")
+    options = rule.cells[0].options
+    rule.cells = [replace(each, options=replace(options, store=each.name)) for each in rule.cells]
+    urls = {"a": "http://one/v1/AUTH_a", "b": "s3+http://one"}
+    run = bench.run
+
+    def run_at_its_store(scenario: object, options: RunOptions, **more: Any) -> RunOutcome:
+        bench.url = urls[options.store or ""]
+        return run(scenario, options, **more)
+
+    bench.run = run_at_its_store  # type: ignore[method-assign]
+    for _ in range(2):
+        end = carry_out(rule, bench, resumes=True)
+        assert [each.path.name[2] for each in end.done] == ["a", "b", "b", "a"]
+        rule = GridRule(rule.cells, 2, lambda _, name: name)
+    assert len(bench.options) == 4
+    rule.cells = [replace(each, options=options) for each in rule.cells]
+    with pytest.raises(UsageError, match="is a run with store a, not None; --resume needs"):
+        carry_out(rule, bench, resumes=True)
+
+
+def test_what_no_run_could_do_is_said_before_the_first(bench: Planted, tmp_path: Path) -> None:
+    def check(given: object) -> None:
+        assert given is bench
+        raise UsageError("not over the S3 API")
+
+    with pytest.raises(UsageError, match="not over the S3 API"):
+        carry_out(grid(tmp_path, "a", "b"), bench, check=check)
+    assert not bench.options
+
+
+def test_uploads_of_the_first_run_are_not_expected_of_the_others(
+    bench: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    times = iter([0.0, 600.0, 600.0, 610.0, 610.0, 620.0, 620.0, 630.0])
+    monkeypatch.setattr(plan, "time", SimpleNamespace(monotonic=lambda: next(times), time=lambda: 0.0))
+    caplog.set_level("INFO")
+    carry_out(grid(tmp_path, "a", "b"), bench, pause=0)
+    assert [each for each in caplog.messages if each.startswith("Run")] == [
+        "Run 1 of 4",
+        "Run 2 of 4; about 30 min left",
+        "Run 3 of 4; about 20 s left",
+        "Run 4 of 4; about 10 s left",
+    ]
 
 
 def test_to_go_on_takes_a_name(bench: Planted) -> None:

@@ -64,10 +64,50 @@ def test_variants_share_the_containers_of_the_objects_that_they_share(tmp_path: 
     }
     suite = read_suite(write(tmp_path, rows=rows))
     bases = [each.scenario.container_base for each in suite.variants]
-    assert bases == ["ssbench-kv"] * 2 + ["ssbench-kv-2"] * 2 + ["ssbench-reads"]
-    assert list_container_bases(suite) == ["ssbench-kv", "ssbench-kv-2", "ssbench-reads"]
+    assert bases == ["ssbench-kv-"] * 2 + ["ssbench-kv-2-"] * 2 + ["ssbench-reads-"]
+    assert list_container_bases(suite) == {"": ["ssbench-kv-", "ssbench-kv-2-", "ssbench-reads-"]}
     alone = read_suite(write(tmp_path, rows={"a": {"scenario": "o", "vary": {"users": [1, 2]}}}))
-    assert list_container_bases(alone) == ["ssbench"]
+    assert list_container_bases(alone) == {"": ["ssbench"]}
+
+
+def test_rows_are_run_at_the_stores_that_they_name(tmp_path: Path) -> None:
+    rows = {
+        "Kv_1": {"scenario": "o", "vary": {"store": ["swift", "s3"], "users": [4, 8]}},
+        "own": {"scenario": "o", "set": {"store": "old"}},
+        "none": {"scenario": "o", "set": {"store": "none"}},
+        "rest": {"scenario": "o"},
+    }
+    suite = read_suite(write(tmp_path, rows=rows), stores=["old", "new"])
+    assert [(each.name, each.store) for each in suite.variants] == [
+        *[(f"Kv_1 store={api} users={users}", api) for api in ("swift", "s3") for users in (4, 8)],
+        ("own", "old"),
+        ("none", None),
+        ("rest store=old", "old"),
+        ("rest store=new", "new"),
+    ]
+    # Both APIs see the same objects, in containers whose names both take.
+    assert {each.scenario.container_base for each in suite.variants} == {"ssbench-"}
+    (alone,) = read_suite(write(tmp_path), stores=["s3"]).variants
+    assert (alone.name, alone.store) == ("kv", "s3")
+
+
+def test_names_of_containers_are_such_as_both_apis_take(tmp_path: Path) -> None:
+    """Objects in segments are others over each API: those of a manifest, and those of an upload of parts."""
+    vary = {"store": ["swift", "s3"]}
+    rows = {
+        "Kv_1.a": {"scenario": "o", "vary": vary},
+        "parts": {"scenario": "o", "set": {"sizes.kv.segment_size": "5MiB"}, "vary": vary},
+    }
+    suite = read_suite(write(tmp_path, rows=rows))
+    bases = [each.scenario.container_base for each in suite.variants]
+    assert bases == ["ssbench-kv-1-a-"] * 2 + ["ssbench-parts-", "ssbench-parts-2-"]
+    assert [*list_container_bases(suite)] == ["swift", "s3"]
+
+
+def test_what_a_row_sets_varies_no_more(tmp_path: Path) -> None:
+    rows = {"kv": {"scenario": "o", "set": {"users": 7}}, "other": {"scenario": "o"}}
+    suite = read_suite(write(tmp_path, rows=rows, vary={"users": [1, 2]}))
+    assert names(suite) == ["kv", "other users=1", "other users=2"]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +169,11 @@ def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
         ({"rows": {"kv": {"scenario": "o", "vary": {"user_cuont": [1]}}}}, "user_cuont: unknown key"),
         ({"rows": {"kv": {"scenario": "o", "fail_if": ["p99 ~ 1"]}}}, "rows.kv.fail_if: "),
         ({"order": "random"}, "order: expected 'in turn' or 'one after another', not 'random'"),
+        (
+            {"vary": {"store": ["s4"]}},
+            r"store: expected swift, s3 or a name that --store NAME=URL gives, not 's4'",
+        ),
+        ({"set": {"store": ["s3"]}}, r"rows.kv: store: expected swift"),
         ({"rounds": 0}, "rounds: expected 1 to 1000, not 0"),
         ({"name": ""}, "name: expected a text"),
         ({"rows": {"kv": {"scenario": "o", "vary": {"users": [*range(1, 600)]}}}}, "more than 500 variants"),
