@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -15,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import swiftclient
-import yaml
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
+from s3_runs import PART, SCENARIO, Ran, check_all_operations, variables
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.local_swift import LocalSwift
@@ -28,72 +25,9 @@ from ssbench.store.s3 import signing
 from ssbench.store.s3.answers import parse_upload_id
 from ssbench.store.stores import STORE
 
-botocore_session = pytest.importorskip("botocore.session")
-from botocore.config import Config  # noqa: E402 - after the check that it is there
-
-SCENARIO = {
-    "name": "over s3",
-    "sizes": [{"name": "tiny", "size_min": 1000, "size_max": 3000}],
-    "initial_files": {"tiny": 20},
-    "crud_profile": {
-        **dict.fromkeys(["create", "read", "update", "delete", "head", "range", "conditional"], 10),
-        **dict.fromkeys(["create_only", "copy", "list", "head_container", "list_account"], 5),
-    },
-    "operation_count": 120,
-    "user_count": 4,
-    "container_count": 2,
-}
-
-
-#: S3 stores take no smaller parts.
-PART = 5 * 2**20
-
 
 def url_of(swift: LocalSwift) -> str:
     return f"s3+{swift.address}"
-
-
-@pytest.fixture
-def botocore(swift: LocalSwift) -> Iterator[Any]:
-    config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
-    client = botocore_session.Session().create_client(
-        "s3",
-        "us-east-1",
-        endpoint_url=swift.address,
-        aws_access_key_id=swift.user,
-        aws_secret_access_key=swift.key,
-        config=config,
-    )
-    yield client
-    client.close()
-
-
-def variables(swift: LocalSwift) -> dict[str, str]:
-    return {
-        "AWS_ACCESS_KEY_ID": swift.user,
-        "AWS_SECRET_ACCESS_KEY": swift.key,
-        "AWS_REGION": "",
-        "HOME": "/nonexistent",
-    }
-
-
-class Ran:
-    """A run that has ended, with its results as rows of text."""
-
-    def __init__(
-        self, fleet: Fleet, folder: Path, environment: dict[str, str], *options: object, **keys: Any
-    ):
-        path = folder / "s3.yaml"
-        path.write_text(yaml.safe_dump({**SCENARIO, **keys}))
-        self.program = fleet.run(path, "--workers", 1, "--seed", 7, *options, environment=environment)
-        self.code = self.program.end()
-        self.rows: list[dict[str, str]] = []
-        if fleet.stats.exists():
-            out = folder / "rows.csv"
-            assert fleet.master("export", "-s", fleet.stats, "-o", out).end() == 0
-            with out.open() as file:
-                self.rows = list(csv.DictReader(file))
-        self.errors = Counter(f"{row['operation']}: {row['error']}" for row in self.rows if row["error"])
 
 
 @pytest.fixture
@@ -102,57 +36,28 @@ def base(container_base: str) -> str:
 
 
 def test_a_run_over_s3_is_right_and_what_it_made_is_read_by_botocore(
-    fleet: Fleet,
-    tmp_path: Path,
-    swift: LocalSwift,
-    account: swiftclient.Connection,
-    botocore: Any,
-    base: str,
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, base: str
 ) -> None:
-    own = "--verify", "--keep-objects", "-S", url_of(swift)
-    ran = Ran(
-        fleet, tmp_path, variables(swift), *own, container_base=base, metadata={"number": 2, "size": 20}
-    )
-    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
-    assert {row["operation"] for row in ran.rows} == set(SCENARIO["crud_profile"])  # type: ignore[call-overload]
-    assert all(row["trans_id"].startswith("tx") for row in ran.rows)
-    buckets = [f"{base}{number:06d}" for number in range(2)]
-    read = 0
-    for bucket in buckets:
-        listed = botocore.list_objects_v2(Bucket=bucket).get("Contents", [])
-        assert listed
-        for each in listed:
-            if each["Key"].startswith("."):  # the mark of the run
-                continue
-            answer = botocore.get_object(Bucket=bucket, Key=each["Key"])
-            body = answer["Body"].read()
-            assert answer["ETag"].strip('"') == hashlib.md5(body).hexdigest()
-            assert len(body) == each["Size"]
-            assert answer["Metadata"]["ssbench-owner"]
-            # The same by Swift's API, under Swift's names.
-            head = account.head_object(bucket, each["Key"])
-            assert head["x-object-meta-ssbench-owner"] == answer["Metadata"]["ssbench-owner"]
-            read += 1
-    assert read > 20
-    cleaned = fleet.master(
-        "cleanup-containers", "--container-base", base, "-S", url_of(swift), environment=variables(swift)
-    )
-    assert cleaned.end() == 0, cleaned.err
+    def look(bucket: str, name: str, answer: dict[str, Any]) -> None:
+        """The same is there by Swift's API, under Swift's names."""
+        head = account.head_object(bucket, name)
+        assert head["x-object-meta-ssbench-owner"] == answer["Metadata"]["ssbench-owner"]
+
+    check_all_operations(fleet, tmp_path, swift, base, look)
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
 
 
-def test_large_objects_are_uploads_of_parts_and_nothing_stays(
+def test_nothing_of_large_objects_stays(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, base: str
 ) -> None:
-    profile = {"tempurl": 4, "slo": 2, "bulk": 2, "sequence": 2}
-    settings = [
-        {"name": "slo", "segments": 2, "reads": ["whole", "range", "part"]},
-        {"name": "sequence", "steps": ["create", "head", "read", "delete"]},
-    ]
-    keys = {"crud_profile": profile, "operations": settings, "operation_count": 30, "container_base": base}
+    keys = {
+        "crud_profile": {"slo": 2, "bulk": 1},
+        "operations": [{"name": "slo", "segments": 2, "reads": ["part"]}],
+        "operation_count": 6,
+        "container_base": base,
+    }
     ran = Ran(fleet, tmp_path, variables(swift), "--verify", "-S", url_of(swift), **keys)
     assert (ran.code, ran.errors) == (0, Counter()), ran.program.err
-    assert {row["operation"] for row in ran.rows} == set(profile)
     left = {
         row["name"]
         for each in account.get_account(full_listing=True)[1]
@@ -160,7 +65,7 @@ def test_large_objects_are_uploads_of_parts_and_nothing_stays(
         for row in account.get_container(each["name"], full_listing=True)[1]
     }
     assert {name.rpartition("_")[0] for name in left} == {"tiny"}  # the initial objects
-    assert len(left) == SCENARIO["initial_files"]["tiny"]  # type: ignore[index]
+    assert len(left) == SCENARIO["initial_files"]["tiny"]
 
 
 def test_objects_of_a_class_are_in_parts_and_nothing_of_them_stays(

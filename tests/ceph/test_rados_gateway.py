@@ -1,0 +1,69 @@
+"""Ceph's gateway, which has both APIs: all operations over S3, both as the sides of a run, and conformance.
+
+``tox -e rgw`` runs this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import Fleet
+from s3_runs import Ran, check_all_operations, check_conformance, open_botocore
+from s3_stores import MISSING_OF_CEPH, RadosGateway
+
+pytestmark = pytest.mark.skipif(
+    bool(MISSING_OF_CEPH),
+    reason=f"no {', '.join(MISSING_OF_CEPH)}: apt-get install radosgw ceph-mon ceph-osd"
+    " (with --no-install-recommends; no service is needed)",
+)
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadosGateway]:
+    with RadosGateway(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+@pytest.fixture
+def environment(gateway: RadosGateway) -> dict[str, str]:
+    """Variables for both APIs: the user of version 1 is an access key, too."""
+    return {
+        "ST_AUTH": gateway.auth_url,
+        "ST_USER": gateway.user,
+        "ST_KEY": gateway.key,
+        "HOME": "/nonexistent",
+    }
+
+
+def test_all_operations_are_right(
+    fleet: Fleet, tmp_path: Path, gateway: RadosGateway, container_base: str
+) -> None:
+    check_all_operations(fleet, tmp_path, gateway, f"{container_base}-")
+
+
+def test_it_does_what_the_documentation_says(
+    fleet: Fleet, gateway: RadosGateway, environment: dict[str, str]
+) -> None:
+    check_conformance(fleet, "Ceph, Swift API", environment)
+    check_conformance(fleet, "Ceph, S3 API", environment, "-S", f"s3+{gateway.address}")
+
+
+def test_both_apis_of_one_account_are_two_sides(
+    fleet: Fleet, tmp_path: Path, gateway: RadosGateway, environment: dict[str, str]
+) -> None:
+    operations = "create", "read", "update", "delete", "head", "range", "copy", "list", "head_container"
+    sides, profile = ("--ab", "swift=@", "s3=@"), dict.fromkeys(operations, 1)
+    ran = Ran(fleet, tmp_path, environment, "--verify", *sides, crud_profile=profile)
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err + ran.program.out
+    assert f"s3=s3+{gateway.address}" in re.sub(r"\s+", "", ran.program.out)
+    assert {row["operation"] for row in ran.rows} == set(operations)
+    assert {row["group"] for row in ran.rows} == {"swift", "s3"}
+    command = "cleanup-containers", "--container-base", "ssbench-"
+    cleaned = fleet.master(*command, environment=environment)
+    assert cleaned.end() == 0, cleaned.err
+    with open_botocore(gateway) as botocore:
+        assert botocore.list_buckets()["Buckets"] == []
