@@ -159,11 +159,12 @@ def _make_etag(body: bytes, *, in_parts: bool) -> str:
 _PAGE = Path(__file__).parents[2] / "doc" / "stores.rst"
 
 
-def _read_documented(store: str) -> list[tuple[str, str]]:
+def read_documented(store: str) -> list[tuple[str, str]]:
     """Return what the table of the documentation says of a store: names of features, and verdicts."""
-    rows = [row.split("\n     - ") for row in re.split(r"\n   \* - ", _PAGE.read_text())[1:]]
-    place = rows[0].index(store)
-    return [(cells[0].strip("`"), re.split(r"[:\s]", cells[place])[0]) for cells in rows[1:]]
+    lines = re.findall(r"^(?:Name|``).*  .*$", _PAGE.read_text(), re.MULTILINE)
+    head, *rows = (re.split("  +", line) for line in lines)
+    place = head.index(store)
+    return [(cells[0].strip("`"), re.split(r"[:\s]", cells[place])[0]) for cells in rows]
 
 
 def check_conformance(fleet: Fleet, column: str, environment: dict[str, str], *options: str) -> None:
@@ -171,4 +172,4 @@ def check_conformance(fleet: Fleet, column: str, environment: dict[str, str], *o
     program = fleet.master("conformance", "--json", "-", *options, environment=environment)
     program.end(120)
     checks = valid(program.out, "conformance")["checks"]
-    assert [(each["name"], each["verdict"]) for each in checks] == _read_documented(column), program.err
+    assert [(each["name"], each["verdict"]) for each in checks] == read_documented(column), program.err
