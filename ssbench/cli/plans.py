@@ -783,7 +783,7 @@ class SearchWork(_StepsWork):
             *([f"not judged: {why}"] * left),
         ]
         findings = [*(each.findings for each in judged), *([()] * left)]
-        conclusion, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
+        headline, remarks, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
         notes = describe_limits(self.variable, steps)
         notes += [] if rule.is_bounded else describe_short_steps(steps)
         code = ExitCode.OK
@@ -797,11 +797,12 @@ class SearchWork(_StepsWork):
             self.variable,
             steps,
             tuple(words),
-            conclusion,
+            headline,
             result,
             tuple(notes),
             tuple(findings),
             answer=answer,
+            remarks=tuple(remarks),
             exit_code=choose_worst_code([end.code, code]),
             took=took,
         )

@@ -34,6 +34,7 @@ from ssbench.comparison.family_report import (
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sides import SidedRun, compare_sided_rows
 from ssbench.comparison.sweep import (
+    MIN_GAIN,
     GroupStep,
     Knee,
     SweepStep,
@@ -53,6 +54,7 @@ from ssbench.document.elements import (
     Chart,
     Column,
     Curve,
+    Detail,
     Document,
     Element,
     Note,
@@ -85,8 +87,8 @@ class Capacity:
     variable: Varied
     steps: tuple[SweepStep, ...]
     words: tuple[str, ...]  # What each step was judged by; empty in a sweep
-    conclusion: str  # the result of all steps
-    result: GateResult  # undecided where the conclusion is to be doubted
+    headline: str  # the result of all steps, one clause without a full stop
+    result: GateResult  # undecided where the headline is to be doubted
     notes: tuple[str, ...] = ()  # further remarks
     #: For each step the judgment of each condition, none where the step was not judged; empty in a sweep.
     findings: tuple[tuple[ObjectiveFinding, ...], ...] = ()
@@ -95,6 +97,12 @@ class Capacity:
     exit_code: ExitCode = ExitCode.OK  # that of the command
     took: str = ""  # how long all took, beside the forecast; empty: not known
     sides: FamilyComparison | None = None  # both sides of each value, of runs that have two
+    remarks: tuple[str, ...] = ()  # sentences that say more of the result
+
+    @property
+    def conclusion(self) -> str:
+        """Return the result of all steps in sentences."""
+        return " ".join((f"{self.headline}.", *self.remarks))
 
 
 def conclude_sweep(
@@ -110,70 +118,83 @@ def conclude_sweep(
     ``ended`` says why it needed no more steps, ``why`` why it ended early; None and empty where it did not.
     ``sided`` are the runs of each value where they have two sides.
     """
-    conclusion = "The sweep went through all of its values."
+    remarks = []
     if why:
-        conclusion = f"The sweep ended early: {why}."
+        remarks.append(f"The sweep ended early: {why}.")
     elif ended is not None:
-        conclusion = f"The sweep ended: {ended}."
+        remarks.append(f"The sweep ended: {ended}.")
     knee = find_knee(variable, steps)
     if knee:
-        conclusion += f" {describe_knee(variable, knee, min(step.value for step in steps))}"
+        remarks.append(describe_knee(variable, knee, min(step.value for step in steps)))
     if isinstance(variable, GroupVariable):
-        conclusion = " ".join([conclusion, *describe_other_groups(variable, steps)])
-    elif steps:
-        best, first = max(steps, key=lambda step: step.rate), find_first_best(steps)
-        same = f", and no fewer for certain from {variable.words(first.value)} on"
-        conclusion += (
-            f" Most operations a second: {format_number(best.rate)}, at {variable.words(best.value)}"
-            f"{'' if first is best else same}."
-        )
+        remarks += describe_other_groups(variable, steps)
     sides = None
     if sided:
         values = sorted({value for value, _ in sided})
         rows = [(variable.words(value), [run for at, run in sided if at == value]) for value in values]
         sides = compare_sided_rows(rows)
-        conclusion += f" {describe_sides(sides)}"
+        remarks.append(describe_sides(sides))
     notes = describe_limits(variable, steps) + (describe_short_steps(steps) if variable.is_load else [])
     return Capacity(
         f"{name}: sweep over {variable.value}",
         variable,
         tuple(steps),
         tuple(describe_step_groups(step) for step in steps) if isinstance(variable, GroupVariable) else (),
-        conclusion,
+        _describe_sweep_briefly(variable, steps, knee),
         GateResult.UNDECIDED if why or notes else GateResult.PASSED,
         tuple(notes),
+        remarks=tuple(remarks),
         knee=knee,
         sides=sides,
     )
 
 
+def _describe_sweep_briefly(variable: Varied, steps: Sequence[SweepStep], knee: Knee | None) -> str:
+    """Return the result of a sweep in one clause: of all users the highest rate, of one group the knee."""
+    if not steps:
+        return "No step was completed"
+    words, last = variable.words, max(step.value for step in steps)
+    if isinstance(variable, GroupVariable):
+        if knee is None or not knee.reached:
+            return f"No knee up to {words(last)}"
+        return f"The knee is at {words(format_knee_load(knee.value))}"
+    best, first = max(steps, key=lambda step: step.rate), find_first_best(steps)
+    peak = f"Peak {format_number(best.rate)} ops/s at {words(best.value)}"
+    if first is not best:
+        return f"{peak}; {words(first.value)} already reach about the same"
+    rises = knee is not None and not knee.reached and knee.rise >= MIN_GAIN and best.value == last
+    return f"{peak}, and still rising" if rises else peak
+
+
 def conclude_search(
     variable: Varied, wanted: str, answer: SearchAnswer, why: str, why_not_higher: str
-) -> tuple[str, GateResult]:
+) -> tuple[str, list[str], GateResult]:
     """Return what a search for the highest value at which ``wanted`` holds has found, and as what it counts.
 
-    ``why`` says why it ended early, empty where it did not; ``why_not_higher`` why nothing higher was tried.
+    The first is one clause, then come sentences. ``why`` says why it ended early, empty where it did not;
+    ``why_not_higher`` why nothing higher was tried.
     """
     words = variable.words
     between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
     if why:
-        known = f"; the limit seems to be at {words(answer.value)} ({between})" if answer.value else ""
-        return f"{wanted}: the search ended early ({why}){known}.", GateResult.UNDECIDED
+        known = [f"The limit seems to be at {words(answer.value)} ({between})."] if answer.value else []
+        return f"{wanted}: the search ended early ({why})", known, GateResult.UNDECIDED
     if answer.at_least and answer.value is not None:
         why_not = why_not_higher or "the range ended"
         return (
-            f"{wanted}: holds up to {words(answer.value)}. Nothing higher was tried: {why_not}.",
+            f"{wanted}: holds up to {words(answer.value)} at least",
+            [f"Nothing higher was tried: {why_not}."],
             GateResult.UNDECIDED,
         )
     if not answer.narrow:
         return (
-            f"{wanted}: undecided, the limit is from {answer.low:,} to {words(answer.high)} (95 % sure)."
-            " Give the steps more time (-r).",
+            f"{wanted}: undecided between {answer.low:,} and {words(answer.high)}",
+            ["The limit is between these (95 % sure). Give the steps more time (-r)."],
             GateResult.UNDECIDED,
         )
     if answer.value is None:
-        return f"{wanted}: does not hold, not at {words(1)} either.", GateResult.FAILED
-    return f"{wanted}: holds up to {words(answer.value)} ({between}).", GateResult.PASSED
+        return f"{wanted}: does not hold, not at {words(1)} either", [], GateResult.FAILED
+    return f"{wanted}: holds up to {words(answer.value)} ({between})", [], GateResult.PASSED
 
 
 def describe_step_groups(step: SweepStep) -> str:
@@ -224,10 +245,10 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     """A sweep, or a search for the highest load: a run for each step.
 
     ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
-    that. ``conclusion`` is the result of all
-    steps, in words, and ``notes`` are further remarks. ``knee`` is that of a sweep, ``answer`` that of a
-    search. ``judged_by`` says of each step what it was judged by; it is empty in a sweep. ``sides`` compares
-    the two sides of ``--ab`` at each value.
+    that. ``headline`` is the result of all steps in one clause, ``conclusion`` in sentences, and ``notes``
+    are further remarks. ``knee`` is that of a sweep, ``answer`` that of a search. ``judged_by`` says of each
+    step what it was judged by; it is empty in a sweep. ``sides`` compares the two sides of ``--ab`` at each
+    value.
     """
 
     format: Literal["ssbench capacity"] = "ssbench capacity"
@@ -235,6 +256,7 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     title: str
     varied: Variable
     group: str | None
+    headline: str
     conclusion: str
     notes: tuple[str, ...]
     knee: Knee | None
@@ -253,6 +275,7 @@ def make_capacity_report(found: Capacity, *_: object) -> str:
             title=found.title,
             varied=varied.variable if isinstance(varied, GroupVariable) else varied,
             group=varied.group if isinstance(varied, GroupVariable) else None,
+            headline=found.headline,
             conclusion=found.conclusion,
             notes=found.notes,
             knee=found.knee,
@@ -373,6 +396,10 @@ def _percentiles(step: SweepStep) -> tuple[float, float]:
     return (step.p50 if known >= 50 else math.nan, step.p99 if known >= 99 else math.nan)
 
 
+#: How the judgment of a figure is marked beside it.
+_RESULT_MARKS = {GateResult.PASSED: "ok", GateResult.FAILED: "no", GateResult.UNDECIDED: "?"}
+
+
 def list_step_heads(found: Capacity) -> list[str]:
     """Return the heads of the columns: the figures that are judged come after the value."""
     judged = next(filter(None, found.findings), ())
@@ -392,15 +419,18 @@ def make_step_rows(found: Capacity) -> list[list[str]]:
 def _judged(finding: ObjectiveFinding) -> str:
     if finding.value is None:
         return "-"
-    return AT_LEAST * finding.at_least + finding.condition.spell_measured(finding.value)
+    value = AT_LEAST * finding.at_least + finding.condition.spell_measured(finding.value)
+    return f"{value} {_RESULT_MARKS[finding.verdict]}"
 
 
 def make_capacity_document(found: Capacity, _view: View | None = None) -> Document:
     """Return the document: the conclusion, and a row for each step."""
     judged = any(found.words)
+    # Of a search the marks beside the figures say it in short.
+    detail = Detail.VERBOSE if any(found.findings) else Detail.BRIEF
     columns = [
         *map(Column, list_step_heads(found)),
-        *([Column("judged by", is_number=False, is_long=True)] if judged else []),
+        *([Column("judged by", is_number=False, is_long=True, detail=detail)] if judged else []),
     ]
     lines = [
         (*row, *([words] if judged else []))
@@ -416,7 +446,7 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
         elements += make_sided_elements(found.sides, found.variable.head)
     if len(found.steps) > 1:
         elements += _charts(found)
-    verdict = Verdict(_TONES[found.result], found.conclusion, found.notes)
+    verdict = Verdict(_TONES[found.result], found.headline, (*found.remarks, *found.notes))
     return Document(found.title, elements, verdict, [found.took] if found.took else [])
 
 
@@ -429,6 +459,8 @@ def _mean_rate(found: Capacity, value: float) -> float:
 def _legend(found: Capacity) -> Iterator[str]:
     since = ", from when they were due" if found.variable is Variable.RATE else ""
     few = f"- where fewer than {MIN_RESULTS_BEYOND} lie beyond"
+    if any(found.findings):
+        yield "ok: the condition holds; no: it does not; ?: undecided"
     yield "s: seconds of the step; 95 %: the interval of ops/s"
     yield f"p50, p99: of all operations{since}; {few}"
     if any(step.at_least for step in found.steps):

@@ -334,7 +334,7 @@ def _process(
 # -- The section "Confidence" ----------------------------------------------------------------------
 
 
-_NO_INTERVAL_NOTE = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
+_NO_INTERVAL_NOTE = "-: it would reach down to 0, or there are too few operations; a longer run says more"
 _OPEN_LOOP_NOTE = "first, last: since an operation was sent; resp: since it was due"
 _NOT_BEGUN_NOTE = (
     ". Some operations never began: they are in resp alone, of which a percentile that is known as 'at least'"

@@ -43,7 +43,7 @@ from ssbench.reports.run_verdict import format_delivered_load
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.statistics.collector import MemberCounts
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.figures import CountedFigures, measure_rates
+from ssbench.statistics.figures import MIN_COUNTED, CountedFigures, measure_rates
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_parts import CensoredLatencies, LatencyParts, Part, make_uncensored
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics, SectionLine
@@ -107,9 +107,8 @@ def make_latency_note(statistics: RunStatistics) -> Note:
         else ""
     )
     return Note(
-        f"Latencies {of}. A dash stands where fewer than ten"
-        " latencies lie beyond a percentile, or where a run was too short for an interval."
-        f"{left_out}"
+        f"Latencies {of}. A dash stands where fewer than ten latencies lie beyond a percentile, and where an"
+        f" interval would reach 0 or be of fewer than {MIN_COUNTED} operations or ten seconds.{left_out}"
     )
 
 

@@ -128,14 +128,20 @@ def drop_seconds(figures: CountedFigures) -> CountedFigures:
     )
 
 
+#: The least number of operations of which the interval of a rate is told, as many as a median needs. Of
+#: fewer, seconds with one and with none differ by chance so regularly that an interval may seem narrow.
+MIN_COUNTED = 20
+
+
 def estimate_rate_intervals(
     figures: CountedFigures, window: Window | None
 ) -> tuple[Interval | None, Interval | None]:
     """Return the 95 % intervals of :func:`measure_rates`.
 
-    None of runs that were too short, of old files, and where one reaches down to 0, which says nothing.
+    None of runs that were too short, of old files, of fewer than :data:`MIN_COUNTED`, and where one reaches
+    down to 0, which says nothing.
     """
-    if window is None:
+    if window is None or figures.count < MIN_COUNTED:
         return None, None
     found = figures.by_second.intervals(window.start, window.end)
     # Whole seconds of the clock are a little less than the window; only their spread is used.

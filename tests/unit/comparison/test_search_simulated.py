@@ -556,7 +556,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     lines = [re.split(r"  +", line.strip()) for line in text(found).splitlines()]
     first, second = (lines[place : place + 4] for place, line in enumerate(lines) if line[0] == "users")
     assert first[0][:4] == ["users", "read.p99", "errors", "s"]
-    assert first[1][1] == "33.5ms"
+    assert first[1][1] == "33.5ms ?"
     assert first[3][:4] == ["12", "-", "-", "19.5"]
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
@@ -650,10 +650,24 @@ def test_page_and_conclusion_say_the_same_knee() -> None:
     """The one had 12.3 users, the other 12."""
     steps = tuple(step(load, 46.0 * min(load, 12.3), p50=load / 200) for load in (1, 2, 4, 8, 16, 32, 64))
     found = conclude_sweep("s", Variable.USERS, steps, None, "")
+    assert found.headline == "Peak 565.8 ops/s at 16 users"
+    assert found.conclusion.startswith(f"{found.headline}. The knee")
     assert "The knee is at 12 users (95 % sure: 12 to 13; " in found.conclusion
     text = page(found)
     assert "The knee is at 12 users (95 %: 12 to 13)." in text
     assert '["knee: 12"]' in html.unescape(text)
+
+
+def test_the_headline_of_a_sweep_is_one_clause() -> None:
+    """It was three sentences, one of which said that the sweep had gone through its values."""
+    rising = tuple(step(load, 46.0 * load, p50=load / 200) for load in (1, 2, 4, 8))
+    assert conclude_sweep("s", Variable.USERS, rising, None, "").headline == (
+        "Peak 368.0 ops/s at 8 users, and still rising"
+    )
+    flat = conclude_sweep("s", Variable.USERS, rising[:1], None, "interrupted")
+    assert flat.headline == "Peak 46.0 ops/s at 1 user"
+    assert flat.remarks == ("The sweep ended early: interrupted.",)
+    assert conclude_sweep("s", Variable.USERS, (), None, "interrupted").headline == "No step was completed"
 
 
 def test_the_page_of_a_sweep_marks_the_knee() -> None:

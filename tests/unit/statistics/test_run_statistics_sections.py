@@ -86,3 +86,20 @@ def test_merged_figures_keep_the_ends() -> None:
     assert merged.window_totals.count == 4
     nothing = merge_figures([])
     assert (nothing.count, nothing.start, nothing.end) == (0, np.inf, -np.inf)
+
+
+def test_the_interval_of_a_rate_needs_as_many_operations_in_each_row() -> None:
+    """Eight deletes had one, while rows of thousands that came in turns had a dash."""
+    evenly = [0.5] * 90
+    leaves = {
+        (READ, 0): figures(evenly),
+        (DELETE, 0): figures(evenly[:19]),
+        (DELETE, 1): figures(evenly[:20]),
+    }
+    _, read, delete = make_sections(leaves, ["small", "big"], Window(100.0, 190.0))
+    assert [line.count for line in (*read.lines[1:], *delete.lines[1:])] == [90, 19, 20]
+    assert [line.rate_interval is not None for line in (*read.lines[1:], *delete.lines[1:])] == [
+        True,
+        False,
+        True,
+    ]
