@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench.base import printable
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, StatFileError, UsageError
 from ssbench.cli import archives, file_options, output_file, settings
 from ssbench.cli.options import (
     FILE,
@@ -163,24 +163,37 @@ def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
     names = [arguments.before, arguments.to] if arguments.to else [[each] for each in arguments.before]
     if not any(Path(each).is_dir() or each.startswith("@") for side in names for each in side):
         return None
-    from ssbench.comparison.suite_report import is_suite_file, list_suite_files
+    from ssbench.comparison.suite_report import is_suite_file
 
     sides = []
     for side in names:
         files: list[Path] = []
         for name in side:
             if Path(name).is_dir():
-                files += list_suite_files(Path(name))
+                files += _list_suite_files(Path(name))
             else:
                 files += map(Path, archives.resolve_references(arguments, [name]))
         sides.append((" ".join(side), files))
-    of_suites = [any(is_suite_file(each) for each in files[:1]) for _, files in sides]
-    if all(of_suites):
-        return sides
-    for (name, _), is_suite in zip(sides, of_suites, strict=True):
-        if Path(name).is_dir() and not is_suite:
-            raise UsageError(f"{name}: is a folder without a suite; give its stat files to compare runs")
-    return None
+    return sides if all(any(is_suite_file(each) for each in files[:1]) for _, files in sides) else None
+
+
+def _list_suite_files(folder: Path) -> list[Path]:
+    """Return the stat files of a folder that are of suites; raises SsbenchError where there are none.
+
+    One that cannot be read, such as that of a run that was killed before its benchmark, is named.
+    """
+    from ssbench.comparison.suite_report import is_suite_file, list_suite_files
+
+    found = []
+    for file in list_suite_files(folder):
+        try:
+            if is_suite_file(file):
+                found.append(file)
+        except StatFileError as error:
+            _log.warning("%s; it is left out", error)
+    if not found:
+        raise UsageError(f"{folder}: is a folder without a suite; give its stat files to compare runs")
+    return found
 
 
 def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCode:

@@ -456,7 +456,9 @@ class SuiteWork:
         _log.info("%s, round %d: %s ops/s%s%s", trial.cell.value, trial.number, rate, p99, failed)
 
     def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion:
-        """Return what is known."""
+        """Return what is known; nothing where no run was made, which leaves files of earlier calls alone."""
+        if not end.done:
+            return Conclusion(Product.SUITE, None, end.code)
         rows = [
             SuiteRow(
                 cell.value,
@@ -473,7 +475,14 @@ class SuiteWork:
             rows = [self._write_page(row, cell) for row, cell in zip(rows, self.rule.cells, strict=True)]
         undecided = self.rule.cells[0].options.undecided
         found = SuiteFindings(
-            self._suite.name, tuple(rows), self._suite.rounds, end.why, end.code, took, undecided
+            self._suite.name,
+            tuple(rows),
+            self._suite.rounds,
+            end.why,
+            end.code,
+            took,
+            undecided,
+            in_turn=self._suite.in_turn,
         )
         return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
 

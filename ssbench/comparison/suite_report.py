@@ -21,6 +21,7 @@ import numpy as np
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode, StatFileError, UsageError
+from ssbench.base.measures import Seconds
 from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.compare import Judged, join_alike_warnings
 from ssbench.comparison.comparison_report import describe_condition
@@ -56,10 +57,11 @@ from ssbench.document.gates import (
     choose_worst_code,
     combine_gate_results,
 )
-from ssbench.document.units import DASH, Unit, format_count
+from ssbench.document.units import DASH, Unit, format_count, format_seconds
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.results.reading import open_results
 from ssbench.statistics.confidence import t_quantile, wilson_interval
+from ssbench.statistics.event_effects import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
@@ -81,6 +83,7 @@ class SuiteRun:
     reasons: tuple[str, ...] = ()  # why it is not good, in sentences
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    events: tuple[EventEffect, ...] = ()  # commands that were run meanwhile, in the order of their moments
 
 
 def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> SuiteRun:
@@ -97,6 +100,7 @@ def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> Sui
         tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
         tuple(statistics.warnings),
         collect_run_facts(statistics),
+        tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
     )
 
 
@@ -135,6 +139,7 @@ class SuiteFindings:
     code: ExitCode = ExitCode.OK  # how the suite ended
     took: str = ""  # how long all took, beside the forecast
     undecided: Undecided = Undecided.REPORT  # what conditions count as that are undecided
+    in_turn: bool = True  # all rows are run before any of them is run again
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -171,6 +176,31 @@ def find_row_means(row: SuiteRow) -> dict[str, MeanFigure]:
         if mean is not None:
             found[key] = mean
     return found
+
+
+class RowEvent(msgspec.Struct, frozen=True):
+    """A command that was run in each round of a row, and what it did in each of these."""
+
+    command: str
+    at: Seconds  # when it was to begin
+    exit_codes: tuple[int | None, ...]  # null: it was not started, or did not end before the run
+    fell: tuple[bool | None, ...]  # whether the rate fell; null: too little time before to know
+    #: Seconds until the rate was back; 0: it did not fall; null: not before the next command or the end.
+    back_after: tuple[Seconds | None, ...]
+
+
+def collect_row_events(row: SuiteRow) -> list[RowEvent]:
+    """Return the commands of a row, each with its effects in all of the runs."""
+    return [
+        RowEvent(
+            command=effects[0].facts.command,
+            at=effects[0].facts.at,
+            exit_codes=tuple(each.facts.exit_code for each in effects),
+            fell=tuple(each.fell for each in effects),
+            back_after=tuple(each.back_after for each in effects),
+        )
+        for effects in zip(*(run.events for run in row.runs), strict=False)
+    ]
 
 
 def judge_row(row: SuiteRow) -> list[Judged]:
@@ -239,11 +269,11 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
         result = GateResult.FAILED
     elif unclear or found.why or missing:
         result = GateResult.UNDECIDED
-    reasons = [
-        f"{row}: {describe_condition(each)}"
-        for row, each in conditions
-        if each.result is not GateResult.PASSED
-    ]
+    open_rows: dict[str, list[str]] = {}  # alike of many rows where nothing failed, and runs are short
+    for row, each in conditions:
+        if each.result is not GateResult.PASSED:
+            open_rows.setdefault(describe_condition(each), []).append(row)
+    reasons = [f"{_name_rows(rows)}: {text}" for text, rows in open_rows.items()]
     if found.why and bad:
         reasons.insert(0, f"The suite ended early: {found.why}.")
     if missing:
@@ -301,6 +331,13 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         elements.append(
             Note(f"+-: half the 95 % interval of the mean of {found.rounds} rounds, as a share of the mean")
         )
+    if found.rounds > 1 and not found.in_turn and len(found.rows) > 1:
+        elements.append(Note(_NEIGHBOURS_NOTE))
+    elements += [
+        Note(f"{row.name}: {describe_row_event(each)}")
+        for row in found.rows
+        for each in collect_row_events(row)
+    ]
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
         (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
@@ -330,6 +367,36 @@ def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:
         yield f"store {name}: {', '.join(filter(None, of_runs)) or 'not known'}"
 
 
+#: Said of suites whose rounds do not go through all rows.
+_NEIGHBOURS_NOTE = (
+    "The rounds of a row followed each other (order: one after another): intervals have no part of what"
+    " drifted from one row to the next, so that rows may differ by more; in turn they would"
+)
+
+
+def describe_row_event(event: RowEvent) -> str:
+    """Return in words what a command did to the rate, in all rounds."""
+    wrong = sum(code != 0 for code in event.exit_codes)
+    name = f"{event.command} (at {event.at:g} s)"
+    if wrong:
+        name += f", which failed or did not end in {wrong} of {format_plural(len(event.exit_codes), 'run')}"
+    known = [fell for fell in event.fell if fell is not None]
+    if not known:
+        return f"{name}: too few seconds before to tell whether the rate fell"
+    fell = sum(known)
+    text = f"{name}: the rate fell in {fell} of {format_plural(len(known), 'run')}"
+    if not fell:
+        return text
+    back = sorted(each for each, was in zip(event.back_after, event.fell, strict=True) if was and each)
+    if back:
+        text += (
+            f", and was back after {' to '.join(dict.fromkeys(map(format_seconds, (back[0], back[-1]))))} s"
+        )
+    if late := fell - len(back):
+        text += f", in {late} not before the next command or the end"
+    return text
+
+
 def shorten_head(figure: Figure) -> str:
     """Return the head of a column, which has little room."""
     return figure.compared_head.replace("first byte", "first")
@@ -345,7 +412,7 @@ def _make_cell(figure: Figure, mean: MeanFigure | None) -> str:
     if figure.is_share:
         return f"{text} +-{figure.compared_in.text(half)}"
     percent = 100 * half
-    return f"{text} +-{f'{percent:.2g}' if percent < 100 else '>100'}%"
+    return f"{text} +-{f'{percent:.2g}' if percent < 100 else '100+'}%"
 
 
 def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
@@ -356,18 +423,20 @@ def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
 
 
 def _make_charts(rows: Sequence[SuiteRow], means: Sequence[Mapping[str, MeanFigure]]) -> Iterator[Chart]:
-    """Yield one chart of all rows: the rate against the median latency."""
+    """Yield one chart of all rows, the rate against the median latency; points have the numbers of rows."""
     curves = []
-    for place, (row, own) in enumerate(zip(rows, means, strict=True)):
+    places: dict[str, int] = {}  # variants of a row have its colour
+    for number, (row, own) in enumerate(zip(rows, means, strict=True), 1):
+        place = places.setdefault(row.name.partition(" ")[0], len(places))
         if "p50" in own and "rate" in own:
             curves.append(
                 Curve(
-                    row.name,
+                    f"{number} {row.name}",
                     np.array([own["p50"].mean * _MILLISECONDS]),
                     np.array([own["rate"].mean]),
                     CURVE_COLOURS[place % len(CURVE_COLOURS)],
                     markers=True,
-                    labels=(row.name,),
+                    labels=(str(number),),
                 )
             )
     if curves:
@@ -420,6 +489,7 @@ class SuiteRowRecord(record.JsonRecord, frozen=True, kw_only=True):
     store: str | None  # the name of the store of its runs; null where the row names none
     storage_urls: tuple[str, ...]  # where they went
     figures: dict[str, MeanFigure]
+    events: tuple[RowEvent, ...]  # commands that were run meanwhile
     conditions: tuple[Judged, ...]
     stat_files: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -453,6 +523,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                         dict.fromkeys(url for run in row.runs if (url := run.facts.get("storage URL")))
                     ),
                     figures=find_row_means(row),
+                    events=tuple(collect_row_events(row)),
                     conditions=tuple(judge_row(row)),
                     stat_files=tuple(run.file for run in row.runs),
                     warnings=tuple(dict.fromkeys(each for run in row.runs for each in run.warnings)),
@@ -469,7 +540,8 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
 def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
     """Return the runs of suites among some stat files, by the names of their rows; raises StatFileError.
 
-    Files that are no runs of a suite, and runs that did not end as they should, are left out.
+    Files that are no runs of a suite, and runs that did not end as they should, are left out. The beginning
+    of each file has to be readable.
     """
     found: dict[str, list[SuiteRun]] = {}
     for file in files:
@@ -477,7 +549,10 @@ def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
             if not isinstance(row := results.run.options.get("row"), str):
                 continue
             number = results.run.options.get("round")
-            statistics = summarize(results)
+            try:
+                statistics = summarize(results)
+            except StatFileError:  # killed before its first results
+                continue
         if statistics.complete and not statistics.interrupted and not statistics.ended_early:
             run = make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
             found.setdefault(row, []).append(run)
@@ -533,7 +608,8 @@ def compare_suites(
     return replace(found, missing=tuple(missing))
 
 
-def _name_rows(rows: Sequence[str], of: int) -> str:
+def _name_rows(rows: Sequence[str], of: int | None = None) -> str:
+    """Return some rows in words, or that they are all ``of`` so many."""
     if len(rows) == of:
         return "all rows"
     return ", ".join(rows[:3]) + (f" and {format_count(len(rows) - 3)} more" if len(rows) > 3 else "")

@@ -137,20 +137,40 @@
       ctx.fillText(text, left + 3 * scale, bbox.top + 2 * scale);
       free = left + ctx.measureText(text).width + 10 * scale;
     }
+    const rings = [];
     record.curves.forEach((curve, place) => {
       if (!curve.labels || !plot.series[place + 1].show) return;
-      // Above a curve that rises; below a ring, where the texts of points are not.
-      const [across, down] = curve.line ? [-2, -4] : [7, 5];
-      [ctx.textAlign, ctx.textBaseline] = curve.line ? ["right", "bottom"] : ["left", "top"];
+      // Above a curve that rises.
+      [ctx.textAlign, ctx.textBaseline] = ["right", "bottom"];
       let n = 0;
       plot.data[place + 1].forEach((y, at) => {
         if (y === undefined) return;
-        if (y !== null) ctx.fillText(curve.labels[n] || "", plot.valToPos(plot.data[0][at], "x", true) + across * scale,
-          plot.valToPos(y, "y", true) + down * scale);
-        n++;
+        const text = curve.labels[n++] || "", left = plot.valToPos(plot.data[0][at], "x", true);
+        if (y === null) return;
+        if (curve.line) ctx.fillText(text, left - 2 * scale, plot.valToPos(y, "y", true) - 4 * scale);
+        else rings.push([left, plot.valToPos(y, "y", true), text]);
       });
     });
+    besideRings(ctx, rings, bbox.left + bbox.width + 20 * scale);
     ctx.restore();
+  }
+
+  // Writes a text beside each ring, where no other ring and no other text is.
+  function besideRings(ctx, rings, end) {
+    const scale = devicePixelRatio, high = 11 * scale, apart = 6 * scale;
+    const taken = rings.map(([x, y]) => [x - apart, y - apart, x + apart, y + apart]);
+    [ctx.textAlign, ctx.textBaseline] = ["left", "top"];
+    for (const [x, y, text] of rings) {
+      const wide = ctx.measureText(text).width, lefts = [x + apart + scale, x - apart - scale - wide, x - wide / 2];
+      const tops = [y + apart - scale, y - apart - high + scale, y - high / 2, y + apart + scale, y - apart - high - scale];
+      const places = [[0, 0], [0, 1], [1, 1], [1, 0], [0, 2], [1, 2], [2, 3], [2, 4]].map(([across, down]) =>
+        [lefts[across], tops[down], lefts[across] + wide, tops[down] + high]);
+      const free = place => place[0] >= 0 && place[2] <= end
+        && !taken.some(other => place[0] < other[2] && other[0] < place[2] && place[1] < other[3] && other[1] < place[3]);
+      const found = places.find(free) || places[0];
+      taken.push(found);
+      ctx.fillText(text, found[0], found[1]);
+    }
   }
 
   // Joins points in the order of the curve, where that is not the one of x.

@@ -34,7 +34,7 @@ from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.reading import open_results
-from ssbench.results.run_description import RunDescription
+from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.group_run import make_users_even
@@ -380,6 +380,9 @@ def _describe_difference(there: RunDescription, wanted: Scenario, options: RunOp
     asked = {**record_options(options.requests), **record_options(options)}
     if (names := tuple(side.name for side in options.sides)) != there.sides:
         return f"the sides {', '.join(there.sides) or 'none'}, not {', '.join(names) or 'none'}"
+    events = [str(each) for each in (*wanted.events, *options.events)]
+    if (there.options.get(EVENTS_OPTION) or []) != events:
+        return "other commands at moments of the run"
     if there.options.get("store") != options.store:
         return f"store {there.options.get('store')}, not {options.store}"
     for key, other in asked.items():

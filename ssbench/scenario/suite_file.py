@@ -177,7 +177,7 @@ class _SuiteReader:
         conditions = [*self._list(suite, (), "fail_if"), *self._list(entry, path, "fail_if")]
         seconds = self._seconds or entry.get("seconds", suite.get("seconds"))
         for values in product(*varied.values()):
-            chosen = dict(zip(varied, values, strict=True))
+            chosen = {key: value for key, (_, value) in zip(varied, values, strict=True)}
             made = copy.deepcopy(base)
             store: str | None = None
             try:
@@ -194,8 +194,7 @@ class _SuiteReader:
                 made["run_seconds"] = seconds
             if conditions:
                 made["fail_if"] = [*(made.get("fail_if") or []), *conditions]
-            parts = [f"{_shorten_key(key, varied)}={_spell_value(value)}" for key, value in chosen.items()]
-            label = " ".join([name, *parts])
+            label = " ".join([name, *(word for word, _ in values)])
             try:
                 scaled = _scale_bytes(made, self._scale) if self._scale != 1 else made
                 where = str(self._folder / f"{Path(self._name).name}: {label}")
@@ -207,8 +206,11 @@ class _SuiteReader:
 
     def _row_values(
         self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-        """Return the values of all variants of a row, and those that vary; what is wrong is left out."""
+    ) -> tuple[dict[str, Any], dict[str, list[tuple[str, Any]]]]:
+        """Return the values of all variants of a row, and those that vary, each with what it is called.
+
+        What is wrong is left out.
+        """
         own = self._mapping(entry, path, "set")
         fixed = {**self._mapping(suite, (), "set"), **own}
         common = {key: each for key, each in self._mapping(suite, (), "vary").items() if key not in own}
@@ -218,12 +220,20 @@ class _SuiteReader:
                 fixed[_STORE_KEY] = self._stores[0]
             else:
                 varied[_STORE_KEY] = [*self._stores]
-        for key, values in [*varied.items()]:
-            if not isinstance(values, list) or not values:
-                where = spell_path((*path, "vary", key))
-                self._fault((*path, "vary", key), f"{where}: expected a list, not {shorten_value(values)}")
-                del varied[key]
-        return fixed, varied
+        found: dict[str, list[tuple[str, Any]]] = {}
+        for key, values in varied.items():
+            if isinstance(values, list) and values:
+                short = _shorten_key(key, varied)
+                found[key] = [(f"{short}={_spell_value(value)}", value) for value in values]
+            elif isinstance(values, dict) and values and all(map(_NAME_PATTERN.match, map(str, values))):
+                found[key] = [(str(name), value) for name, value in values.items()]
+            else:
+                where, given = (*path, "vary", key), shorten_value(values)
+                self._fault(
+                    where,
+                    f"{spell_path(where)}: expected a list, or a mapping of names to values, not {given}",
+                )
+        return fixed, found
 
     def _check_store(self, value: Any) -> str | None:
         """Return the name of a store that is known, None for none; raises ValueError."""

@@ -31,7 +31,9 @@ from ssbench.document.figures import FIGURES
 from ssbench.document.gates import GateResult, Undecided
 from ssbench.reports import products
 from ssbench.reports.products import Product
+from ssbench.results.run_description import EventFacts
 from ssbench.scenario.conditions import parse_condition
+from ssbench.statistics.event_effects import EventEffect
 from ssbench.statistics.thresholds import ConditionJudgment
 
 
@@ -75,6 +77,86 @@ def test_a_single_round_has_no_intervals() -> None:
     found = findings(row("a", 1))
     assert "+-" not in products.find_writer(Product.SUITE, "text")(found, View())
     assert json.loads(make_suite_report(found))["rows"][0]["figures"]["p50"]["low"] is None
+
+
+def test_stores_have_a_column() -> None:
+    rows = [replace(row(f"a store={store} users=2"), store=store) for store in ("swift", "s3")]
+    rows[1] = replace(
+        rows[1],
+        runs=tuple(replace(each, facts={"storage URL": "s3+http://h"}) for each in rows[1].runs),
+    )
+    found = findings(*rows, row("b"), rounds=3)
+    text = products.find_writer(Product.SUITE, "text")(found, View(columns=200))
+    lines = [line.split()[:3] for line in text.splitlines()]
+    assert ["a", "users=2", "swift"] in lines
+    assert ["a", "users=2", "s3"] in lines
+    assert any(line[:2] == ["b", "-"] for line in lines)
+    assert "store s3: s3+http://h" in text
+    table = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
+    assert [(each["row"], each["store"]) for each in table][1:] == [("a store=s3 users=2", "s3"), ("b", "")]
+    records = json.loads(make_suite_report(found))["rows"]
+    assert [each["store"] for each in records] == ["swift", "s3", None]
+    assert records[1]["storage_urls"] == ["s3+http://h"]
+
+
+def test_conditions_that_many_rows_share_are_one_sentence() -> None:
+    rows = [
+        SuiteRow(name, (judged(make_run(1), "errors > 1%", 0.0, GateResult.UNDECIDED),)) for name in "abcde"
+    ]
+    reasons = judge_suite(findings(*rows)).reasons
+    assert [each for each in reasons if "errors > 1%" in each] == [
+        "a, b, c and 2 more: fail-if errors > 1%: undecided (0%); it needs more rounds, or longer runs"
+    ]
+
+
+def test_rounds_that_follow_each_other_know_no_drift() -> None:
+    """Neighbours are alike: what drifts from row to row is in no interval."""
+
+    def write_text(found: SuiteFindings) -> str:
+        return " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
+
+    rows = row("a"), row("b")
+    said = "rounds of a row followed each other"
+    assert said in write_text(findings(*rows, rounds=3, in_turn=False))
+    assert said not in write_text(findings(*rows, rounds=3))
+    assert said not in write_text(findings(rows[0], rounds=3, in_turn=False))
+
+
+@pytest.mark.parametrize(
+    ("codes", "fell", "back", "said"),
+    [
+        (
+            [0, 0],
+            [True, True],
+            [3.0, 5.0],
+            "the rate fell in 2 of 2 runs, and was back after 3.000 to 5.000 s",
+        ),
+        ([0, 0], [True, False], [3.0, 0.0], "the rate fell in 1 of 2 runs, and was back after 3.000 s"),
+        ([0, 0], [True, True], [3.0, None], "after 3.000 s, in 1 not before the next command or the end"),
+        ([0, 0], [False, False], [0.0, 0.0], "the rate fell in 0 of 2 runs"),
+        ([0, 0], [None, None], [None, None], "too few seconds before to tell whether the rate fell"),
+        (
+            [0, None],
+            [None, False],
+            [None, 0.0],
+            "failed or did not end in 1 of 2 runs: the rate fell in 0 of 1",
+        ),
+    ],
+)
+def test_what_commands_did_in_all_rounds(
+    codes: list[int | None], fell: list[bool | None], back: list[float | None], said: str
+) -> None:
+    runs = []
+    for code, has_fallen, seconds in zip(codes, fell, back, strict=True):
+        facts = EventFacts(at=11.0, command="rm x", began=1.0, ended=2.0, exit_code=code)
+        effect = EventEffect(facts, 11.0, 5.0, seconds, has_fallen, None, None, None)
+        runs.append(replace(make_run(1), events=(effect,)))
+    found = findings(SuiteRow("a", tuple(runs)), row("b"))
+    text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
+    assert "a: rm x (at 11 s)" in text
+    assert said in text
+    (event,) = json.loads(make_suite_report(found))["rows"][0]["events"]
+    assert (event["command"], event["back_after"]) == ("rm x", back)
 
 
 @pytest.mark.parametrize(

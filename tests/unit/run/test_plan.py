@@ -27,6 +27,7 @@ from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, PlanTrial, carry_out_plan
 from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.timed_commands import TimedCommand
 from ssbench.store.request_options import RequestOptions
 
 SCENARIO = read_scenario("very_small")
@@ -182,6 +183,7 @@ def test_every_key_of_the_load_is_the_same_where_a_plan_goes_on(
         ({"requests": RequestOptions(retries=3)}, "retries 10, not 3"),
         ({"verify": True}, "verify False, not True"),
         ({"seed": 8}, "seed 7, not 8"),
+        ({"events": (TimedCommand(1.0, "true"),)}, "other commands at moments of the run"),
     ],
 )
 def test_a_plan_goes_on_with_the_same_options(

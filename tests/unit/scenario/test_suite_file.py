@@ -130,6 +130,21 @@ def test_how_values_are_called(tmp_path: Path, key: str, value: object, spelt: s
     assert names(read_suite(write(tmp_path, rows=rows))) == [f"kv {spelt}"]
 
 
+def test_values_may_have_names(tmp_path: Path) -> None:
+    vary: dict[str, object] = {"profile": {"put": {"create": 1}, "get": {"read": 1}}, "users": [4, 8]}
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}))
+    assert names(suite) == ["kv put users=4", "kv put users=8", "kv get users=4", "kv get users=8"]
+    assert [
+        name for name, weight in suite.variants[0].scenario.size_classes[0].weights.items() if weight
+    ] == ["create"]
+    vary = {"events": {"quiet": "none", "fault": [{"at": "1s", "command": "true"}]}}
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}))
+    assert [(each.name, len(each.scenario.events)) for each in suite.variants] == [
+        ("kv quiet", 0),
+        ("kv fault", 1),
+    ]
+
+
 def test_a_scale_makes_sizes_smaller_and_no_rows_fewer(tmp_path: Path) -> None:
     (variant,) = read_suite(write(tmp_path), scale=Fraction(1, 64), seconds=2.0).variants
     scenario = variant.scenario
@@ -169,6 +184,7 @@ def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
         ({"rows": {"kv": {"scenario": "o", "vary": {"user_cuont": [1]}}}}, "user_cuont: unknown key"),
         ({"rows": {"kv": {"scenario": "o", "fail_if": ["p99 ~ 1"]}}}, "rows.kv.fail_if: "),
         ({"order": "random"}, "order: expected 'in turn' or 'one after another', not 'random'"),
+        ({"vary": {"users": {"a b": 1}}}, r"rows.kv.vary.users: expected a list, or a mapping of names to"),
         (
             {"vary": {"store": ["s4"]}},
             r"store: expected swift, s3 or a name that --store NAME=URL gives, not 's4'",
@@ -193,6 +209,11 @@ def test_the_shipped_suites() -> None:
         assert suite.rounds == 4
     assert len(read_suite("ai", scale=Fraction(1, 64)).variants) == 20
     quick = read_suite("quick")
-    assert len(quick.variants) * quick.rounds * 11 <= 300
+    names_ = ["small put", "small get", "small mixed", "large put", "large get", "list"]
+    assert names(quick) == names_
+    # What is created is deleted at the end of each run, at about the same rate.
+    seconds = [each.scenario.run_seconds or 0.0 for each in quick.variants]
+    deletions = sum(each for name, each in zip(names_, seconds, strict=True) if name.endswith("put"))
+    assert 240 <= quick.rounds * (sum(seconds) + deletions) <= 300
     with pytest.raises(ScenarioError, match=r"quik: .*\(ai, quick, standard\); did you mean quick"):
         read_suite("quik")
