@@ -416,8 +416,8 @@ SCENARIO_KEYS = (
         example="another",
         nullable=False,
         required="yes",
-        meaning="Any string of 1 to 900 bytes. It is at the head of the report; in the name of the stat file"
-        " white space and ``/`` become ``_``.",
+        meaning="1 to 900 bytes. It heads the report and names the stat file, where white space and ``/``"
+        " become ``_``.",
     ),
     ScenarioKey(
         name="sizes",
@@ -425,7 +425,7 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         required="yes",
-        meaning="A list of size classes, see below.",
+        meaning="The size classes, see below.",
     ),
     ScenarioKey(
         name="initial_files",
@@ -433,9 +433,8 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         required="yes",
-        meaning="For each size class, how many objects are uploaded before the run. The numbers are also the"
-        " shares of the classes in the operations of the run. A class that is absent here, or has 0, is not"
-        " used; one class at least must be. The order here does not matter.",
+        meaning="How many objects of each size class are uploaded before the run; also the shares of the"
+        " classes in its operations. A class that is absent, or has 0, is not used.",
     ),
     ScenarioKey(
         name="profile",
@@ -445,11 +444,8 @@ SCENARIO_KEYS = (
         older="crud_profile",
         in_groups=True,
         required="unless every used class has its own",
-        meaning="Four numbers of 0 or more: the relative weights of create, read, update and delete."
-        " ``[3, 4, 2, 2]`` means 27 % creates, 36 % reads, 18 % updates and 18 % deletes. A fifth number is"
-        " the weight of list. Or a mapping of operations to weights: ``{read: 9, head: 5, list: 1}``; an"
-        " operation that is absent has weight 0. `Operations`_ lists them. The two names of the key mean the"
-        " same.",
+        meaning="The weights of create, read, update and delete: ``[3, 4, 2, 2]``; a fifth is that of list."
+        " Or a mapping: ``{read: 9, head: 5, list: 1}``. See `Operations`_.",
     ),
     ScenarioKey(
         name="operations",
@@ -462,7 +458,7 @@ SCENARIO_KEYS = (
         topic=KeyTopic.WORK,
         rule=HEADERS_RULE,
         example={"X-Newest": "true"},
-        meaning='Header fields of reads: a mapping such as ``{X-Newest: "true"}``. The same as ``headers`` of'
+        meaning='Header fields of reads, such as ``{X-Newest: "true"}``; the same as ``headers`` of'
         " ``read`` in ``operations``.",
     ),
     ScenarioKey(
@@ -470,7 +466,7 @@ SCENARIO_KEYS = (
         topic=KeyTopic.WORK,
         rule=HEADERS_RULE,
         example={"X-Container-Sharding": "on"},
-        meaning="Header fields with which containers are made that are not there yet.",
+        meaning="Header fields with which new containers are made.",
     ),
     ScenarioKey(
         name="operation_count",
@@ -478,8 +474,7 @@ SCENARIO_KEYS = (
         rule=make_whole_rule(1, 2**62),
         example=500,
         required="this, ``run_seconds`` or ``stages``",
-        meaning="How many operations the run has. ``-o`` overrides it, and ``run_seconds``; so a file that is"
-        " run with ``-o`` or ``-r`` needs neither.",
+        meaning="How many operations the run has (``-o``, which also overrides ``run_seconds``).",
     ),
     ScenarioKey(
         name="run_seconds",
@@ -487,8 +482,8 @@ SCENARIO_KEYS = (
         rule=SECONDS_RULE,
         example="21s",
         required="this, ``operation_count`` or ``stages``",
-        meaning="How many seconds the run takes, a fraction if you like. ``-r`` overrides it, and"
-        " ``operation_count``. When both keys are there, this one wins, with a warning.",
+        meaning="How long the run takes (``-r``, which also overrides ``operation_count``). Where both keys"
+        " are there, this one counts, with a warning.",
     ),
     ScenarioKey(
         name="user_count",
@@ -497,8 +492,7 @@ SCENARIO_KEYS = (
         example=9,
         nullable=False,
         required="unless each stage has users",
-        meaning="How many operations are in flight at once, 1 or more; with a rate, how many may be at most."
-        " ``-u`` overrides it.",
+        meaning="How many operations are in flight at once; with a rate, at most (``-u``).",
     ),
     ScenarioKey(
         name="container_base",
@@ -511,8 +505,8 @@ SCENARIO_KEYS = (
         json=str,
         default=DEFAULT_CONTAINER_BASE,
         meaning="How the names of the containers begin: up to 200 printable characters, no ``/``. An"
-        " underscore follows, unless it ends in a hyphen. S3 stores take no underscore; the default ends in a"
-        " hyphen there.",
+        " underscore follows, unless it ends in a hyphen. S3 takes no underscore; the default ends"
+        " in a hyphen there.",
         title="names of containers begin with",
     ),
     ScenarioKey(
@@ -523,7 +517,7 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         default="100",
-        meaning="How many containers the objects are spread over. ``-c`` overrides it.",
+        meaning="How many containers the objects are spread over (``-c``).",
     ),
     ScenarioKey(
         name="objects_per_container",
@@ -531,8 +525,8 @@ SCENARIO_KEYS = (
         rule=make_whole_rule(1, MAX_NUMBER),
         example=3,
         in_groups=True,
-        meaning="In place of ``container_count``: there are as many containers as the initial objects fill"
-        " with so many each, see `Containers and names`_.",
+        meaning="In place of ``container_count``: as many containers as the initial objects fill with so"
+        " many each, see `Containers and names`_.",
     ),
     ScenarioKey(
         name="object_names",
@@ -561,8 +555,8 @@ SCENARIO_KEYS = (
         rule=make_whole_rule(1, MAX_ACCOUNTS),
         example=5,
         default="1",
-        meaning="How many accounts the objects are spread over, up to 1,000, see `Several accounts`_."
-        " ``--accounts`` overrides it.",
+        meaning="How many accounts the objects are spread over, up to 1,000 (``--accounts``), see `Several"
+        " accounts`_.",
     ),
     ScenarioKey(
         name="account_base",
@@ -581,10 +575,9 @@ SCENARIO_KEYS = (
         also="delete_after_most",
         sent=Annotated[int, Meta(ge=0, le=2**63 - 1)] | None,
         json=Seconds | None,
-        meaning="Seconds after which Swift is to delete an object by itself; sent as ``X-Delete-After`` with"
-        " each create and update. ``--delete-after`` overrides it; 0 means none. With two ends, as in"
-        " ``1m..1h``, each request draws one between them; no object is used once the shorter time has"
-        " passed.",
+        meaning="Seconds after which Swift is to delete each created or updated object (``--delete-after``;"
+        " 0: none). With two ends, as in ``1m..1h``, each request draws one; no object is used once"
+        " the shorter time has passed.",
     ),
     ScenarioKey(
         name="policy",
@@ -594,7 +587,7 @@ SCENARIO_KEYS = (
         in_groups=True,
         sent=str | None,
         json=str | None,
-        meaning="The storage policy of the containers. ``-p`` overrides it.",
+        meaning="The storage policy of the containers (``-p``).",
         title="storage policy",
     ),
     ScenarioKey(
@@ -604,8 +597,8 @@ SCENARIO_KEYS = (
         example=5,
         in_groups=True,
         json=PerSecond | None,
-        meaning="Operations a second that are due whatever the store does (an open loop), see below."
-        " ``--rate`` overrides it.",
+        meaning="Operations per second that are due regardless of the store (``--rate``), see `Closed and"
+        " open loop`_.",
     ),
     ScenarioKey(
         name="arrivals",
@@ -615,14 +608,13 @@ SCENARIO_KEYS = (
         in_groups=True,
         json=str,
         default="even",
-        meaning="With a rate: whether operations are due at equal distances (``even``) or at random moments"
-        " that do not depend on each other (``poisson``). ``--arrivals`` overrides it.",
+        meaning="With a rate: ``even`` distances, or random moments (``poisson``; ``--arrivals``).",
     ),
     ScenarioKey(
         name="stages",
         topic=KeyTopic.LOAD,
         in_groups=True,
-        meaning="Parts of the run with a load of their own, see below.",
+        meaning="Parts of the run with a load of their own, see `Stages`_.",
     ),
     ScenarioKey(
         name="groups",
@@ -634,9 +626,9 @@ SCENARIO_KEYS = (
         topic=KeyTopic.LOAD,
         rule=EVENTS_RULE,
         example=[{"at": "1s", "command": "true"}],
-        meaning="Commands that a shell on the master's host runs at moments of the run, as in ``[{at: 60s,"
-        " command: systemctl stop swift-object}]``. They need ``--allow-events``, because a scenario may be"
-        " somebody else's; ``--at`` adds to them. See `During a fault <how-fault.rst>`_.",
+        meaning="Commands to run at moments of the run, as in ``[{at: 60s, command: systemctl stop"
+        " swift-object}]``, with ``--allow-events`` only. ``--at`` adds to them. See `During a fault"
+        " <how-fault.rst>`_.",
     ),
     ScenarioKey(
         name="warmup",
@@ -645,8 +637,8 @@ SCENARIO_KEYS = (
         example="2s",
         json=Seconds,
         default="0",
-        meaning="The results of so many seconds from the beginning on are kept, marked, and left out of the"
-        " report. They are a part of ``run_seconds``. ``--warmup`` overrides it.",
+        meaning="The results of so many seconds at the beginning are left out of the report (``--warmup``)."
+        " They are a part of ``run_seconds``.",
         title="warm-up (s)",
     ),
     ScenarioKey(
@@ -657,8 +649,7 @@ SCENARIO_KEYS = (
         in_groups=True,
         json=Seconds,
         default="0",
-        meaning="Seconds that a user waits after each operation, in a closed loop. ``--think-time`` overrides"
-        " it.",
+        meaning="Seconds that a user waits after each operation, in a closed loop (``--think-time``).",
         title="think time (s)",
     ),
     ScenarioKey(
@@ -729,8 +720,8 @@ SCENARIO_KEYS = (
         rule=CONDITIONS_RULE,
         example=["read.p99 > 200ms"],
         meaning="A condition on the figures of the run, or a list of them, such as ``[read.p99 > 200ms,"
-        " errors > 0.1%]``: where one holds, ``run-scenario`` ends with exit code 5 (`reports.rst"
-        " <reports.rst>`_). ``--fail-if`` adds to them.",
+        " errors > 0.1%]``; where one holds, the exit code is 5 (`reports.rst"
+        " <reports.rst#thresholds>`_). ``--fail-if`` adds to them.",
     ),
 )
 

@@ -19,10 +19,18 @@ def field_table() -> str:
     """Return the table; it ends with a line feed."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    steps = [field for field in FIELDS.values() if field.name.startswith("step_")]
     for field in FIELDS.values():
+        if field in steps[1:]:
+            continue  # the first row stands for all
         number = f"{field.number} and {field.text_number}" if field.text_number else field.number
         kept = "difference" if field.derive and field.kind is FieldKind.NUMBER else field.kind.value
-        writer.writerow([number, field.name, field.since, kept, field.unit, field.description, field.export])
+        row = [number, field.name, field.since, kept, field.unit, field.description, field.export]
+        if field in steps:
+            last = steps[-1]
+            row = [f"{number} to {last.number}", f"{field.name} to {last.name}", *row[2:5]]
+            row += ["a step of a success, where an operation has steps", f"{field.export} to {last.export}"]
+        writer.writerow(row)
     return _HEAD + "".join(f"   {line}\n" for line in text.getvalue().splitlines())
 
 

@@ -14,10 +14,9 @@ DOCUMENT = Path(__file__).parents[2] / "doc" / "scenario-keys.rst"
 _HEAD = """\
 .. list-table::
    :header-rows: 1
-   :widths: 22 14 14 50
+   :widths: 22 18 60
 
    * - Key
-     - Required
      - Default
      - Meaning
 """
@@ -37,9 +36,7 @@ def made_table() -> str:
 
 def _row(key: ScenarioKey) -> Iterator[str]:
     yield f"   * - ``{key.name}``" + (f", or ``{key.older}``\n" if key.older else "\n")
-    default = "" if key.required != "no" else _literal(key.default) if key.default else "none"
-    for cell in (key.required, default):
-        yield f"     - {cell}".rstrip() + "\n"
+    yield f"     - {_describe_default(key)}\n"
     yield (
         textwrap.fill(
             re.sub(r"`([A-Z][^`<]+)`_", _link, key.meaning),
@@ -51,6 +48,15 @@ def _row(key: ScenarioKey) -> Iterator[str]:
         )
         + "\n"
     )
+
+
+def _describe_default(key: ScenarioKey) -> str:
+    match key.required:
+        case "no":
+            return _literal(key.default) if key.default else "none"
+        case "yes":
+            return "required"
+    return f"required{' ' if key.required.startswith('unless') else ': '}{key.required}"
 
 
 def _link(title: re.Match[str]) -> str:
