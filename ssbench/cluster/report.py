@@ -24,7 +24,6 @@ from ssbench.document.elements import (
     Item,
     Items,
     Note,
-    Section,
     Table,
     make_columns,
 )
@@ -42,10 +41,10 @@ _MAX_CURVES = 12
 _MAX_POINTS = 300
 
 
-def section(observation: Observation | None) -> Section | None:
-    """Return the section of text; None where the cluster was not observed."""
+def make_observation_notes(observation: Observation | None) -> list[Element]:
+    """Return what the full report says; nothing where the cluster was not observed."""
     if observation is None:
-        return None
+        return []
     elements: list[Element] = []
     versions = sorted({version for version in _describe_versions(observation) if version})
     if versions:
@@ -56,7 +55,7 @@ def section(observation: Observation | None) -> Section | None:
             elements.append(Note(f"{proxy.url}: policies {policies} (the first is the default)"))
     elements += make_cluster_tables(observation)
     elements += map(Note, describe_judgments(judge_cluster(observation), warnings=False))
-    return Section("Cluster", elements)
+    return elements
 
 
 def make_cluster_tables(observation: Observation) -> list[Table]:
@@ -144,7 +143,7 @@ def device_of_metric(metric: Metric) -> str | None:
     return found and "".join(found)
 
 
-def elements(statistics: RunStatistics) -> Iterator[Element]:
+def make_observation_elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield sentences and tables; none where the cluster was not observed."""
     observation = statistics.cluster
     if observation is None or statistics.start is None:
@@ -157,7 +156,7 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _make_version_table(observation)
 
 
-def charts(statistics: RunStatistics) -> list[Chart]:
+def make_observation_charts(statistics: RunStatistics) -> list[Chart]:
     """Return charts over the time of the run; none where the cluster was not observed."""
     observation, start = statistics.cluster, statistics.start
     if observation is None or start is None:

@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 from msgspec.structs import replace
 
-from ssbench.document.elements import Element, Item, Items, Note, Section, Table, make_columns
+from ssbench.document.columns import format_clock, keep_unbroken, measure_width
+from ssbench.document.elements import Bars, Element, Item, Items, Note, Section, Table, make_columns
 from ssbench.document.figures import COUNTED_FIGURES, INTERVAL_RANKS, LATENCY_RANKS
 from ssbench.document.units import (
     AT_LEAST,
@@ -40,8 +42,11 @@ from ssbench.statistics.timeline import EachSecond
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_SHARE = 0.95
 
-#: More stalls than this are counted, and the longest are shown.
-_MAX_STALLS = 5
+#: More stalls than this are counted, and the longest are shown: in the full report, and in the summary.
+_MAX_STALLS, _MAX_NOTED_STALLS = 5, 4
+
+#: Parts of a run in the picture of rates over time.
+_MIN_BARS, _MAX_BARS = 10, 60
 
 #: An operation has a row for a part of its latencies that is at least this share of them.
 _MIN_PART_SHARE = 0.01
@@ -102,6 +107,11 @@ def format_object_path(run: RunDescription, slowest: SlowResult) -> str:
 def format_rank(percentile: float) -> str:
     """Return the rank of a percentile as people write it: 95, 99.9."""
     return f"{percentile:.10g}"
+
+
+def make_list_note(name: str, texts: Sequence[str], between: str = ", ") -> Note:
+    """Return a line of texts, each of which is better not broken."""
+    return Note(f"{name}: {between.join(map(keep_unbroken, texts))}")
 
 
 def make_figure_elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -232,6 +242,53 @@ def _who_stalled(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
             who = "the master" if gap.worker_id is None else f"worker {gap.worker_id}"
             parts[who] = parts.get(who, 0.0) + shared
     return "".join(f"; {who} stalled for {format_seconds(lasted)} s of it" for who, lasted in parts.items())
+
+
+def make_course_elements(statistics: RunStatistics, columns: int) -> Iterator[Element]:
+    """Yield how the rate went over time, in so many columns, and stalls: what the summary says of it."""
+    yield from _rate_bars(statistics, columns)
+    yield from _stall_notes(statistics)
+
+
+def _rate_bars(statistics: RunStatistics, columns: int) -> Iterator[Bars]:
+    course = statistics.course
+    rows = dict(statistics.requests_by_second)
+    # Only whole seconds; of old files it is not known how much of the last one was run.
+    whole = int(course.window.seconds) if course else max(rows, default=0) - 1
+    if whole < 2:
+        return
+    heading, note = "ops/s over time", ""
+    if course and course.operations:
+        each = course.operations
+        median, slowest = (format_count(round(ended)) for ended in (each.median, each.slowest))
+        note = f"median second {median}, slowest {slowest} at {format_clock(each.slowest_at)}"
+    room = max(min(columns - measure_width(f"{heading}:  ({note})"), _MAX_BARS), _MIN_BARS)
+    yield Bars(heading, _buckets(rows, whole, min(room, whole)), note)
+
+
+def _buckets(rows: Mapping[int, int], whole: int, buckets: int) -> list[float]:
+    """Return the mean of this many parts of the seconds 1 to ``whole``; seconds not in ``rows`` have 0."""
+    sums = np.zeros(buckets)
+    for second, ended in rows.items():
+        if second <= whole:
+            sums[(second - 1) * buckets // whole] += ended
+    edges = -(-np.arange(buckets + 1) * whole // buckets)
+    means: list[float] = (sums / np.diff(edges)).tolist()
+    return means
+
+
+def _stall_notes(statistics: RunStatistics) -> Iterator[Note]:
+    stalls = statistics.course.stalls if statistics.course else ()
+    if stalls:
+        longest = sorted(stalls, key=lambda each: -each.seconds)[:_MAX_NOTED_STALLS]
+        texts = [
+            f"{format_seconds(each.seconds)} s at {format_clock(each.start)}"
+            for each in sorted(longest, key=lambda each: each.start)
+        ]
+        if len(stalls) > _MAX_NOTED_STALLS:
+            texts.append(f"{len(stalls) - _MAX_NOTED_STALLS} more: --report full")
+        lasted = sum(each.seconds for each in stalls)
+        yield make_list_note(f"stalls: {len(stalls)}, {format_seconds(lasted)} s without a completion", texts)
 
 
 def make_latency_table(statistics: RunStatistics, ranks: Sequence[float] = LATENCY_RANKS) -> Table:

@@ -1,4 +1,4 @@
-"""Charts of a run for its page: latencies by percentile, histograms, and the time line.
+"""Charts of a run for its page: tiles, latencies by percentile, histograms, and the time line.
 
 The time line shows operations, latency, errors, users, the load generator and the cluster. Its curves have at
 most a thousand points (:mod:`ssbench.statistics.over_time`).
@@ -6,18 +6,36 @@ most a thousand points (:mod:`ssbench.statistics.over_time`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
 
 import numpy as np
 from msgspec.structs import replace
 
-from ssbench.document.elements import BLACK, CURVE_COLOURS, GREY, INK, RED, SLATE, Chart, Curve, Heat
-from ssbench.document.figures import MIN_RESULTS_BEYOND, count_needed_results
-from ssbench.reports.cluster_parts import find_cluster_report
+from ssbench.document.elements import (
+    BLACK,
+    CURVE_COLOURS,
+    GREY,
+    INK,
+    RED,
+    SLATE,
+    Chart,
+    Curve,
+    Element,
+    Heat,
+    Tile,
+    Tiles,
+    Tone,
+)
+from ssbench.document.figures import BUSY_CPU_SHARE, FIGURES, MIN_RESULTS_BEYOND, count_needed_results
+from ssbench.document.units import DASH, format_number, format_percent, format_seconds
+from ssbench.results.cluster_observation import Observation
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.over_time import BinSeries, BinsOverTime
 from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import asked_load, delivered_load
 
 _MILLISECOND = 1e-3
 
@@ -207,7 +225,7 @@ def make_time_line_charts(statistics: RunStatistics) -> Iterator[Chart]:
         busy = Curve("in flight", bin_middles(found), found.under_way, SLATE, width=1.8)
         shown.append(Chart("Users", "operations in flight", [busy, *_user_curves(statistics, found)]))
     shown += _generator_charts(statistics)
-    shown += find_cluster_report().charts(statistics)
+    shown += find_cluster_report().make_observation_charts(statistics)
     marks = [*_stage_marks(statistics), *_event_marks(statistics)]
     shown[0] = replace(shown[0], note=note)
     yield from (replace(each, shaded=shaded, marks=marks) for each in shown)
@@ -388,3 +406,104 @@ def _left_out(over_time: BinsOverTime) -> str:
     return (
         f"No point where too few operations ended ({', '.join(lacking)} in one interval)." if lacking else ""
     )
+
+
+# -- The tiles -----------------------------------------------------------------------------------
+
+
+def make_run_tiles(statistics: RunStatistics) -> Tiles:
+    """Return the tiles of a run; none of one without results."""
+    return Tiles([] if statistics.start is None else [*_result_tiles(statistics)])
+
+
+def _result_tiles(statistics: RunStatistics) -> Iterator[Tile]:
+    total, over_time = statistics.total, statistics.over_time
+    asked, delivered = asked_load(statistics), delivered_load(statistics)
+    everything = over_time.operations[None] if over_time else None
+    lasted = np.maximum(over_time.seconds, 1e-9) if over_time else np.empty(0)
+    courses: dict[str, Sequence[float]] = {}
+    if everything is not None and over_time is not None:
+        courses = {
+            "rate": (everything.count / lasted).tolist(),
+            "mb_per_s": (everything.moved / lasted).tolist(),
+            "p50": everything.p50.tolist(),
+            "p99": everything.p99.tolist(),
+            "errors": everything.failed.tolist() if total.failed else [],
+            "users": over_time.under_way.tolist(),
+        }
+    notes = {
+        "rate": f"of {format_number(asked.rate)} asked for" if asked.rate else "",
+        "errors": f"{format_percent(FIGURES['errors'].share(total, statistics))} % of all"
+        if total.failed
+        else "",
+    }
+    for key in ("rate", "mb_per_s", "p50", "p99", "errors"):
+        figure = FIGURES[key]
+        yield Tile(
+            figure.title,
+            figure.text(total, statistics),
+            "ms" if figure.unit.shown == "ms" and figure.text(total, statistics) != DASH else "",
+            notes.get(key, ""),
+            Tone.BAD if key == "errors" and total.failed else None,
+            courses.get(key, ()),
+        )
+    if delivered.users is not None:
+        yield Tile(
+            "users busy",
+            format_number(delivered.users),
+            f"of {asked.users:g}" if asked.users else "",
+            values=courses.get("users", ()),
+        )
+    yield from _generator_tiles(statistics)
+
+
+def _generator_tiles(statistics: RunStatistics) -> Iterator[Tile]:
+    """Yield how busy the load generator itself was: its busiest process."""
+    own = statistics.generator
+    shares = [("a worker", each.cpu_share) for each in own.workers]
+    shares += [("the master", own.master.cpu_share)] if own.master else []
+    known = [(share, who) for who, share in shares if share is not None]
+    if not known:
+        return
+    share, who = max(known)
+    stalled = sum(gap.seconds for gap in own.gaps)
+    note = f"stalled for {format_seconds(stalled)} s" if stalled else f"of a core: {who}"
+    yield Tile(
+        "generator CPU",
+        format_percent(share),
+        "%",
+        note,
+        _tone(share, limited=bool(own.limits or stalled)),
+    )
+
+
+def _tone(share: float, *, limited: bool) -> Tone | None:
+    return Tone.DOUBTFUL if limited or share > BUSY_CPU_SHARE else None
+
+
+# -- The cluster beside the run ------------------------------------------------------------------
+
+
+#: It is found by its name, because the cluster is a package that only some runs need.
+_CLUSTER_MODULE = "ssbench.cluster.report"
+
+
+class ClusterReport(Protocol):
+    """The functions of that module."""
+
+    @staticmethod
+    def make_observation_notes(observation: Observation | None) -> list[Element]:
+        """Return what the full report says; nothing where the cluster was not observed."""
+
+    @staticmethod
+    def make_observation_elements(statistics: RunStatistics) -> Iterator[Element]:
+        """Yield sentences and tables; none where the cluster was not observed."""
+
+    @staticmethod
+    def make_observation_charts(statistics: RunStatistics) -> list[Chart]:
+        """Return charts over the time of the run; none where the cluster was not observed."""
+
+
+def find_cluster_report() -> ClusterReport:
+    """Return what makes the parts of a report that are about the cluster."""
+    return cast(ClusterReport, importlib.import_module(_CLUSTER_MODULE))

@@ -8,9 +8,12 @@ run was set up, and what the master counted besides its results, in the words of
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ssbench.document.columns import format_plural
+import msgspec
+
+from ssbench.document.columns import format_clock, format_plural
 from ssbench.document.elements import (
     Cell,
     Column,
@@ -40,11 +43,12 @@ from ssbench.reports.key_figures import (
     format_object_path,
     format_percentiles,
     format_utc,
+    make_list_note,
     percentile_heads,
 )
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION
-from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario
+from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, explain_replacement
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
@@ -171,6 +175,9 @@ def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:
 # -- The head, warnings, errors and slowest operations ---------------------------------------------
 
 
+#: More causes than these are counted in the summary.
+_MAX_CAUSES = 5
+
 #: The columns of the table of errors.
 _CAUSE_COLUMNS = (
     Column("cause", is_number=False),
@@ -234,6 +241,12 @@ def find_run_warnings(statistics: RunStatistics) -> list[str]:
 def make_wait_items(statistics: RunStatistics) -> Iterator[Items]:
     """Yield waits that are as long as a constant of the system."""
     yield Items([Item(waits.describe_wait(wait)) for wait in statistics.waits])
+
+
+def make_wait_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield the same for the summary."""
+    for wait in statistics.waits:
+        yield Note(f"Wait: {waits.describe_wait(wait)}")
 
 
 _SPAN_COLUMNS = [
@@ -324,6 +337,30 @@ def make_error_elements(statistics: RunStatistics) -> Iterator[Element]:
         yield Table(make_columns("no object for", "size class", "not sent", texts=2), unsent)
 
 
+def make_error_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what the summary says of errors, of retries and of the warm-up."""
+    causes = list(statistics.errors.items())
+    for name, cause in causes[:_MAX_CAUSES]:
+        yield Note(f"errors: {_describe_cause(name, cause)}")
+    if len(causes) > _MAX_CAUSES:
+        rest = sum(cause.count for _, cause in causes[_MAX_CAUSES:])
+        more = format_plural(len(causes) - _MAX_CAUSES, "more cause")
+        yield Note(f"errors: {format_count(rest)} of {more}: --report full")
+    if statistics.retries:
+        texts = [f"{format_count(times)} x {name}" for name, times in statistics.retries.items()]
+        yield make_list_note("retries", texts[:_MAX_CAUSES])
+    if statistics.warmed_up:
+        yield Note(f"left out: {format_plural(statistics.warmed_up, 'result')} of the warm-up")
+
+
+def _describe_cause(name: str, cause: Cause) -> str:
+    counts = sorted(cause.operations.items(), key=lambda item: -item[1])
+    names = {operation.name.upper(): times for code, times in counts if (operation := OPERATIONS.get(code))}
+    texts = [f"{text} {format_count(times)}" if len(names) > 1 else text for text, times in names.items()]
+    first = f", first {cause.trans_id}" if cause.trans_id else ""
+    return f"{format_count(cause.count)} x {name} {', '.join(texts)}{first}"
+
+
 def _statuses(cause: Cause) -> str:
     """Return the HTTP statuses of a cause; how often each came where there are several."""
     several = sorted((status, times) for status, times in cause.statuses.items() if status > 0)[:3]
@@ -343,6 +380,22 @@ def make_slowest_table(statistics: RunStatistics) -> Table:
     ]
     table = Table(columns, rows, keys=2)
     return table if len(statistics.run.storage_urls) > 1 else drop_columns(table, [len(columns) - 1])
+
+
+def make_slowest_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield the slowest operation of all, with its transaction id."""
+    slowest = statistics.total.lines[0].last_byte.slowest
+    if slowest is None or not slowest.latency:
+        return
+    operation = OPERATIONS.get(slowest.operation)
+    texts = [slowest.trans_id] if slowest.trans_id else []
+    if statistics.start is not None:
+        texts.append(f"at {format_clock(slowest.completed - slowest.latency - statistics.start)}")
+    if slowest.worker >= 0:  # below are those of old files whose ids are texts
+        texts.append(f"worker {slowest.worker}")
+    texts.append(format_object_path(statistics.run, slowest))
+    name = operation.name.upper() if operation else "operation"
+    yield make_list_note(f"slowest {name} {format_latency(slowest.latency)}", texts)
 
 
 def _slowest_row(statistics: RunStatistics, slow: SlowResult) -> list[str | Cell]:
@@ -393,27 +446,94 @@ _OPTION_NAMES: Mapping[str, tuple[str, str]] = {
     STORE_CLOCK_OPTION: ("clock here against that of Swift: at least, at most", "s"),
 }
 
+
+class CounterText(msgspec.Struct, frozen=True):
+    """What is said of a counter of the master that is not 0."""
+
+    name: str  # in the table of parameters
+    sentence: str = ""  # in the full report, with ``{}`` for the number; empty: none
+
+
 #: What the master counts. Those that are 0 are left out.
-_COUNTER_TEXTS = {
-    "drawn": "operations that the scenario drew",
-    "capacity": "operations that the workers can run at once",
-    "waited": "operations that waited for a free object",
-    "not_begun": "operations that still waited for a free object at the end, and were not sent",
-    "expired": "objects that expired before they were used",
-    "redrawn": "objects chosen again, because the first was in use",
-    "reused": "reads of an object that another operation was using",
-    "initial_uploaded": "initial objects uploaded",
-    "initial_replaced": "initial objects replaced",
-    "initial_of_others": "of these, objects of another scenario or run",
-    "initial_reused": "initial objects reused",
-    "taken_back": "operations that workers held at the end and had not begun",
-    "in_doubt": "operations that workers held at the end that no longer answered",
-    "passed_on": "operations of lost workers that others carried out",
-    "handed_back": "operations that workers returned",
-    "late_results": "results that came after their worker was lost",
-    "foreign_results": "results from workers of another run",
-    "invalid_results": "results with figures that cannot be",
+COUNTER_TEXTS: Mapping[str, CounterText] = {
+    "drawn": CounterText("operations that the scenario drew"),
+    "capacity": CounterText("operations that the workers can run at once"),
+    "waited": CounterText(
+        "operations that waited for a free object",
+        "small population: {} operations waited for a free object",
+    ),
+    "reused": CounterText(
+        "reads of what had been read before, as the scenario asks",
+        "{} reads were for what had been read before, as the scenario asks",
+    ),
+    "redrawn": CounterText(
+        "objects chosen again, because the first was in use",
+        "{} operations took another object: the one drawn was in use",
+    ),
+    "not_begun": CounterText(
+        "operations that still waited for a free object at the end, and were not sent",
+        "{} operations still waited for a free object at the end; not sent",
+    ),
+    "passed_on": CounterText(
+        "operations of lost workers that others carried out",
+        "{} operations of lost workers had not begun, as far as is known; others did them",
+    ),
+    "in_doubt": CounterText(
+        "operations that workers held at the end that no longer answered",
+        "{} operations may have been carried out or not: their workers no longer answered at the end",
+    ),
+    "expired": CounterText(
+        "objects that expired before they were used",
+        "{} objects were no longer used: their delete_after had passed",
+    ),
+    "initial_uploaded": CounterText("initial objects uploaded"),
+    "initial_replaced": CounterText("initial objects replaced"),
+    "initial_of_others": CounterText("of these, objects of another scenario or run"),
+    "initial_reused": CounterText("initial objects reused"),
+    "taken_back": CounterText("operations that workers held at the end and had not begun"),
+    "handed_back": CounterText("operations that workers returned"),
+    "late_results": CounterText("results that came after their worker was lost"),
+    "foreign_results": CounterText("results from workers of another run"),
+    "invalid_results": CounterText("results with figures that cannot be"),
 }
+
+#: Options of run-scenario that change what counts as a failure, and their defaults.
+_REQUEST_DEFAULTS = {"request_timeout": None, "retries": 10, "retry_404": 0}
+
+
+def make_request_option_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what a request was allowed, where that was not the default."""
+    options = statistics.run.options
+    for name, default in _REQUEST_DEFAULTS.items():
+        if options.get(name, default) != default:
+            yield Note(f"--{name.replace('_', '-')} {options[name]}")
+
+
+def make_count_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what was counted of objects and of operations that were not sent as drawn."""
+    yield from map(Note, _count_sentences(statistics))
+
+
+def _count_sentences(statistics: RunStatistics) -> Iterator[str]:
+    count = Counter({name: int(number) for name, number in statistics.counters.items()})
+    uploaded, replaced, reused = (count[f"initial_{what}"] for what in ("uploaded", "replaced", "reused"))
+    if statistics.run.options.get("noop"):
+        yield "no-op run: nothing was sent to Swift; bytes are those that would have been moved"
+    if uploaded or replaced or reused:
+        verified = bool(statistics.run.options.get("verify"))
+        why = explain_replacement(replaced, count["initial_of_others"], verified=verified)
+        why = f" ({why})" if why else ""
+        yield f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused"
+    if count["initial_sampled"]:
+        yield f"initial objects: as prepared; {count['initial_sampled']} of them, drawn at random, looked at"
+    if count["existing"]:
+        yield (
+            f"{count['existing']} objects that were there already were only read: nothing was prepared or"
+            f" written; {count['existing_skipped']} others skipped: their sizes do not fit"
+        )
+    for name, text in COUNTER_TEXTS.items():
+        if text.sentence and count[name]:
+            yield text.sentence.format(count[name])
 
 
 def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -446,7 +566,9 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
     options = (_option_row(name, value) for name, value in run.options.items())
     yield _parameter_table("option", dict(each for each in options if each is not None))
     counts = {
-        _COUNTER_TEXTS.get(name, name.replace("_", " ")): format_given_number(value)
+        COUNTER_TEXTS[name].name if name in COUNTER_TEXTS else name.replace("_", " "): format_given_number(
+            value
+        )
         for name, value in statistics.counters.items()
         if value
     }

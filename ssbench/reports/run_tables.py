@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from ssbench.document.columns import describe_too_few, format_plural, keep_unbroken
+from ssbench.document.columns import cut_text, describe_too_few, format_plural, keep_unbroken
 from ssbench.document.elements import (
     Cell,
     Column,
@@ -20,13 +20,18 @@ from ssbench.document.elements import (
     Item,
     Items,
     Note,
-    Section,
     Table,
     Tone,
     make_columns,
-    make_section,
 )
-from ssbench.document.figures import COUNTED_FIGURES, FIGURES, NARROW_RANKS, TABLE_RANKS, percentile_figure
+from ssbench.document.figures import (
+    COUNTED_FIGURES,
+    FIGURES,
+    LINE_RANKS,
+    NARROW_RANKS,
+    TABLE_RANKS,
+    percentile_figure,
+)
 from ssbench.document.units import (
     AT_LEAST,
     DASH,
@@ -38,7 +43,12 @@ from ssbench.document.units import (
     format_percent,
     format_seconds,
 )
-from ssbench.reports.key_figures import format_bounded_percentile, format_percentiles, section_name
+from ssbench.reports.key_figures import (
+    format_bounded_percentile,
+    format_percentiles,
+    make_list_note,
+    section_name,
+)
 from ssbench.reports.run_verdict import format_delivered_load
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.statistics.collector import MemberCounts
@@ -54,6 +64,9 @@ _FIGURE_HEADS = ("ops", "ops/s", "MB/s", "errors", *_LATENCY_HEADS)
 
 #: More rows than this of a table are only counted in text.
 _MAX_ROWS = 64
+
+#: More size classes than these are counted in the summary.
+_MAX_CLASSES = 6
 
 
 def make_operation_table(statistics: RunStatistics) -> Table:
@@ -81,6 +94,48 @@ def make_size_class_table(statistics: RunStatistics) -> Table:
     ]
     heads = [Column("operation", is_number=False, short=""), *make_columns("size class"), *_line_columns()]
     return Table(heads, rows, keys=2, title="By size class", detail=Detail.VERBOSE)
+
+
+def make_size_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield the most frequent operation of each size class, where there are several."""
+    busiest: dict[str, tuple[FiguresSection, SectionLine]] = {}
+    for each in statistics.sections[1:]:
+        for line in each.lines[1:]:
+            name = line.size_class or ""
+            if name not in busiest or line.count > busiest[name][1].count:
+                busiest[name] = each, line
+    if len(busiest) < 2:
+        return
+    texts = [
+        f"{cut_text(name, 20)} {section_name(each)}"
+        f" {_percentiles(line)}{format_number(line.requests_per_second)}/s"
+        for name, (each, line) in busiest.items()
+    ]
+    if len(texts) > _MAX_CLASSES:
+        texts[_MAX_CLASSES:] = [f"{len(texts) - _MAX_CLASSES} more: -v"]
+    yield make_list_note("by size", texts, " | ")
+
+
+def _percentiles(line: SectionLine) -> str:
+    known = [
+        f"p{rank} {found} "
+        for rank in LINE_RANKS
+        if (found := format_bounded_percentile(line.latency, rank)) != DASH
+    ]
+    return f"{''.join(known)}ms, " if known else ""
+
+
+def make_listing_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what listings returned, where there were some."""
+    figure = FIGURES["entries_per_s"]
+    for section in statistics.sections[1:]:
+        if entries := section.counted["entries"]:
+            each = entries / section.count
+            words = (
+                f"{figure.text(section, statistics)} {figure.title}, {format_number(each)}"
+                f" entries an operation"
+            )
+            yield Note(f"{section_name(section)}: {words}")
 
 
 def make_last_attempt_table(statistics: RunStatistics) -> Table:
@@ -323,13 +378,6 @@ class BreakdownKind(msgspec.Struct, frozen=True):
     parts: Callable[[RunStatistics], Sequence[RunPart]]  # those that a run has
     elements: Callable[[RunStatistics], Iterator[Element]]  # how the section begins
     detail: Detail = Detail.BRIEF  # which reports have it
-
-
-def make_breakdown_sections(statistics: RunStatistics) -> Iterator[Section]:
-    """Yield a section for each kind of parts that a run has."""
-    for kind in BREAKDOWN_KINDS:
-        if kind.parts(statistics):
-            yield from make_section(kind.title, kind.elements(statistics), kind.detail)
 
 
 def _side_elements(statistics: RunStatistics) -> Iterator[Element]:

@@ -36,7 +36,7 @@ IMPORTED = {
         "ssbench.cli.report_scenario",
         "ssbench.cluster.run_options",
         "ssbench.monitoring.run_options",
-        "ssbench.reports.cluster_parts",
+        "ssbench.reports.run_charts",
         "ssbench.reports.run_text",
         "ssbench.reports.writing",
         "ssbench.results.current",

@@ -31,6 +31,7 @@ from ssbench.cluster.judgments import (
 )
 from ssbench.cluster.observer import parse_recon_url
 from ssbench.cluster.recon import Sampler
+from ssbench.document.elements import Section
 from ssbench.results.cluster_observation import (
     Disk,
     Metric,
@@ -428,9 +429,7 @@ def test_the_section_of_the_report():
         for device, value in (("d1", 0.01), ("d2", 0.5))
     )
     seen = Observation(servers=(server(4, old, old, during=(peak,)),), statsd=Statsd(lines=20, metrics=puts))
-    section = report.section(seen)
-    assert section is not None
-    lines = section_lines(section)
+    lines = section_lines(Section("Cluster", report.make_observation_notes(seen)))
     assert lines[:3] == ["Cluster", "  Swift 2.38.3; servers asked: 1", ""]
     assert lines[4].split() == ["10.0.0.4", "1.00", "7.50", "1,200", "d1", "50.0", "%", "0", "to", "0"]
     assert [line.split()[:3] for line in lines if "o1." in line] == [
@@ -438,13 +437,14 @@ def test_the_section_of_the_report():
         ["o1.d1", "10", "0.0100"],
     ]
     # What a server does not say is not known, and no load of nought.
-    silent = report.section(Observation(servers=(server(4, msgspec.structs.replace(old, load=None)),)))
-    assert silent is not None
-    assert section_lines(silent)[4].split()[:3] == ["10.0.0.4", "N/A", "N/A"]
-    assert report.section(None) is None
-    nothing = report.section(Observation(failure="nothing"))
-    assert nothing is not None
-    assert section_lines(nothing) == ["Cluster"]
+    silent = Observation(servers=(server(4, msgspec.structs.replace(old, load=None)),))
+    assert section_lines(Section("Cluster", report.make_observation_notes(silent)))[4].split()[:3] == [
+        "10.0.0.4",
+        "N/A",
+        "N/A",
+    ]
+    assert report.make_observation_notes(None) == []
+    assert report.make_observation_notes(Observation(failure="nothing")) == []
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_sides_are_parts_of_a_run():
         assert sum(each.count for each in parts) == whole.count
         shares = [each.requests_per_second for each in parts]
         assert sum(shares) == pytest.approx(whole.requests_per_second, rel=0.01)
-    titles = [section.title for section in run_tables.make_breakdown_sections(numbers)]
+    titles = [kind.title for kind in run_tables.BREAKDOWN_KINDS if kind.parts(numbers)]
     assert titles == ["Sides"]
     assert not reads(np.random.default_rng(3), 12).sides
 
