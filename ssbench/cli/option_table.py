@@ -251,7 +251,7 @@ _MEASUREMENT_OPTIONS = (
         "--repeat",
         COUNT,
         "run N times with the same workers, each with a stat file of its own, and print what differs between"
-        " the runs, or with --ab between the sides; with --sweep each step N times",
+        " the runs, or with --ab between the sides; with --sweep or --find each step N times",
         default_text="once, with a report",
     ),
     Argument(

@@ -48,7 +48,7 @@ from ssbench.comparison.sweep import describe_limits, describe_short_steps, make
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
 from ssbench.document.gates import GateResult, choose_worst_code
-from ssbench.document.units import format_latency, format_number
+from ssbench.document.units import format_change_size, format_latency, format_number
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
@@ -382,7 +382,12 @@ def check_capacity_options(arguments: argparse.Namespace) -> None:
     option = "--sweep" if arguments.sweep else "--find"
     single = ["--report", "--pctile", "--fail-if"]
     if arguments.find:
-        single += ["--repeat", "--versus", "--until"]
+        single += ["--until"]
+        settings.refuse_options(
+            arguments,
+            "--find looks for the limit of one way to run; --sweep compares two at each load",
+            "--versus",
+        )
         settings.refuse_options(
             arguments, "--find judges all users of a run; --sweep compares the sides at each load", "--ab"
         )
@@ -734,8 +739,14 @@ class SearchWork(_StepsWork):
     product = Product.CAPACITY
 
     def __init__(
-        self, side: PlanSide, conditions: Sequence[Condition], tolerance: float | None = None
+        self,
+        side: PlanSide,
+        conditions: Sequence[Condition],
+        tolerance: float | None = None,
+        repeats: int = 1,
+        pause: float = 0.0,
     ) -> None:
+        self._pause = pause
         scenario = side.scenario
         variable = Variable.RATE if scenario.rate is not None else Variable.USERS
         super().__init__(variable)
@@ -758,7 +769,7 @@ class SearchWork(_StepsWork):
             most=LARGEST_VALUES[variable],
             tolerance=tolerance or LIMIT_TOLERANCE,
         )
-        self.rule = SearchRule(scenario, side.options, variable, tuple(dict.fromkeys(known)), limit)
+        self.rule = SearchRule(scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats)
 
     def list_users(self) -> list[int]:
         """Return nothing: what it will try is not known."""
@@ -766,10 +777,11 @@ class SearchWork(_StepsWork):
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
-        seconds = self._scenario.run_seconds or 0.0
+        seconds, repeats = self._scenario.run_seconds or 0.0, self.rule.repeats
+        least, most = _MIN_TRIALS * repeats, _USUAL_TRIALS * repeats
         return (
-            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps,"
-            f" {describe_time_needed(seconds, _MIN_TRIALS, _USUAL_TRIALS)}"
+            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps{f' of {repeats} runs' * (repeats > 1)},"
+            f" {describe_time_needed(seconds, least, most, self._pause)}"
         )
 
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
@@ -777,6 +789,15 @@ class SearchWork(_StepsWork):
         last = done[-1]
         is_judged = last.ended_early is None or last.ending_code is TooManyErrorsError.exit_code
         self._say_step(done, _describe_findings(last.kept.verdict, last.kept.findings) if is_judged else "")
+        runs = self.rule.repeats
+        if is_judged and runs > 1 and not len(done) % runs:
+            found = self.rule.judge_load([each.kept for each in done[-runs:]])
+            _log.info(
+                "%s, %d runs: %s",
+                self.variable.words(found.step.value),
+                runs,
+                _describe_result(found.verdict, [each.text for each in found.findings]),
+            )
 
     def conclude(self, end: PlanEnd[StepResult], took: str) -> Conclusion:
         """Return what is known."""
@@ -787,12 +808,22 @@ class SearchWork(_StepsWork):
         answer = rule.search.answer()
         wanted = " and ".join(condition.text for condition in rule.conditions)
         left = len(results) - len(judged)
+        loads = [judged[first : first + rule.repeats] for first in range(0, len(judged), rule.repeats)]
         words = [
             *(_describe_result(each.verdict, [one.text for one in each.findings]) for each in judged),
             *([f"not judged: {why}"] * left),
         ]
+        if rule.repeats > 1:
+            for place, runs in enumerate(loads):
+                pooled = rule.judge_load(runs)
+                texts = [each.text for each in pooled.findings]
+                words[place * rule.repeats + len(runs) - 1] += (
+                    f". All {len(runs)}: {_describe_result(pooled.verdict, texts)}"
+                )
         findings = [*(each.findings for each in judged), *([()] * left)]
         headline, remarks, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
+        if rule.repeats > 1 and loads:
+            remarks = [*remarks, _describe_basis(loads, rule.repeats)]
         notes = describe_limits(self.variable, steps)
         notes += [] if rule.is_bounded else describe_short_steps(steps)
         code = ExitCode.OK
@@ -816,6 +847,18 @@ class SearchWork(_StepsWork):
             took=took,
         )
         return Conclusion(Product.CAPACITY, found, code)
+
+
+def _describe_basis(loads: Sequence[Sequence[StepResult]], repeats: int) -> str:
+    """Return what the answer of a search rests on, where each load was run several times."""
+    scatters = []
+    conditions = [each.condition for each in loads[0][0].findings]
+    for place, condition in enumerate(conditions):
+        values = [[run.findings[place].value or 0.0 for run in runs] for runs in loads]
+        if (scatter := search.find_scatter(values)) is not None:
+            scatters.append(f"{condition.subject} by {format_change_size(scatter)} %")
+    differ = f", whose runs differ in {' and '.join(scatters)} (standard deviation)" if scatters else ""
+    return f"It rests on {format_plural(len(loads), 'trial')} of {repeats} runs each{differ}."
 
 
 #: How reports say that an objective holds.

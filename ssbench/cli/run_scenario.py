@@ -449,7 +449,8 @@ def _make_work(
         repeats = arguments.repeat or 1
         return plans.SweepWork(made, arguments.sweep, repeats, pause, partial(_make_goal, arguments))
     if arguments.find:
-        return plans.SearchWork(made[0], arguments.find, arguments.find_within)
+        repeats = arguments.repeat or 1
+        return plans.SearchWork(made[0], arguments.find, arguments.find_within, repeats, pause)
     return plans.RepeatWork(made, arguments.repeat, pause)
 
 

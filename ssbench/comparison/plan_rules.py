@@ -9,7 +9,7 @@ generator, which may look at what has been done before it goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from ssbench.comparison.family import RowRun, make_row_run
@@ -18,6 +18,7 @@ from ssbench.comparison.search import (
     LimitSearch,
     ObjectiveFinding,
     judge_objective,
+    pool_findings,
 )
 from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.comparison.sweep import (
@@ -195,7 +196,7 @@ def make_kept_step(value: float, statistics: RunStatistics, ended: EndedRun) -> 
 
 
 class SearchRule(_GeneratedTrials[StepResult]):
-    """The trials of a search for the highest load at which conditions hold."""
+    """The trials of a search for the highest load at which conditions hold, each load ``repeats`` times."""
 
     count = None
 
@@ -206,6 +207,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         variable: Variable,
         conditions: Sequence[Condition],
         search: LimitSearch,
+        repeats: int = 1,
     ) -> None:
         super().__init__()
         self.variable = variable
@@ -215,6 +217,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         self.is_bounded = any(condition.rank is not None for condition in conditions)
         self.why_not_higher = ""  # why no higher load says anything of the store
         self.judged = 0  # trials that the search knows of: not one that was interrupted
+        self.repeats = repeats
         self._scenario = scenario
         self._options = options
 
@@ -230,21 +233,34 @@ class SearchRule(_GeneratedTrials[StepResult]):
         verdict = combine_gate_results(each.verdict for each in findings)
         if step.ended_early is not None:  # too many operations failed
             verdict = GateResult.FAILED
+            findings = tuple(replace(each, evidence=FAILS_EVIDENCE) for each in findings)
         return StepResult(step, findings=findings, verdict=verdict)
+
+    def judge_load(self, runs: Sequence[StepResult]) -> StepResult:
+        """Return the step of all runs of a load together: the last one, judged by all of them."""
+        findings = tuple(pool_findings([run.findings for run in runs]))
+        verdict = combine_gate_results(each.verdict for each in findings)
+        ended = [run for run in runs if run.step.ended_early is not None]
+        if len(ended) == len(runs):
+            verdict = GateResult.FAILED
+        elif ended and verdict is GateResult.PASSED:
+            verdict = GateResult.UNDECIDED
+        return replace(runs[-1], findings=findings, verdict=verdict)
 
     def _make_trials(self) -> Iterator[PlanTrial]:
         counts: dict[int, int] = {}
         while (wanted := self.search.next()) is not None:
             value, seconds = wanted.value, wanted.seconds
-            counts[value] = counts.get(value, 0) + 1
             scenario = make_step_scenario(self._scenario, self.variable, value, seconds)
-            name = f"{self.variable.value}-{value}"
-            yield PlanTrial(PlanCell(name, scenario, self._options, value, is_counted=False), counts[value])
-            found = self.done[-1].kept
+            cell = PlanCell(
+                f"{self.variable.value}-{value}", scenario, self._options, value, is_counted=False
+            )
+            for repeat in range(self.repeats):
+                counts[value] = counts.get(value, 0) + 1
+                yield PlanTrial(cell, counts[value], repeat)
+            found = self.judge_load([each.kept for each in self.done[-self.repeats :]])
+            self.judged += self.repeats
             evidence = [each.evidence for each in found.findings]
-            if found.step.ended_early is not None:
-                evidence = [FAILS_EVIDENCE for _ in evidence]
-            self.judged += 1
             self.search.record(evidence, no_higher=self._is_high_enough(found))
 
     def _is_high_enough(self, found: StepResult) -> bool:

@@ -25,13 +25,19 @@ Whether an objective holds of a run is certain, certainly not the case, or not d
 (:func:`judge_objective`). A percentile within a limit is judged by the share of operations within that limit,
 errors counting as outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a
 store does in one second is much like what it did in the second before.
+
+Several runs of one load (:func:`pool_findings`) are one trial. It counts as many operations as the scatter of
+its runs allows: no more than would scatter so by chance. What changes more slowly is the same in all of its
+runs, so that two such trials are still taken to differ. Where the runs do not agree, Student's t on them
+decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean, variance
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +46,7 @@ from ssbench.document.gates import GateResult
 from ssbench.document.units import Unit, format_count, format_nearly_all
 from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 from ssbench.scenario.model import Scenario
-from ssbench.statistics.confidence import wilson_interval
+from ssbench.statistics.confidence import t_quantile, wilson_interval
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics, SectionLine
 from ssbench.statistics.thresholds import figure_value, find_condition_line
@@ -54,7 +60,8 @@ DISTURBED_SHARE = 0.05
 #: Below the least load, 1, there is room for a limit that no load meets.
 _MIN_LOG_LOAD = math.log(0.5)
 _GRID_STEP = 0.01
-_SLOPE_GRID = np.geomspace(1.5, 60.0, 15)
+#: The steepest is a store of which nearly all operations are outside as soon as it is full.
+_SLOPE_GRID = np.geomspace(1.5, 1000.0, 24)
 _FLOOR_GRID = np.array([0.0, 0.35, 0.7])  # as a share of what may be outside
 
 #: How far a logit may be off the line: near the wanted share, and more for each unit of the logit from it.
@@ -427,3 +434,68 @@ def _independent_share(latencies: Latencies, share: float, wanted: float) -> flo
     if ranks is None:
         return 1.0
     return min(1.0, ranks.effective_size / latencies.count)
+
+
+# -- Several runs of one load ----------------------------------------------------------------------
+
+
+def pool_findings(runs: Sequence[Sequence[ObjectiveFinding]]) -> list[ObjectiveFinding]:
+    """Return the judgment of each condition by all runs of a load, each of which has all conditions."""
+    return [_pool(each) for each in zip(*runs, strict=True)]
+
+
+def _pool(each: Sequence[ObjectiveFinding]) -> ObjectiveFinding:
+    first, condition = each[0], each[0].condition
+    if len(each) == 1:
+        return first
+    values = [one.value for one in each if one.value is not None]
+    value = fmean(values) if values else None
+    between = ""
+    if len(values) > 1:
+        spell = condition.spell_measured
+        between = f", of single runs from {spell(min(values))} to {spell(max(values))}"
+    measured = "not measured" if value is None else condition.spell_measured(value)
+    return replace(
+        first,
+        verdict=_decide_by_runs(each),
+        text=f"{condition.subject} {measured} in {len(each)} runs{between}",
+        value=value,
+        evidence=pool_evidence([one.evidence for one in each]),
+        at_least=any(one.at_least for one in each),
+    )
+
+
+def _decide_by_runs(each: Sequence[ObjectiveFinding]) -> GateResult:
+    """Return what all runs say, where they agree, and otherwise what the interval of their mean does."""
+    verdicts = {one.verdict for one in each}
+    if len(verdicts) == 1:
+        return verdicts.pop()
+    evidence = [one.evidence for one in each if one.evidence.size > 0]
+    if len(evidence) < 2:
+        return GateResult.UNDECIDED
+    shares = [one.share for one in evidence]
+    half = t_quantile(0.975, len(shares) - 1) * math.sqrt(variance(shares) / len(shares))
+    wanted = evidence[0].wanted
+    return _verdict(fmean(shares) - half > wanted, fmean(shares) + half >= wanted)
+
+
+def pool_evidence(runs: Sequence[TrialEvidence]) -> TrialEvidence:
+    """Return what all runs say together; those that differ by more than chance count as fewer operations."""
+    known = [one for one in runs if one.size > 0]
+    if not known:
+        return runs[0]
+    size = sum(one.size for one in known)
+    share = fmean(one.share for one in known)
+    if len(known) > 1 and (scatter := variance([one.share for one in known]) / len(known)):
+        size = min(size, share * (1 - share) / scatter)
+    return TrialEvidence(share, size, known[0].wanted)
+
+
+def find_scatter(levels: Sequence[Sequence[float]]) -> float | None:
+    """Return by which share runs of one load differ (standard deviation); None without any two of one."""
+    logs = [[math.log(value) for value in each if value > 0] for each in levels]
+    freedom = sum(len(each) - 1 for each in logs if each)
+    if not freedom:
+        return None
+    squares = sum(variance(each) * (len(each) - 1) for each in logs if len(each) > 1)
+    return math.expm1(math.sqrt(squares / freedom))

@@ -117,7 +117,7 @@ def carry_out(
     if given.sweep:
         work = plans.SweepWork(sides, given.sweep, given.repeat or 1, 0.0, lambda _: None)
     else:
-        work = plans.SearchWork(side, given.find)
+        work = plans.SearchWork(side, given.find, repeats=given.repeat or 1)
     made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))
@@ -272,6 +272,42 @@ def test_a_search_finds_what_the_store_bears(
     assert any("; does not hold: read.p99 " in line for line in caplog.messages)
 
 
+def test_each_load_of_a_search_may_be_repeated(
+    store: Store, caplog: pytest.LogCaptureFixture, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tmp_path / "found.json"
+    options = ("--find", "read.p99 <= 25ms", "--repeat", 3, "--json", found)
+    assert carry_out(store, *options) == ExitCode.OK
+    tried = users(store)
+    assert len(tried) % 3 == 0
+    assert all(len(set(tried[first : first + 3])) == 1 for first in range(0, len(tried), 3))
+    seeds = [(each.seed or 0) - (store.options[0].seed or 0) for each in store.options]
+    assert seeds == [0, 1, 2] * (len(tried) // 3)
+    names = [each.stats_file.name for each in store.options[:3] if each.stats_file]
+    assert names == [f"x.users-8{each}.stat.gz" for each in ("", ".2", ".3")]
+    report = valid(found.read_text(), "capacity")
+    assert 45 <= report["answer"]["value"] <= 50
+    assert (
+        f"It rests on {len(tried) // 3} trials of 3 runs each, whose runs differ in" in report["conclusion"]
+    )
+    assert "All 3: holds: read.p99 10ms in 3 runs" in report["judged_by"][2]
+    assert all("All 3" not in each for each in report["judged_by"][:2])
+    assert any(line.startswith("8 users, 3 runs: holds") for line in caplog.messages)
+    assert "It rests on" in capsys.readouterr().out
+    assert carry_out(store, *options, "--resume", "--force") == ExitCode.OK
+    assert users(store) == tried  # nothing is run again
+
+
+def test_a_search_that_is_interrupted_between_runs_of_a_load(store: Store, tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    store.instead[5] = lambda outcome: replace(outcome, interrupted=True)
+    assert carry_out(store, "--find", "read.p99 <= 25ms", "--repeat", 3, "--json", found) == 130
+    report = json.loads(found.read_text())
+    assert len(report["steps"]) == 5
+    assert [each.startswith("not judged") for each in report["judged_by"]] == [False] * 3 + [True] * 2
+    assert "It rests on 1 trial of 3 runs each" in report["conclusion"]
+
+
 def test_a_search_without_limit_ends_where_more_users_only_wait(store: Store) -> None:
     assert carry_out(store, "--find", "errors <= 1%") in {ExitCode.OK, ExitCode.UNDECIDED}
     assert users(store)[-1] < 1000
@@ -353,7 +389,7 @@ def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: P
         (["--sweep=workers=1,2", "--zmq-bind-ip", "127.0.0.1"], {}, "--sweep workers= starts local workers"),
         (["--sweep=users=2,3", "--ab", "a=x", "b=y"], {}, "--sweep: 3 users cannot be halved"),
         (["--find=errors <= 1%", "--ab", "a=x", "b=y"], {}, "--find judges all users of a run; --sweep"),
-        (["--find=errors <= 1%", "--repeat", "2"], {}, "--find makes many runs"),
+        (["--find=errors <= 1%", "--repeat", "2", "--versus="], {}, "--find looks for the limit of one way"),
         (["--find=errors <= 1%", "--until", "2%"], {}, "--find makes many runs"),
         (["--find=errors <= 1%"], {"run_seconds": None}, "--find needs -r/--run-seconds"),
         (["--find=errors <= 1%"], {"stages": (Stage(1.0, (1, 2)),)}, "--find needs -r"),

@@ -31,9 +31,12 @@ from ssbench.comparison.search import (
     HOLDS_EVIDENCE,
     MAX_TRIALS,
     LimitSearch,
+    ObjectiveFinding,
     SearchAnswer,
     TrialEvidence,
     judge_objective,
+    pool_evidence,
+    pool_findings,
     resolve_objective,
     wilson_interval,
 )
@@ -289,6 +292,89 @@ def test_a_burst_of_load_from_elsewhere_does_not_lower_the_answer() -> None:
         answer, tried = searched(trial)
         assert answer.value is not None
         assert answer.low * 0.98 <= 40 <= answer.high, (burst, answer, tried)
+
+
+@pytest.mark.parametrize("size", [2_000, 400_000])
+@pytest.mark.parametrize("limit", [33, 50])
+def test_a_store_that_is_full_from_one_load_on_has_its_limit_there(limit: int, size: int) -> None:
+    """All operations are within the limit, or none, as of a store without any noise."""
+
+    def trial(value: int, seconds: float) -> TrialEvidence:
+        return TrialEvidence(float(value <= limit), size * seconds / 10, 0.99)
+
+    answer, _ = searched(trial)
+    assert answer.low <= limit <= answer.high
+    assert answer.value == pytest.approx(limit, rel=0.07)
+
+
+def pooled_search(seed: int, runs: int, differ: float) -> SearchAnswer:
+    """Search a limit of 40.3, where runs differ as if their loads did by so much."""
+    random = np.random.default_rng(seed)
+
+    def trial(value: int, seconds: float) -> TrialEvidence:
+        each = []
+        for _ in range(runs):
+            load = value * math.exp(random.normal(0, differ))
+            planted = share(40.3)(load, seconds)
+            count = round(planted.size)
+            each.append(replace(planted, share=random.binomial(count, planted.share) / count))
+        return pool_evidence(each)
+
+    return searched(trial)[0]
+
+
+def test_repeated_runs_of_each_load_make_intervals_that_know_how_much_runs_differ() -> None:
+    """Runs that differ by 20 % of the load: single ones cannot tell, and their intervals are too narrow."""
+    held = {
+        runs: sum(
+            answer.low <= 40.3 <= answer.high + 1
+            for answer in (pooled_search(seed, runs, 0.2) for seed in range(8, 16))
+        )
+        for runs in (1, 3)
+    }
+    assert held[3] >= 7
+    assert held[3] > held[1]
+
+
+def findings(*measured: tuple[float, float]) -> list[list[ObjectiveFinding]]:
+    """The judgments of runs with these shares within the limit, of so many operations."""
+    (condition,) = parse_conditions("read.p99 <= 50ms")
+    runs = []
+    for within, value in measured:
+        low, high = wilson_interval(within, 5000)
+        sure = GateResult.PASSED if low > 0.99 else GateResult.FAILED
+        verdict = sure if (low > 0.99) == (high >= 0.99) else GateResult.UNDECIDED
+        runs.append([ObjectiveFinding(condition, verdict, "", value, TrialEvidence(within, 5000, 0.99))])
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ((0.999, 0.998, 0.999), GateResult.PASSED),
+        ((0.90, 0.95, 0.99), GateResult.UNDECIDED),  # one of three is near: all of them do not agree
+        ((0.97, 0.971, 0.9895), GateResult.UNDECIDED),
+        ((0.998, 0.9965, 0.9921), GateResult.UNDECIDED),
+        ((0.987, 0.986, 0.988), GateResult.FAILED),  # the last one alone would not tell
+        ((0.9955, 0.9945, 0.992), GateResult.UNDECIDED),
+    ],
+)
+def test_what_several_runs_say_together(shares: tuple[float, ...], verdict: GateResult) -> None:
+    (found,) = pool_findings(findings(*((within, 0.04 + place / 100) for place, within in enumerate(shares))))
+    assert found.verdict is verdict
+    assert found.value == pytest.approx(0.05)
+    assert found.text.startswith("read.p99 50ms in 3 runs, of single runs from 40ms to 60ms")
+    assert found.evidence.share == pytest.approx(sum(shares) / 3)
+    assert found.evidence.size <= 15_000
+
+
+def test_one_run_is_itself_and_one_without_operations_says_nothing() -> None:
+    (single,) = runs = findings((0.999, 0.04))
+    assert pool_findings(runs) == single
+    nothing = [replace(single[0], value=None, evidence=TrialEvidence(1.0, 0.0, 0.5))]
+    (found,) = pool_findings([single, nothing])
+    assert found.evidence.size == pytest.approx(5000)
+    assert found.value == 0.04
 
 
 def test_the_limit_of_several_conditions_is_the_lowest() -> None:
