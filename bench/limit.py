@@ -42,7 +42,7 @@ from ssbench.store.contract import BriefResult, JobResult
 from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
 from ssbench.store.http.http_response import parse_head
-from ssbench.worker.engine.greenlets import GreenletEngine
+from ssbench.worker.engine import GreenletEngine
 
 SIZE = 4096
 TOKEN = "AUTH_tk0123456789abcdef"

@@ -31,7 +31,7 @@ from ssbench.results.reading import open_results
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
-from ssbench.worker.engine.greenlets import GreenletAlarm
+from ssbench.worker.engine import GreenletAlarm
 
 SERVICE = 0.001
 STALL_BEGINS, STALL_ENDS, EVERY = 4.0, 5.0, 10.0

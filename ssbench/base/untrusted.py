@@ -1,10 +1,10 @@
 """What comes from others costs a bounded amount: of time, of memory, of depth.
 
 A stat file, a log, a ring, a key file or an answer may be damaged, or made to do harm. Files are read as
-streams (:mod:`ssbench.results.stream`). What is kept of them as plain data passes through :func:`copy_plain`.
-What grows with each result is held to :func:`check_memory`. Small files are read by :func:`read_small_file`.
-Where the code of others reads a file, it does so in a process of its own, which begins with
-:func:`limit_this_process`.
+streams (:mod:`ssbench.results.reading`). What is kept of them as plain data passes through
+:func:`copy_plain`. What grows with each result is held to :func:`check_memory`. Small files are read by
+:func:`read_small_file`. Where the code of others reads a file, it does so in a process of its own, which
+begins with :func:`limit_this_process`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.folders import results_folder
+from ssbench.run.folders import label_stats_path, new_stats_path, results_folder
 from ssbench.run.options import (
     BenchOptions,
     ExistingIn,
@@ -53,7 +53,6 @@ from ssbench.run.options import (
     refuse_past_moment,
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
-from ssbench.run.stats_path import label_stats_path, new_stats_path
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.consistency import override
 from ssbench.scenario.master_shares import take_master_share

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from ssbench.results.reading import DamageError, RunResults, open_results
 from ssbench.run.bars import ReadingBar
-from ssbench.statistics.following import FollowedStatistics
 from ssbench.statistics.run_statistics import ReadableResults
-from ssbench.statistics.summary import summarize
+from ssbench.statistics.summary import FollowedStatistics, summarize
 
 if TYPE_CHECKING:
     from ssbench.results.block import ReadSoFar, ResultBlock

@@ -90,7 +90,7 @@ def _serve_master(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.base.own_processes import check_memory_available
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
-        from ssbench.worker.engine.greenlets import make_engine
+        from ssbench.worker.engine import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions, launcher_label
 
     key = options.read_chosen_key(arguments)

@@ -1,12 +1,12 @@
 """Log files: which there are, how the node that wrote each is called, and their lines.
 
 How a file is compressed follows from its first bytes. gzip is read by
-:class:`~ssbench.results.stream.StatFileStream`, which also salvages what precedes damage. Logs are read piece
-by piece and nothing of them is kept, so that no limit of expansion is needed.
+:class:`~ssbench.results.reading.StatFileStream`, which also salvages what precedes damage. Logs are read
+piece by piece and nothing of them is kept, so that no limit of expansion is needed.
 
 Logs of which an entry is several lines, or all of one, are rewritten as lines as others have them: journald's
 export format with the time, host and tag of syslog, documents of JSON with a record a line
-(:mod:`~ssbench.cluster.log_envelopes`).
+(:mod:`~ssbench.cluster.log_lines`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ import msgspec
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.base.version import describe_install
-from ssbench.cluster.log_envelopes import host_of_record
-from ssbench.cluster.log_lines import TRANS_ID
-from ssbench.results.stream import StatFileStream
+from ssbench.cluster.log_lines import TRANS_ID, host_of_record
+from ssbench.results.reading import StatFileStream
 
 #: How formats begin that are not read.
 _UNREAD_FORMATS = {

@@ -40,7 +40,6 @@ from ssbench.cluster import (
 )
 from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, FileCount
 from ssbench.cluster.log_background import DaemonLine, FileBackground, is_near_window, zone_offset
-from ssbench.cluster.log_envelopes import parse_access_time, parse_line_time
 from ssbench.cluster.log_files import LogFile, LogFileReader
 from ssbench.cluster.log_lines import (
     BACKEND_MARK,
@@ -55,6 +54,8 @@ from ssbench.cluster.log_lines import (
     SlowLine,
     TransactionIds,
     make_template_parser,
+    parse_access_time,
+    parse_line_time,
     parse_swift_line,
 )
 

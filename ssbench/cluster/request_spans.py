@@ -19,7 +19,6 @@ import msgspec
 
 from ssbench.base.measures import Seconds
 from ssbench.cluster.joined_run import JoinedRun
-from ssbench.cluster.log_envelopes import find_json_messages
 from ssbench.cluster.log_lines import (
     TRANS_ID,
     BackendLine,
@@ -27,6 +26,7 @@ from ssbench.cluster.log_lines import (
     ProxyLine,
     ProxyParser,
     SlowLine,
+    find_json_messages,
     parse_swift_line,
 )
 from ssbench.document.units import DASH, format_latency

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, variance
 
 import numpy as np
+from msgspec import structs
 
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
@@ -30,6 +31,7 @@ from ssbench.comparison.change import (
     judge_changes,
 )
 from ssbench.comparison.compare import Comparison, find_only_classes, group_rows
+from ssbench.comparison.comparison_report import list_visible_changes, make_conclusion
 from ssbench.comparison.family import (
     MIN_ROUNDS,
     FamilyComparison,
@@ -52,7 +54,10 @@ from ssbench.comparison.run_figures import (
     failure_interval,
     failure_share,
 )
+from ssbench.document.elements import Document, Section
 from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.reports import run_document
+from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
@@ -454,4 +459,20 @@ def _measure_row(key: str, runs: Sequence[SidedRun]) -> FigureDifference | None:
         freedom=min(each.freedom for each in alone),
         between_runs=False,
         sure=all(each.sure for each in alone),
+    )
+
+
+# -- The document of a run -------------------------------------------------------------------------
+
+
+def make_sided_run_document(statistics: RunStatistics, options: ReportOptions) -> Document:
+    """Return the document; sides are compared."""
+    if not statistics.sides:
+        return run_document.make_run_report_document(statistics, options)
+    compared: Comparison = (options.compare_sides or compare_sides)(statistics)
+    comparison = replace(compared, warnings=())
+    found = make_conclusion(comparison)
+    said = structs.replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
+    return run_document.make_run_report_document(
+        statistics, options, [Section("Changes", [list_visible_changes(comparison)])], said
     )

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from ssbench.base.errors import StatFileError
 from ssbench.base.serving import STREAM_KEY, BoundedServer, StartResponse
 from ssbench.comparison.archive import ArchiveEntry, compare_with_earlier, list_folder_runs
-from ssbench.comparison.run_document import make_sided_run_document
+from ssbench.comparison.sides import make_sided_run_document
 from ssbench.document.elements import Document, Note, Tone, Verdict
 from ssbench.document.renderers.html import PagePart, make_page, make_page_parts
 from ssbench.monitoring.sink import PageMessage, decode_message
@@ -35,8 +35,7 @@ from ssbench.reports.run_verdict import make_verdict_so_far
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import DamageError, open_results
 from ssbench.results.run_description import RunSummary
-from ssbench.statistics.following import FollowedStatistics
-from ssbench.statistics.summary import summarize
+from ssbench.statistics.summary import FollowedStatistics, summarize
 
 #: A stream in which nothing changes has a sign of life after so many seconds, to find out who is gone.
 _SIGN_OF_LIFE_SECONDS = 5.0

@@ -51,7 +51,7 @@ PAGE_GROUPS = ("worker", "storage_url")
 
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENT_MAKERS = {
-    Product.RUN: "ssbench.comparison.run_document:make_sided_run_document",
+    Product.RUN: "ssbench.comparison.sides:make_sided_run_document",
     Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
     Product.REPEATED: "ssbench.comparison.repeated_runs:make_repeated_document",
     Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",

@@ -30,7 +30,7 @@ from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.run_description import RunSummary
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
-from ssbench.run.folders import socket_folder
+from ssbench.run.folders import reserve_stats_path, socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
@@ -42,7 +42,6 @@ from ssbench.run.setup import (
     refuse_missing_features,
     refuse_other_host,
 )
-from ssbench.run.stats_path import reserve_stats_path
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.master_shares import take_master_share

@@ -37,9 +37,9 @@ from ssbench.results.reading import open_results
 from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.folders import check_labels_unused, label_stats_path
 from ssbench.run.group_run import make_users_even
 from ssbench.run.options import RunOptions
-from ssbench.run.stats_path import check_labels_unused, label_stats_path
 from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ssbench.fleet import wire
 from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.store.contract import BriefResult, JobResult
-from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.engine import Engine, MakeEngine
 from ssbench.worker.lag_meter import LagMeter
 
 #: More jobs than can wait.
@@ -133,7 +133,7 @@ class ResultOutbox:
             del self.held[batch_id]
 
     def ended(self, batch_id: int, results: Sequence[BriefResult], refused: int | None = None) -> None:
-        """Take results, as :class:`~ssbench.worker.engine.contract.JobsEnded` says, and send them soon."""
+        """Take results, as :class:`~ssbench.worker.engine.JobsEnded` says, and send them soon."""
         waits = self._results
         waits += results
         self.count(batch_id, len(results))

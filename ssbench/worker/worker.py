@@ -2,7 +2,7 @@
 
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it without
 blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
-(:mod:`ssbench.worker.engine.contract`); this module knows no requests. It has more jobs than users, so that
+(:mod:`ssbench.worker.engine`); this module knows no requests. It has more jobs than users, so that
 none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.group_service`).
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
@@ -36,7 +36,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.prefetch import MAX_PREFETCHED
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
-from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.engine import Engine, MakeEngine
 from ssbench.worker.group_service import GroupService, GroupServices, JobHandbacks, ResultOutbox
 from ssbench.worker.lag_meter import LagMeter
 from ssbench.worker.master_connections import FloodGuard, MasterConnections

@@ -40,10 +40,10 @@ IMPORTED = {
         "ssbench.reports.run_text",
         "ssbench.reports.writing",
         "ssbench.results.current",
-        "ssbench.statistics.following",
+        "ssbench.statistics.summary",
         "ssbench.statistics.run_statistics",
     ),
-    "ssbench.cli.worker": ("ssbench.worker.worker", "ssbench.worker.engine.greenlets"),
+    "ssbench.cli.worker": ("ssbench.worker.worker", "ssbench.worker.engine"),
 }
 
 

@@ -410,7 +410,7 @@ def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Pa
     program = f"""
 import pathlib, time
 from ssbench.fleet.sockets import WorkerSockets
-from ssbench.worker.engine.greenlets import make_engine
+from ssbench.worker.engine import make_engine
 from ssbench.worker.worker import Worker, WorkerOptions
 def fail():
     pathlib.Path({str(failing)!r}).touch()

@@ -20,9 +20,8 @@ from ssbench.results.legacy.old_results import (
     find_document_ends,
     make_old_run,
 )
-from ssbench.results.reading import DamageError, Format
+from ssbench.results.reading import DamageError, Format, StatFileStream
 from ssbench.results.run_description import RunDescription
-from ssbench.results.stream import StatFileStream
 
 #: No map in such a file is longer than this, so what goes on for longer is damage, or a bomb.
 _MAX_MAP_BYTES = 4 * 1024 * 1024

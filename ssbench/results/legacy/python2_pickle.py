@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ssbench.results.legacy.old_results import OldResultColumns, OldRunResults, make_old_run
-from ssbench.results.reading import DamageError, Format
+from ssbench.results.reading import DamageError, Format, StatFileStream
 from ssbench.results.run_description import RunDescription
-from ssbench.results.stream import StatFileStream
 
 #: No result and no scenario of such a file is longer than this (bytes).
 _MAX_ENTRY_BYTES = 4 * 1024 * 1024

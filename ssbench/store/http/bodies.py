@@ -31,7 +31,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from ssbench.scenario.body_files import BodyContent
+from ssbench.scenario.structured_values import BodyContent
 
 if TYPE_CHECKING:
     from _hashlib import HASH

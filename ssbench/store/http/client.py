@@ -26,9 +26,9 @@ from typing import NamedTuple
 import gevent
 from msgspec import Struct, field, structs
 
-from ssbench.scenario.body_files import load_body_files
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.scenario.operations import Header
+from ssbench.scenario.structured_values import load_body_files
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
     BodyPiece,

@@ -45,7 +45,7 @@ class KeystoneKeys:
 
     def end(self) -> None:
         """Remove all keys; log a warning where that fails."""
-        from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
+        from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
 
         made, self._made = self._made, []
         for each in made:
@@ -64,7 +64,7 @@ class KeystoneKeys:
 def _make_key(credentials: Credentials) -> _MadeKey:
     import keystoneauth1.exceptions  # noqa: PLC0415 - few runs need it
 
-    from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
+    from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error  # noqa: PLC0415
     from ssbench.store.swift.auth import open_keystone_session  # noqa: PLC0415
 
     where = credentials.auth_url

@@ -31,8 +31,7 @@ from ssbench.store.contract import (
     StoreRequest,
 )
 from ssbench.store.credentials import S3_PREFIX, Credentials, Session
-from ssbench.store.http.asking import ask_over_http
-from ssbench.store.http.container_threads import ContainerMaker, make_containers
+from ssbench.store.http.master_requests import ContainerMaker, ask_over_http, make_containers
 from ssbench.store.s3.answers import explain_wrong_bucket, is_bucket_name, parse_fault
 from ssbench.store.s3.diagnosis import explain_refusal, find_region
 from ssbench.store.s3.dialect import S3Dialect, parse_s3_url

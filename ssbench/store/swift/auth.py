@@ -28,7 +28,7 @@ from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError,
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.version import describe_install
 from ssbench.store.credentials import Credentials, Session
-from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
 
 _log = logging.getLogger(__name__)
 

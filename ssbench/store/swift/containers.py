@@ -1,7 +1,7 @@
 """The containers of an account: making those of a run, listing what is there, comparing clocks.
 
 A container is looked at with HEAD, and one that is missing is made by PUT with X-Storage-Policy. This takes
-place on threads (:mod:`ssbench.store.http.container_threads`) over python-swiftclient.
+place on threads (:mod:`ssbench.store.http.master_requests`) over python-swiftclient.
 
 Listings of an account or a container are read page after page (:class:`ContainerListing`). How far a clock
 here is from that of the store follows from the ``Date`` of its answers, which has whole seconds
@@ -29,8 +29,13 @@ from ssbench.scenario.names import container_pattern, container_stem
 from ssbench.store.contract import ClockBounds
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.failures import TRANSIENT_STATUSES
-from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
-from ssbench.store.http.container_threads import ContainerMaker, make_containers
+from ssbench.store.http.master_requests import (
+    CLIENT_ERRORS,
+    ContainerMaker,
+    describe_client_error,
+    make_containers,
+    status_of_error,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -79,7 +79,7 @@ class SwiftStore:
         trans_id_extra: str | None = None,
         retry_seconds: float | None = None,
     ) -> RequestOutcome:
-        from ssbench.store.http.asking import ask_over_http
+        from ssbench.store.http.master_requests import ask_over_http
         from ssbench.store.swift.dialect import SwiftDialect
 
         dialect = SwiftDialect(session.storage_url, trans_id_extra)

@@ -23,7 +23,7 @@ import swiftclient
 
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
 from ssbench.store.credentials import Session, SessionInUse
-from ssbench.store.http.client_errors import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.swift.containers import call_persistently, open_swift_connection
 
 _log = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from ssbench.results.block import ResultBlock
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription
 from ssbench.results.writer import RunResultsWriter
-from ssbench.statistics.following import FollowedStatistics
-from ssbench.statistics.summary import summarize
+from ssbench.statistics.summary import FollowedStatistics, summarize
 
 
 @pytest.fixture(autouse=True)

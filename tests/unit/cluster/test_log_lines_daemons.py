@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssbench.cluster import log_lines
-from ssbench.cluster.log_envelopes import LineTime, parse_access_time, parse_line_time
-from ssbench.cluster.log_lines import DaemonRecord
+from ssbench.cluster.log_lines import DaemonRecord, LineTime, parse_access_time, parse_line_time
 
 PREFIX = b"2026-11-21T22:44:33.000206+00:00 stor1 "
 SINCE = b"Since Sat Nov 21 22:44:35 2026: Locally: 10 passed, 0 quarantined, 0 errors, files/sec: 2.00, "

@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 
 from ssbench.cli.master import main
 from ssbench.cluster import log_files, log_lines, log_scan
-from ssbench.cluster.log_envelopes import host_of_prefix
-from ssbench.cluster.log_lines import TRANS_ID, BackendLine, CutLine, ErrorLine, parse_swift_line
+from ssbench.cluster.log_lines import (
+    TRANS_ID,
+    BackendLine,
+    CutLine,
+    ErrorLine,
+    host_of_prefix,
+    parse_swift_line,
+)
 
 #: Node, program, message.
 Line = tuple[str, str, str]

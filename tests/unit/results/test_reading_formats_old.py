@@ -22,8 +22,7 @@ from ssbench.reports import csv, json, run_text
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.legacy import msgpack_stream, python2_pickle
 from ssbench.results.legacy.old_results import OldResultColumns
-from ssbench.results.reading import RunResults, open_results
-from ssbench.results.stream import StatFileStream
+from ssbench.results.reading import RunResults, StatFileStream, open_results
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 

@@ -26,7 +26,7 @@ from ssbench.run.run_marks import (
 from ssbench.scenario.names import mark_name
 from ssbench.store.credentials import Session
 from ssbench.store.failures import AttemptError
-from ssbench.store.http import asking
+from ssbench.store.http import master_requests
 
 DATE = "Sun, 01 Mar 2026 10:01:00 GMT"
 
@@ -227,8 +227,8 @@ def test_a_listing_that_cannot_be_read_is_asked_for_as_long_as_there_is_patience
         nonlocal now
         now += pause
 
-    monkeypatch.setattr(asking.time, "sleep", sleep)
-    monkeypatch.setattr(asking.time, "monotonic", lambda: now)
+    monkeypatch.setattr(master_requests.time, "sleep", sleep)
+    monkeypatch.setattr(master_requests.time, "monotonic", lambda: now)
     server.rule = lambda _request: Reply(200, b"<html>")
     marks = RunMarks(Session((server.url,), "t"), "c", (5.0, 10.0), None, seconds)
     with pytest.raises(AttemptError):

@@ -24,7 +24,7 @@ from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.structured_values import ConnectionSettings
 from ssbench.store.contract import BriefResult, JobResult, RareFields
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.engine.greenlets import GreenletEngine
+from ssbench.worker.engine import GreenletEngine
 from ssbench.worker.worker_run import FreshConnections, WorkerRun
 
 FILE = """

@@ -11,7 +11,7 @@ import zmq
 from ssbench.fleet import wire
 from ssbench.fleet.wire import Goodbye, JobBatch, JobResults, RunParameters
 from ssbench.store.contract import BriefResult, JobResult
-from ssbench.worker.engine.contract import Engine
+from ssbench.worker.engine import Engine
 from ssbench.worker.group_service import ResultOutbox
 from ssbench.worker.lag_meter import LagMeter
 

@@ -17,7 +17,7 @@ from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import Goodbye, Handback, Heartbeat, Job, JobBatch, JobResults, Ping, RunParameters
 from ssbench.store.contract import JobResult
 from ssbench.worker import worker
-from ssbench.worker.engine.contract import JobsEnded
+from ssbench.worker.engine import JobsEnded
 from ssbench.worker.worker import Worker, WorkerOptions
 
 CONCURRENCY = 4

@@ -12,7 +12,7 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.store.credentials import Session
-from ssbench.store.http.container_threads import describe_failed_containers
+from ssbench.store.http.master_requests import describe_failed_containers
 from ssbench.store.swift import containers
 from ssbench.store.swift.containers import ensure_containers
 

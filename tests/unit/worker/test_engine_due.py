@@ -10,8 +10,8 @@ import time
 import pytest
 from gevent.event import Event
 
-from ssbench.worker.engine import greenlets
-from ssbench.worker.engine.greenlets import GreenletAlarm
+from ssbench.worker import engine
+from ssbench.worker.engine import GreenletAlarm
 
 
 class Rung:
@@ -45,8 +45,8 @@ def test_an_alarm_never_rings_before_its_moment() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no timerfd")
 def test_the_timer_is_set_earlier_by_what_waking_up_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greenlets, "_STEP_SECONDS", 1e-3)
-    monkeypatch.setattr(greenlets, "_MAX_EARLY_SECONDS", 10e-3)
+    monkeypatch.setattr(engine, "_STEP_SECONDS", 1e-3)
+    monkeypatch.setattr(engine, "_MAX_EARLY_SECONDS", 10e-3)
     rung = Rung()
     try:
         assert rung.at(time.monotonic() + 0.02) > 0

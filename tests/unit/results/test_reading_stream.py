@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
-from ssbench.results import stream
-from ssbench.results.stream import StatFileStream, iterate_ahead
+from ssbench.results import reading as results_reading
+from ssbench.results.reading import StatFileStream, iterate_ahead
 
 #: How a file is damaged.
 Damage = Callable[[bytes], bytes]
@@ -77,11 +77,11 @@ def test_decompressing_ahead_changes_nothing(
         )
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "_CHUNK_BYTES", 512)
-        patch.setattr(stream, "_MAX_PIECE_BYTES", 700)
-        patch.setattr(stream, "_LARGE_FILE_BYTES", 10**9)
+        patch.setattr(results_reading, "_PIECE_BYTES", 512)
+        patch.setattr(results_reading, "_MAX_PIECE_BYTES", 700)
+        patch.setattr(results_reading, "_LARGE_FILE_BYTES", 10**9)
         alone = everything(path, sizes)
-        patch.setattr(stream, "_LARGE_FILE_BYTES", 0)
+        patch.setattr(results_reading, "_LARGE_FILE_BYTES", 0)
         assert everything(path, sizes) == alone
     found, why, progress = alone
     assert whole.startswith(found) or why is not None
@@ -93,8 +93,8 @@ def test_decompressing_ahead_changes_nothing(
 def test_a_large_file_is_read_ahead_until_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "_LARGE_FILE_BYTES", 1000)
-    monkeypatch.setattr(stream, "_MAX_PIECES_AHEAD", 1)
+    monkeypatch.setattr(results_reading, "_LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(results_reading, "_MAX_PIECES_AHEAD", 1)
     small, large, plain = (tmp_path / name for name in ("small", "large", "plain"))
     small.write_bytes(gzip.compress(b"x" * 10))
     large.write_bytes(gzip.compress(bytes(range(256)) * 1000, 0))
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_read_on(tmp_path: Path, large: bool) -> None:
         def read(self, _size: int) -> bytes:
             raise OSError(5, "Input/output error")
 
-    decompressor = stream._Gunzip(Broken())  # type: ignore[arg-type]
+    decompressor = results_reading._Gunzip(Broken())  # type: ignore[arg-type]
     reading._pieces = iterate_ahead(decompressor.pieces(), 1) if large else decompressor.pieces()
     with pytest.raises(StatFileError, match="cannot be read: Input/output error"):
         reading.read(1)
@@ -129,7 +129,7 @@ def test_damage_is_known_as_soon_as_all_before_it_is_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
     """Bytes that make no sense just before it are not called wrong without it."""
-    monkeypatch.setattr(stream, "_LARGE_FILE_BYTES", large)
+    monkeypatch.setattr(results_reading, "_LARGE_FILE_BYTES", large)
     data = bytearray(gzip.compress(bytes(5000)))
     data[-8] ^= 1  # the checksum
     path = tmp_path / "x.gz"

@@ -12,7 +12,7 @@ import requests
 import swiftclient
 import urllib3.exceptions
 
-from ssbench.store.http.client_errors import describe_client_error, status_of_error
+from ssbench.store.http.master_requests import describe_client_error, status_of_error
 
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:

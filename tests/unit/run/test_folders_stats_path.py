@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import StatFileError
-from ssbench.run.stats_path import (
-    check_labels_unused,
-    default_stats_name,
-    label_stats_path,
-    reserve_stats_path,
-)
+from ssbench.run.folders import check_labels_unused, default_stats_name, label_stats_path, reserve_stats_path
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")

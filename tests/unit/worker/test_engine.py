@@ -16,8 +16,7 @@ from ssbench.fleet.wire import JobBatch, RunParameters
 from ssbench.scenario.operations import READ
 from ssbench.store.contract import JobResult
 from ssbench.store.request_options import RequestOptions
-from ssbench.worker.engine.contract import Engine
-from ssbench.worker.engine.greenlets import GreenletEngine, NoopEngine, make_engine
+from ssbench.worker.engine import Engine, GreenletEngine, NoopEngine, make_engine
 
 SLOTS = 3
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ssbench.results.stream import iterate_ahead
+from ssbench.results.reading import iterate_ahead
 
 
 def alive() -> bool:

@@ -18,14 +18,13 @@ from ssbench.fleet.wire import RunParameters, pack_parameters, unpack_parameters
 from ssbench.reports import scenario_outlook
 from ssbench.reports.json_records import make_scenario_record
 from ssbench.scenario import reading
-from ssbench.scenario.body_files import BodyContent, BodyFiles, find_body_files, load_body_files
 from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
-from ssbench.scenario.structured_values import Body
+from ssbench.scenario.structured_values import Body, BodyContent, BodyFiles, find_body_files, load_body_files
 from ssbench.store.contract import StoreRequest
 from ssbench.store.http.bodies import BodyVerifier, FileBodySource
 from ssbench.store.http.client import ClientSettings
 from ssbench.store.stores import make_store_client
-from ssbench.worker.engine.greenlets import make_engine
+from ssbench.worker.engine import make_engine
 
 PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]
 WHOLE = b"".join(PARTS)

@@ -1,1 +1,0 @@
-"""Engines: what carries out the jobs of a worker, behind one contract."""
