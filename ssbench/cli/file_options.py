@@ -120,9 +120,10 @@ def list_report_file_options() -> list[Argument]:
 
 
 def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
-    """Return what was asked for."""
+    """Return what was asked for; what an interrupted call has written is replaced by one that goes on."""
     given = ((name, getattr(arguments, name)) for name in products.FORMAT_FILES)
-    return ReportFiles(tuple((name, path) for name, path in given if path), arguments.force)
+    force = arguments.force or getattr(arguments, "resume", False)
+    return ReportFiles(tuple((name, path) for name, path in given if path), force)
 
 
 # -- --json of lists -------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ class PlanOutput:
     def __init__(self, arguments: argparse.Namespace, product: Product) -> None:
         files = file_options.choose_report_files(arguments)
         files.check([], arguments.stats_file)
-        self._force: bool = arguments.force
+        self._force = files.force
         self._wanted = [*files.wanted]
         if files.on_standard_output is None and not arguments.no_default_report:
             name = "csv" if arguments.csv and products.has_format(product, "csv") else "text"

@@ -211,7 +211,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
         cells,
         arguments.pause,
         page,
-        force=arguments.force,
+        force=arguments.force or arguments.resume,
         stores=None if arguments.local_swift else given,
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
@@ -240,17 +240,23 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _choose_suite_file(arguments: argparse.Namespace, name: str) -> Path:
-    """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call."""
+    """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
+
+    One that was killed before it had any result does not count where there is another.
+    """
     folder = archives.choose_folder(arguments) or results_folder()
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
     if not arguments.resume:
         return folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
     pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\..*\.stat\.gz\Z")
-    matches = [pattern.match(each.name) for each in folder.glob("*.stat.gz")]
-    begun = sorted(match[1] for match in matches if match)
+    begun = [
+        (each.stat().st_size > 0, match[1])
+        for each in folder.glob("*.stat.gz")
+        if (match := pattern.match(each.name))
+    ]
     if not begun:
         raise UsageError(f"--resume: {folder} has no run of the suite {name}")
-    return folder / f"{begun[-1]}.stat.gz"
+    return folder / f"{max(begun)[1]}.stat.gz"
 
 
 def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
