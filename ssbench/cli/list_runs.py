@@ -60,8 +60,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             view = output_file.make_view(out, verbose=arguments.verbose)
             # A table is no text to read line by line: it may use all of a wide terminal.
-            view = replace(view, columns=max(output_file.measure_terminal(out) or 0, view.columns))
-            if arguments.verbose and not arguments.trend:  # nothing is cut
+            width = output_file.measure_terminal(out)
+            view = replace(view, columns=max(width or 0, view.columns))
+            # Nothing is cut for a program that reads names, as from a pipe or a file, which have no width.
+            if (arguments.verbose or width is None) and not arguments.trend:
                 view = replace(view, wide=True)
             out.writelines(products.make_product_parts(product, arguments.format, shown, view))
     if arguments.json:

@@ -475,7 +475,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
         assert "there is no last-9, only 3 runs" in capsys.readouterr().err
 
 
-def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
+def test_a_list_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch, capsys):
     (entry,) = history([123456.7])
     entries = [
         replace(entry, scenario="s" * 60, label="l" * 60, verdict="not delivered"),
@@ -484,6 +484,10 @@ def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
     fake = SimpleNamespace(entries=lambda: entries)
     monkeypatch.setattr(archives, "open_archive", lambda _: fake)
     monkeypatch.setattr(archives, "warn_of_unreadable", lambda _: None)
+    list_runs(arguments(verbose=False))
+    piped = capsys.readouterr().out
+    assert ("s" * 60 in piped, "l" * 60 in piped, "\u4e2d" * 40 in piped) == (True, True, True)
+    monkeypatch.setattr("ssbench.cli.output_file.measure_terminal", lambda _: 80)
     list_runs(arguments(verbose=False))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(measure_width, lines)) == 80
