@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: manual pages, and an sdist whose bytes depend only on the files in it."""
+"""What pyproject.toml cannot say: the version, manual pages, and an sdist of the same bytes each time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from docutils.parsers.rst import Directive, directives
 from docutils.writers import manpage
 from setuptools import setup
 from setuptools.command.sdist import sdist
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / ".ci"))
+import source_version  # noqa: E402 - it is found by that path
 
 
 class ReproducibleSdist(sdist):
@@ -74,13 +78,12 @@ def write_manual_pages() -> None:
     The pages are those of the site (doc/command_pages.py), whose directives for options are Sphinx's; here
     they are definition lists, so that a build needs no Sphinx.
     """
-    root = Path(__file__).resolve().parent
-    sys.path[:0] = [str(root), str(root / "doc")]
+    sys.path[:0] = [str(ROOT), str(ROOT / "doc")]
     import command_pages  # noqa: PLC0415 - it is found by that path, and imports ssbench
 
     directives.register_directive("option", Option)
     directives.register_directive("program", Program)
-    folder = root / "man"
+    folder = ROOT / "man"
     folder.mkdir(exist_ok=True)
     for page in command_pages.pages():
         # A title and a subtitle, which the writer takes for the line below NAME; the rest has a third style.
@@ -97,7 +100,10 @@ def write_manual_pages() -> None:
         (folder / f"{page.file}.1").write_bytes(made)
 
 
-# A wheel and an sdist have them; setuptools looks for the files when it starts.
+version = source_version.find_version(ROOT)
+# Files that a build makes; setuptools looks for them when it starts.
+if {"bdist_wheel", "sdist", "editable_wheel", "build", "build_py", "develop", "install"} & {*sys.argv}:
+    source_version.write_version(ROOT, version)
 if {"bdist_wheel", "sdist"} & {*sys.argv}:
     write_manual_pages()
-setup(cmdclass={"sdist": ReproducibleSdist})
+setup(version=version, cmdclass={"sdist": ReproducibleSdist})

@@ -17,6 +17,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+import source_version
+
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 RUN = ["run-scenario", "-f", "very_small", "--local-swift", "--workers", "1"]
@@ -41,21 +43,19 @@ def main() -> None:
         run("pip-licenses", f"--python={python}", "--format=csv", f"--output-file={DIST / 'licences.csv'}")
     sums = "".join(f"{digest}  {name}\n" for name, digest in digests(DIST).items())
     (DIST / "SHA256SUMS").write_text(sums)
-    print(sums + f"ready: tag v{version}, then twine upload dist/*.whl dist/*.tar.gz")
+    print(sums + f"ready: git push origin v{version}, then twine upload dist/*.whl dist/*.tar.gz")
 
 
 def described(rehearse: bool) -> str:
-    """Return the version, once program, changelog, tag and commit agree on it."""
-    version = re.search(
-        r'__version__ = "(.*)"', (ROOT / "ssbench" / "base" / "version.py").read_text()
-    ).group(1)
+    """Return the version, once changelog, tag and commit agree on it."""
+    version = source_version.find_version(ROOT)
+    number = version.partition(".dev")[0]
     heading = re.search(r"^\d.*", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE).group()
-    tags = output("git", "tag", "--points-at", "HEAD").split()
     faults = []
-    if not re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", heading):
-        faults.append(f"CHANGELOG.rst begins with {heading!r}, expected '{version} (YYYY-MM-DD)'")
-    if tags and f"v{version}" not in tags:
-        faults.append(f"this commit has the tag {tags[0]}, expected v{version}")
+    if not re.fullmatch(rf"{re.escape(number)} \(\d{{4}}-\d\d-\d\d\)", heading):
+        faults.append(f"CHANGELOG.rst begins with {heading!r}, expected '{number} (YYYY-MM-DD)'")
+    if version != number:
+        faults.append(f"this is {version}; a release has a tag: git tag -a v{number}")
     if output("git", "status", "--porcelain"):
         faults.append("there are changes that are not committed; only what is committed is released")
     for fault in faults:

@@ -1,9 +1,21 @@
-"""The version of this package, said here alone, and how packages are added to it where it is installed."""
+"""The version of this package, and how packages are added to it where it is installed."""
 
 import sys
 from pathlib import Path
 
-__version__ = "1.0.0"
+#: The number of the release that this is, or is on the way to; the tag decides (``.ci/source_version.py``).
+NUMBER = "1.0.0"
+
+
+def _read_version() -> str:
+    """Return the version that was built or installed; that of a development state where nothing was."""
+    try:
+        return Path(__file__).with_name("version.txt").read_text("ascii").strip()
+    except OSError:
+        return f"{NUMBER}.dev0"
+
+
+__version__ = _read_version()
 
 
 def describe_install(packages: str, extra: str) -> str:
