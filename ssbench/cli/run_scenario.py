@@ -59,7 +59,7 @@ from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
-from ssbench.scenario.timed_commands import TimedCommand, make_timed_command
+from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:

@@ -61,7 +61,7 @@ from ssbench.document.units import DASH, Unit, format_count, format_seconds
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.results.reading import open_results
 from ssbench.statistics.confidence import t_quantile, wilson_interval
-from ssbench.statistics.event_effects import EventEffect
+from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize

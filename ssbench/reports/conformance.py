@@ -10,7 +10,7 @@ from ssbench.base import record
 from ssbench.base.errors import ExitCode
 from ssbench.base.record import JsonHead, JsonRecord
 from ssbench.document.elements import Cell, Column, Document, Note, Table, Tone, View
-from ssbench.store.conformance import Check, Finding, Verdict
+from ssbench.store.conformance import Check, Finding, StoreVerdict
 
 _COLUMNS = (
     Column("operation", is_number=False, is_whole=True),
@@ -18,7 +18,7 @@ _COLUMNS = (
     Column("store", is_number=False, is_whole=True),
     Column("detail", is_number=False, is_long=True),
 )
-_TONES = {Verdict.DONE: Tone.GOOD, Verdict.REFUSED: Tone.DOUBTFUL, Verdict.IGNORED: Tone.BAD}
+_TONES = {StoreVerdict.DONE: Tone.GOOD, StoreVerdict.REFUSED: Tone.DOUBTFUL, StoreVerdict.IGNORED: Tone.BAD}
 
 
 class CheckRecord(JsonRecord, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def make_conformance_report(storage_url: str, found: Iterable[tuple[Check, Findi
     """Return the report on a store. Its exit code is 1 if something is ignored, or a basic one not done."""
     rows = list(found)
     wrong = any(
-        finding.verdict is Verdict.IGNORED or (check.basic and finding.verdict is not Verdict.DONE)
+        finding.verdict is StoreVerdict.IGNORED or (check.basic and finding.verdict is not StoreVerdict.DONE)
         for check, finding in rows
     )
     return ConformanceReport(
@@ -61,11 +61,11 @@ def make_conformance_report(storage_url: str, found: Iterable[tuple[Check, Findi
 def make_conformance_document(report: ConformanceReport, _view: View) -> Document:
     """Return the table of a report."""
     rows = [
-        (each.name, each.request, Cell(each.verdict, tone=_TONES[Verdict(each.verdict)]), each.detail)
+        (each.name, each.request, Cell(each.verdict, tone=_TONES[StoreVerdict(each.verdict)]), each.detail)
         for each in report.checks
     ]
     counts = Counter(each.verdict for each in report.checks)
-    summary = ", ".join(f"{counts[each.value]} {each.value}" for each in Verdict)
+    summary = ", ".join(f"{counts[each.value]} {each.value}" for each in StoreVerdict)
     notes = [
         f"{summary}.",
         "refused: the answer says so. ignored: the answer is a success, and the effect is missing.",

@@ -39,8 +39,8 @@ from ssbench.scenario.forecast import Forecast, forecast_scenario
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
 from ssbench.scenario.operations import remove_secrets
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.event_effects import EventEffect
 from ssbench.statistics.latency_parts import Part
+from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics, Spread
 from ssbench.statistics.run_verdict import Load, Outcome, Reason
 from ssbench.statistics.steadiness import Course

@@ -52,9 +52,9 @@ from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, explain_re
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
-from ssbench.statistics.event_effects import EventEffect, SpanFigures, describe_event_effect
 from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
+from ssbench.statistics.over_time import EventEffect, SpanFigures, describe_event_effect
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import asked_mix, delivered_load
 

@@ -27,18 +27,20 @@ from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.document.units import format_moment, format_seconds
-from ssbench.results import encoding
+from ssbench.results import current as results_current
 from ssbench.results.block import ResultBlock
-from ssbench.results.current import CurrentResults, list_file_warnings, map_defined_codes
-from ssbench.results.encoding import (
+from ssbench.results.current import (
     FILE_PREAMBLE,
     ROWS_KIND,
     ChangeNumbers,
     ClosingRecord,
+    CurrentResults,
     encode_closing,
     encode_cluster,
     encode_record,
     encode_run,
+    list_file_warnings,
+    map_defined_codes,
 )
 from ssbench.results.reading import DamageError, limit_memory, open_results
 from ssbench.results.result_fields import NO_WORKER, UNKNOWN_NUMBER
@@ -487,7 +489,7 @@ class MergedResults:
                 codes = map_defined_codes(results.run)
                 # Decoded, because a copy must not hold what no report can show.
                 for payload in results.payloads():
-                    count += len(encoding.decode_rows(payload, size_classes, codes))
+                    count += len(results_current.decode_rows(payload, size_classes, codes))
             except DamageError as error:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None
             if results.summary is None:
@@ -514,7 +516,7 @@ class MergedResults:
         codes = [map_defined_codes(results.run) for results in files]
         size_classes, count = len(self.size_classes), 0
         for place, payload in self._payloads(files):
-            block = encoding.decode_rows(payload, size_classes, codes[place])
+            block = results_current.decode_rows(payload, size_classes, codes[place])
             count += len(block)
             yield block
             limit_memory(self._paths[place], count)
@@ -550,7 +552,11 @@ class MergedResults:
     def _stream(self, place: int, results: CurrentResults) -> Iterator[tuple[int, int, bytes]]:
         changes = self._numbers[place].changes()
         for payload in results.payloads():
-            yield encoding.read_first_moment(payload), place, encoding.change_columns(payload, changes)
+            yield (
+                results_current.read_first_moment(payload),
+                place,
+                results_current.change_columns(payload, changes),
+            )
 
 
 def _open_member(path: Path) -> CurrentResults:

@@ -19,9 +19,9 @@ from pathlib import Path
 from isal import isal_zlib
 
 from ssbench.base.errors import StatFileError
-from ssbench.results import encoding
+from ssbench.results import current
 from ssbench.results.block import ResultBlock, join_blocks
-from ssbench.results.encoding import (
+from ssbench.results.current import (
     FILE_PREAMBLE,
     MAX_BLOCK_ROWS,
     ROWS_KIND,
@@ -166,7 +166,7 @@ class RunResultsWriter:
 
     def _write_block(self, block: ResultBlock) -> None:
         rows, size = len(block), self._size
-        written = not self._broken and self._append(encode_record(ROWS_KIND, encoding.encode_rows(block)))
+        written = not self._broken and self._append(encode_record(ROWS_KIND, current.encode_rows(block)))
         if written:
             self._last_block = rows, size
         with self._changed:

@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from ssbench.document.units import format_moment
 from ssbench.results.run_description import EventFacts
-from ssbench.scenario.timed_commands import TimedCommand
+from ssbench.scenario.value_rules import TimedCommand
 
 _log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.scenario import master_shares
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
-from ssbench.scenario.timed_commands import TimedCommand
+from ssbench.scenario.value_rules import TimedCommand
 from ssbench.store.request_options import RequestOptions, parse_addresses
 
 if TYPE_CHECKING:

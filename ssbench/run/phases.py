@@ -20,7 +20,7 @@ from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, 
 from ssbench.scenario.model import Stage, parse_owner_name
 from ssbench.scenario.operations import OPERATIONS, REMOVE, TRY, Effect
 from ssbench.scenario.population import Population
-from ssbench.store.conformance import Verdict
+from ssbench.store.conformance import StoreVerdict
 from ssbench.store.contract import JobResult
 
 #: How many results are gathered before they are handed over. One message at a time costs some
@@ -180,7 +180,7 @@ class FirstTries(_CountedPhase):
     def done(self, ended: Sequence[tuple[Task, JobResult]], worker: WorkerState) -> None:
         super().done(ended, worker)
         for (*_, number), result in ended:
-            self.findings[number] = result.cause or Verdict.DONE.value, result.detail
+            self.findings[number] = result.cause or StoreVerdict.DONE.value, result.detail
 
 
 class CleanUp(_CountedPhase):

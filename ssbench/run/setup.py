@@ -65,21 +65,16 @@ from ssbench.scenario.operations import (
     resolve_steps,
 )
 from ssbench.scenario.population import Population
-from ssbench.store.conformance import CHECKS, Verdict, find_needed_checks
+from ssbench.store.conformance import CHECKS, StoreVerdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures
-from ssbench.store.http.metadata import (
-    MetadataShape,
-    find_exceeded_limits,
-    find_posting_settings,
-    posted_shape,
-)
+from ssbench.store.http.bodies import MetadataShape, find_exceeded_limits, find_posting_settings, posted_shape
 from ssbench.store.request_options import parse_addresses
 from ssbench.store.stores import STORE
 
 _log = logging.getLogger(__name__)
 
 #: What warnings say of verdicts.
-_SAID = {Verdict.REFUSED.value: "refuses", Verdict.IGNORED.value: "accepts but ignores"}
+_SAID = {StoreVerdict.REFUSED.value: "refuses", StoreVerdict.IGNORED.value: "accepts but ignores"}
 
 #: Each message to a worker holds the signatures of all containers.
 MAX_SIGNED_CONTAINERS = 1000
@@ -257,12 +252,12 @@ def try_features(parts: Sequence[GroupRun], tokens: TokenSource, loop: MasterLoo
             phase = FirstTries(numbers, bar, loop.interrupted.is_set)
             loop.run(phase, pace=part.load.closed, workers=part.workers)
         for number, (verdict, detail) in sorted(phase.findings.items()):
-            if verdict == Verdict.DONE.value:
+            if verdict == StoreVerdict.DONE.value:
                 continue
-            ignored += verdict == Verdict.IGNORED.value
+            ignored += verdict == StoreVerdict.IGNORED.value
             check = CHECKS[number]
             why = f" ({detail})" if detail else ""
-            instead = f"; {check.instead}" if verdict == Verdict.IGNORED.value and check.instead else ""
+            instead = f"; {check.instead}" if verdict == StoreVerdict.IGNORED.value and check.instead else ""
             loop.news.warn(f"{check.name}: the store {_SAID[verdict]} {check.what}{why}{instead}")
     return ignored
 

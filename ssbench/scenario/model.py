@@ -61,8 +61,15 @@ from ssbench.scenario.structured_values import (
     Popularity,
     Reuse,
 )
-from ssbench.scenario.timed_commands import EVENTS_RULE, TimedCommand
-from ssbench.scenario.value_rules import HEADERS_RULE, MAX_NUMBER, TEXT_RULE, Rule, make_whole_rule
+from ssbench.scenario.value_rules import (
+    EVENTS_RULE,
+    HEADERS_RULE,
+    MAX_NUMBER,
+    TEXT_RULE,
+    Rule,
+    TimedCommand,
+    make_whole_rule,
+)
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.
 Weights = tuple[float, float, float, float] | dict[str, float]

@@ -1,4 +1,8 @@
-"""What a value of a scenario file must be, with the words for messages."""
+"""What a value of a scenario file must be, with the words for messages.
+
+Commands that are run at moments of a benchmark are here as well, because ``--help`` needs them, and nothing
+else of a scenario.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import math
 import re
 import reprlib
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ssbench.base import text_values
 
@@ -143,3 +148,54 @@ LABEL_RULE = Rule(
 TEXT_RULE = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
 FLAG_RULE = Rule(lambda value: type(value) is bool, "true or false")
 SIZE_RULE = make_whole_rule(0, MAX_BYTES)._replace(parse=text_values.parse_size)
+
+
+# -- Commands at moments ---------------------------------------------------------------------------
+
+
+#: A run with more of them is a mistake.
+_MAX_EVENTS = 100
+_MAX_COMMAND_CHARACTERS = 10_000
+_MAX_EVENT_SECONDS = 1e9
+
+_EXPECTED_EVENTS = (
+    "a list of mappings with at, seconds from the beginning of the run on, and command, a text for a shell"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCommand:
+    """A command that is run at a moment of the benchmark."""
+
+    at: float  # seconds after its beginning
+    command: str  # what a shell gets
+
+    def __str__(self) -> str:
+        return f"{self.at:g} s: {self.command}"
+
+
+def make_timed_command(at: Any, command: object) -> TimedCommand:
+    """Return a command at a time, which may have a unit; raises ValueError."""
+    seconds = text_values.parse_seconds(at) if isinstance(at, str) else at
+    if not is_number(seconds) or not 0 <= seconds <= _MAX_EVENT_SECONDS:
+        raise ValueError(f"at: expected a time of 0 or more, {text_values.TIME_EXAMPLES}, not {at!r}")
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        raise ValueError("expected a command that is not empty")
+    if len(command) > _MAX_COMMAND_CHARACTERS:
+        raise ValueError(f"expected a command of at most {_MAX_COMMAND_CHARACTERS:,} characters")
+    return TimedCommand(float(seconds), command)
+
+
+def _parse_events(value: object) -> object:
+    if not isinstance(value, list) or not all(
+        isinstance(each, dict) and each.keys() == {"at", "command"} for each in value
+    ):
+        raise ValueError(f"expected {_EXPECTED_EVENTS}, not {shorten_value(value)}")
+    return tuple(make_timed_command(each["at"], each["command"]) for each in value)
+
+
+EVENTS_RULE = Rule(
+    lambda value: isinstance(value, tuple) and len(value) <= _MAX_EVENTS,
+    f"at most {_MAX_EVENTS} commands",
+    convert=_parse_events,
+)

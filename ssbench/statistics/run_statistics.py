@@ -30,7 +30,6 @@ from ssbench.scenario.operations import OPERATIONS, OperationKind
 from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.delivery import Delivery
-from ssbench.statistics.event_effects import EventEffect, measure_event_effects
 from ssbench.statistics.figures import (
     CountedFigures,
     Groups,
@@ -46,7 +45,7 @@ from ssbench.statistics.load_generator import (
     list_generator_warnings,
     summarize_generator,
 )
-from ssbench.statistics.over_time import BinsOverTime
+from ssbench.statistics.over_time import BinsOverTime, EventEffect, measure_event_effects
 from ssbench.statistics.steadiness import Course, make_course
 from ssbench.statistics.timeline import Successes, Window, list_successes
 from ssbench.statistics.waits import Wait, find_waits

@@ -41,7 +41,7 @@ from ssbench.store.contract import (
 from ssbench.store.http.dialect import HttpDialect
 
 
-class Verdict(Enum):
+class StoreVerdict(Enum):
     """What became of a request."""
 
     DONE = "done"
@@ -52,12 +52,12 @@ class Verdict(Enum):
 class Finding(Struct, frozen=True):
     """What a check found."""
 
-    verdict: Verdict
+    verdict: StoreVerdict
     detail: str = ""  # a few words: why it is not done, or how it is
 
 
-DONE = Finding(Verdict.DONE)
-NOT_IN_S3 = Finding(Verdict.REFUSED, "not in the S3 API")
+DONE = Finding(StoreVerdict.DONE)
+NOT_IN_S3 = Finding(StoreVerdict.REFUSED, "not in the S3 API")
 
 
 class StoreAnswer(Struct, frozen=True):
@@ -75,7 +75,7 @@ class StoreAnswer(Struct, frozen=True):
 
     def refusal(self) -> Finding:
         """Return the finding that it was refused, with the status."""
-        return Finding(Verdict.REFUSED, f"{self.status or self.detail}")
+        return Finding(StoreVerdict.REFUSED, f"{self.status or self.detail}")
 
 
 class TrialGround(Protocol):
@@ -167,7 +167,7 @@ _BODY = b"0123456789" * 10
 _OTHER_BODY = b"abcdefghij" * 9
 
 
-class Trial:
+class StoreTrial:
     """The requests of checks, in one container, for objects whose names no other has.
 
     ``ground`` is None where there is only this container.
@@ -267,45 +267,45 @@ class Check:
 
     name: str  # the operation, or the setting of operations
     what: str  # the request in words
-    make: Callable[[Trial], Finding]
+    make: Callable[[StoreTrial], Finding]
     silent: bool = False  # a run does not see by itself that it was ignored
     instead: str = ""  # what happens in a run where it is ignored
     basic: bool = False  # no run is possible without it
     swift_only: bool = False  # there is no such request in the S3 API
 
-    def run(self, trial: Trial) -> Finding:
+    def run(self, trial: StoreTrial) -> Finding:
         """Find out; objects that it made are deleted."""
         try:
             return self.make(trial)
         except SsbenchError as error:
-            return Finding(Verdict.REFUSED, str(error))
+            return Finding(StoreVerdict.REFUSED, str(error))
         finally:
             with suppress(SsbenchError):
                 trial.remove()
 
 
 def _compare(found: bool, why: str) -> Finding:
-    return DONE if found else Finding(Verdict.IGNORED, why)
+    return DONE if found else Finding(StoreVerdict.IGNORED, why)
 
 
 # -- The checks ------------------------------------------------------------------------------------
 
 
-def _create(trial: Trial) -> Finding:
+def _create(trial: StoreTrial) -> Finding:
     answer = trial.write("a")
     if not answer.succeeded:
         return answer.refusal()
     right = answer.fields.get("etag", "").strip('"') == _md5(_BODY)
-    return DONE if right else Finding(Verdict.DONE, "the ETag is not the MD5 of the body")
+    return DONE if right else Finding(StoreVerdict.DONE, "the ETag is not the MD5 of the body")
 
 
-def _read(trial: Trial) -> Finding:
+def _read(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("GET", "a")
     return _compare(answer.body == _BODY, "other bytes") if answer.succeeded else answer.refusal()
 
 
-def _update(trial: Trial) -> Finding:
+def _update(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.write("a", _OTHER_BODY)
     if not answer.succeeded:
@@ -313,7 +313,7 @@ def _update(trial: Trial) -> Finding:
     return _compare(trial.ask("GET", "a").body == _OTHER_BODY, "the object has its first content")
 
 
-def _head(trial: Trial) -> Finding:
+def _head(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("HEAD", "a")
     if not answer.succeeded:
@@ -321,7 +321,7 @@ def _head(trial: Trial) -> Finding:
     return _compare(trial.last is not None and trial.last.size == len(_BODY), "another length")
 
 
-def _delete(trial: Trial) -> Finding:
+def _delete(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("DELETE", "a")
     return (
@@ -331,7 +331,7 @@ def _delete(trial: Trial) -> Finding:
     )
 
 
-def _range(trial: Trial) -> Finding:
+def _range(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("GET", "a", part=(10, 14))
     if not answer.succeeded:
@@ -341,7 +341,7 @@ def _range(trial: Trial) -> Finding:
     )
 
 
-def _two_ranges(trial: Trial) -> Finding:
+def _two_ranges(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("GET", "a", headers=(("Range", "bytes=0-4,20-24"),))
     if not answer.succeeded:
@@ -350,29 +350,29 @@ def _two_ranges(trial: Trial) -> Finding:
     return _compare(both, f"{answer.status}, {len(answer.body)} bytes")
 
 
-def _conditional(trial: Trial) -> Finding:
+def _conditional(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("GET", "a", headers=(("If-None-Match", "*"),))
     return _unless(answer, 304)
 
 
-def _conditional_etag(trial: Trial) -> Finding:
+def _conditional_etag(trial: StoreTrial) -> Finding:
     etag = trial.write("a").fields.get("etag", "").strip('"')
     return _unless(trial.ask("GET", "a", headers=(("If-None-Match", f'"{etag}"'),)), 304)
 
 
-def _if_match(trial: Trial) -> Finding:
+def _if_match(trial: StoreTrial) -> Finding:
     trial.write("a")
     return _unless(trial.ask("GET", "a", headers=(("If-Match", f'"{_md5(b"")}"'),)), 412)
 
 
-def _if_modified(trial: Trial) -> Finding:
+def _if_modified(trial: StoreTrial) -> Finding:
     trial.write("a")
     written = trial.ask("HEAD", "a").fields.get("last-modified", "")
     return _unless(trial.ask("GET", "a", headers=(("If-Modified-Since", written),)), 304)
 
 
-def _create_only(trial: Trial) -> Finding:
+def _create_only(trial: StoreTrial) -> Finding:
     new = trial.write("a", headers=(("If-None-Match", "*"),))
     if not new.succeeded:
         return new.refusal()
@@ -380,7 +380,7 @@ def _create_only(trial: Trial) -> Finding:
     return _unless(again, 412, "an object that exists is overwritten")
 
 
-def _etag(trial: Trial) -> Finding:
+def _etag(trial: StoreTrial) -> Finding:
     field, status = trial.announce(b"")
     return _unless(trial.write("a", headers=(field,)), status, f"a wrong {field[0]} is taken")
 
@@ -390,33 +390,33 @@ def _unless(answer: StoreAnswer, wanted: int, why: str = "") -> Finding:
     if answer.status == wanted:
         return DONE
     return (
-        Finding(Verdict.IGNORED, f"{answer.status}{why and ': ' + why}")
+        Finding(StoreVerdict.IGNORED, f"{answer.status}{why and ': ' + why}")
         if answer.succeeded
         else answer.refusal()
     )
 
 
-def _list(trial: Trial) -> Finding:
+def _list(trial: StoreTrial) -> Finding:
     return _list_with(trial, ["a", "b/c", "d"])
 
 
-def _list_prefix(trial: Trial) -> Finding:
+def _list_prefix(trial: StoreTrial) -> Finding:
     return _list_with(trial, ["b/c"], prefix=trial.name("b/"))
 
 
-def _list_delimiter(trial: Trial) -> Finding:
+def _list_delimiter(trial: StoreTrial) -> Finding:
     return _list_with(trial, ["a", "b/", "d"], delimiter="/")
 
 
-def _list_marker(trial: Trial) -> Finding:
+def _list_marker(trial: StoreTrial) -> Finding:
     return _list_with(trial, ["b/c", "d"], marker=trial.name("a"))
 
 
-def _list_limit(trial: Trial) -> Finding:
+def _list_limit(trial: StoreTrial) -> Finding:
     return _list_with(trial, ["a", "b/c"], limit=2)
 
 
-def _list_with(trial: Trial, expected: list[str], **fields: Any) -> Finding:
+def _list_with(trial: StoreTrial, expected: list[str], **fields: Any) -> Finding:
     for each in ("a", "b/c", "d"):
         trial.write(each)
     listing = Listing(**{"limit": 1000, "prefix": trial.name(""), **fields})
@@ -427,17 +427,17 @@ def _list_with(trial: Trial, expected: list[str], **fields: Any) -> Finding:
     return _compare(names == [trial.name(each) for each in expected], f"{len(names)} names")
 
 
-def _head_container(trial: Trial) -> Finding:
+def _head_container(trial: StoreTrial) -> Finding:
     answer = trial.ask("HEAD")
     return DONE if answer.succeeded else answer.refusal()
 
 
-def _head_account(trial: Trial) -> Finding:
+def _head_account(trial: StoreTrial) -> Finding:
     answer = trial.ask("HEAD", container="")
     return DONE if answer.succeeded else answer.refusal()
 
 
-def _list_account(trial: Trial) -> Finding:
+def _list_account(trial: StoreTrial) -> Finding:
     listing = Listing(limit=1000, prefix=trial.container)
     answer = trial.ask("GET", container="", listing=listing)
     if not answer.succeeded:
@@ -446,7 +446,7 @@ def _list_account(trial: Trial) -> Finding:
     return _compare(there, "the container is not listed")
 
 
-def _metadata(trial: Trial) -> Finding:
+def _metadata(trial: StoreTrial) -> Finding:
     answer = trial.write("a", metadata=(("Trial", "one"),))
     if not answer.succeeded:
         return answer.refusal()
@@ -455,19 +455,19 @@ def _metadata(trial: Trial) -> Finding:
     return _compare(there, "they are not there")
 
 
-def _post(trial: Trial) -> Finding:
+def _post(trial: StoreTrial) -> Finding:
     trial.write("a", metadata=(("Trial", "one"),))
     answer = trial.ask("POST", "a", metadata=(("Other", "two"),))
     if not answer.succeeded:
         return answer.refusal()
     found = trial.ask("HEAD", "a").fields
     if found.get("x-object-meta-other") != "two":
-        return Finding(Verdict.IGNORED, "the new metadata are not there")
+        return Finding(StoreVerdict.IGNORED, "the new metadata are not there")
     kept = "x-object-meta-trial" in found
-    return Finding(Verdict.DONE, "earlier metadata stay") if kept else DONE
+    return Finding(StoreVerdict.DONE, "earlier metadata stay") if kept else DONE
 
 
-def _delete_after(trial: Trial) -> Finding:
+def _delete_after(trial: StoreTrial) -> Finding:
     answer = trial.write("a", delete_after=86400)
     if not answer.succeeded:
         return answer.refusal()
@@ -479,10 +479,10 @@ def _delete_after(trial: Trial) -> Finding:
         trial.pause(_EXPIRY_SECONDS / _EXPIRY_LOOKS)
         if trial.ask("HEAD", "b").status == 404:
             return DONE
-    return Finding(Verdict.IGNORED, "it is not deleted")
+    return Finding(StoreVerdict.IGNORED, "it is not deleted")
 
 
-def _copy(trial: Trial) -> Finding:
+def _copy(trial: StoreTrial) -> Finding:
     trial.write("a")
     answer = trial.ask("COPY", "b", copy_from=trial.name("a"))
     if not answer.succeeded:
@@ -490,7 +490,7 @@ def _copy(trial: Trial) -> Finding:
     return _compare(trial.ask("GET", "b").body == _BODY, "there is no copy")
 
 
-def _symlink(trial: Trial) -> Finding:
+def _symlink(trial: StoreTrial) -> Finding:
     trial.write("a")
     place = f"{quote(trial.container, '')}/{quote(trial.name('a'), '/')}"
     answer = trial.write("b", b"", headers=(("X-Symlink-Target", place),))
@@ -499,7 +499,7 @@ def _symlink(trial: Trial) -> Finding:
     return _compare(trial.ask("GET", "b").body == _BODY, "the link is an empty object")
 
 
-def _write_slo(trial: Trial) -> StoreAnswer:
+def _write_slo(trial: StoreTrial) -> StoreAnswer:
     """Write a large object of two segments."""
     manifest = []
     for each, body in (("s/1", _BODY), ("s/2", _OTHER_BODY)):
@@ -509,7 +509,7 @@ def _write_slo(trial: Trial) -> StoreAnswer:
     return trial.write("a", json.dumps(manifest).encode(), query="multipart-manifest=put")
 
 
-def _slo(trial: Trial) -> Finding:
+def _slo(trial: StoreTrial) -> Finding:
     answer = _write_slo(trial)
     if not answer.succeeded:
         return answer.refusal()
@@ -518,7 +518,7 @@ def _slo(trial: Trial) -> Finding:
     )
 
 
-def _slo_part(trial: Trial) -> Finding:
+def _slo_part(trial: StoreTrial) -> Finding:
     answer = _write_slo(trial)
     if not answer.succeeded:
         return answer.refusal()
@@ -528,7 +528,7 @@ def _slo_part(trial: Trial) -> Finding:
     return _compare(part.status == 206 and part.body == _OTHER_BODY, f"{part.status}, {len(part.body)} bytes")
 
 
-def _slo_delete(trial: Trial) -> Finding:
+def _slo_delete(trial: StoreTrial) -> Finding:
     answer = _write_slo(trial)
     if not answer.succeeded:
         return answer.refusal()
@@ -538,7 +538,7 @@ def _slo_delete(trial: Trial) -> Finding:
     return _compare(trial.ask("HEAD", "s/1").status == 404, "its segments stay")
 
 
-def _dlo(trial: Trial) -> Finding:
+def _dlo(trial: StoreTrial) -> Finding:
     for each, body in (("s/1", _BODY), ("s/2", _OTHER_BODY)):
         trial.write(each, body)
     place = f"{quote(trial.container, '')}/{quote(trial.name('s/'), '/')}"
@@ -550,7 +550,7 @@ def _dlo(trial: Trial) -> Finding:
     )
 
 
-def _bulk_upload(trial: Trial) -> Finding:
+def _bulk_upload(trial: StoreTrial) -> Finding:
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         entry = tarfile.TarInfo("bulk")
@@ -565,7 +565,7 @@ def _bulk_upload(trial: Trial) -> Finding:
     return _compare(trial.ask("GET", "x/bulk").body == _BODY, "no object was made")
 
 
-def _bulk_delete(trial: Trial) -> Finding:
+def _bulk_delete(trial: StoreTrial) -> Finding:
     trial.write("a")
     body = f"/{quote(trial.container, '')}/{quote(trial.name('a'), '/')}\n".encode()
     fields = (("Content-Type", "text/plain"), ("Accept", "application/json"))
@@ -575,7 +575,7 @@ def _bulk_delete(trial: Trial) -> Finding:
     return _compare(trial.ask("HEAD", "a").status == 404, "it is still there")
 
 
-def _public(trial: Trial) -> Finding:
+def _public(trial: StoreTrial) -> Finding:
     container = f"{trial.container}_public"
     _ground(trial).make_container(container, {"X-Container-Read": ".r:*"})
     trial.write("a", container=container)
@@ -583,7 +583,7 @@ def _public(trial: Trial) -> Finding:
     return _compare(answer.body == _BODY, "other bytes") if answer.succeeded else answer.refusal()
 
 
-def _tempurl(trial: Trial) -> Finding:
+def _tempurl(trial: StoreTrial) -> Finding:
     trial.write("a")
     query = _ground(trial).sign(trial.container)
     answer = trial.ask("GET", "a", signature=query)
@@ -592,7 +592,7 @@ def _tempurl(trial: Trial) -> Finding:
     return _compare(answer.body == _BODY, "other bytes")
 
 
-def _versions(trial: Trial) -> Finding:
+def _versions(trial: StoreTrial) -> Finding:
     container = versioned_container(trial.container)
     _ground(trial).make_container(container, {"X-Versions-Enabled": "true"})
     first = trial.write("a", container=container)
@@ -601,7 +601,7 @@ def _versions(trial: Trial) -> Finding:
         return second.refusal()
     version = first.fields.get("x-object-version-id")
     if version is None:
-        return Finding(Verdict.IGNORED, "there is no X-Object-Version-Id")
+        return Finding(StoreVerdict.IGNORED, "there is no X-Object-Version-Id")
     found = trial.ask("GET", "a", container=container, version=version).body == _BODY
     trial.ask("DELETE", "a", container=container)
     for each in (version, second.fields.get("x-object-version-id")):
@@ -613,7 +613,7 @@ def _versions(trial: Trial) -> Finding:
     return _compare(found, "the first version cannot be read")
 
 
-def _ground(trial: Trial) -> TrialGround:
+def _ground(trial: StoreTrial) -> TrialGround:
     if trial.ground is None:
         raise ValueError("this check needs more than a container")
     return trial.ground

@@ -26,10 +26,10 @@ from ssbench.scenario.operations import (
     OperationSettings,
     RequestTarget,
 )
-from ssbench.store.conformance import CHECKS, Trial, Verdict
+from ssbench.store.conformance import CHECKS, StoreTrial, StoreVerdict
 from ssbench.store.contract import RequestOutcome, StoreRequest
 from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
-from ssbench.store.http.metadata import MetadataShape, find_written_shape, make_metadata, posted_shape
+from ssbench.store.http.bodies import MetadataShape, find_written_shape, make_metadata, posted_shape
 
 if TYPE_CHECKING:
     from ssbench.store.http.client import HttpClient
@@ -247,10 +247,10 @@ def _ask_with_etag(target: JobTarget, etag: str) -> RequestOutcome:
 def try_check(target: JobTarget) -> RequestOutcome:
     """Find out whether the store does something, by the check of the number that the job has as its size."""
     began = time.monotonic()
-    trial = Trial(target.client, target.url, target.token, target.container)
+    trial = StoreTrial(target.client, target.url, target.token, target.container)
     finding = CHECKS[target.size].run(trial)
     now = time.monotonic()
-    cause = None if finding.verdict is Verdict.DONE else finding.verdict.value
+    cause = None if finding.verdict is StoreVerdict.DONE else finding.verdict.value
     return RequestOutcome(
         0, None, now - began, now, cause=cause, detail=finding.detail[:MAX_FINDING_CHARACTERS]
     )

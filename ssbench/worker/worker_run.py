@@ -43,11 +43,16 @@ from ssbench.store.contract import (
     StoreRequest,
     change_rare_fields,
 )
-from ssbench.store.http.bodies import PIECE_BYTES
+from ssbench.store.http.bodies import (
+    PIECE_BYTES,
+    MetadataShape,
+    find_posting_settings,
+    find_written_shape,
+    posted_shape,
+)
 from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.connection import HttpConnection
 from ssbench.store.http.dialect import RequestPattern, quote_name
-from ssbench.store.http.metadata import MetadataShape, find_posting_settings, find_written_shape, posted_shape
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.stores import make_store_client
 from ssbench.worker.operation_requests import (

@@ -35,7 +35,7 @@ from result_rows import CLUSTER, many
 from test_stat_file_writing import RUN, SUMMARY
 from ssbench.results import encoding
 from ssbench.results.writer import RunResultsWriter
-from ssbench.results.encoding import MAX_BLOCK_ROWS as MAX_ROWS
+from ssbench.results.current import MAX_BLOCK_ROWS as MAX_ROWS
 
 def wait(writer):
     while writer._waiting:

@@ -55,7 +55,16 @@ from ssbench.store.failures import (
     cause_of_status,
     pause_before,
 )
-from ssbench.store.http.bodies import BodySource, BodyVerifier, FileBodySource, ReceivedDigest, RegularSample
+from ssbench.store.http.bodies import (
+    BodySource,
+    BodyVerifier,
+    FileBodySource,
+    MetadataShape,
+    ReceivedDigest,
+    RegularSample,
+    describe_wrong_metadata,
+    has_item,
+)
 from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
 from ssbench.store.http.dialect import (
     HttpDialect,
@@ -71,7 +80,6 @@ from ssbench.store.http.http_response import (
     find_field,
     parse_fields,
 )
-from ssbench.store.http.metadata import MetadataShape, describe_wrong_metadata, has_item
 from ssbench.store.http.pool import (
     ConnectionPool,
     TimeoutSweeper,

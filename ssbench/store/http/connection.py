@@ -59,6 +59,7 @@ from ssbench.store.http.bodies import (
     BodySource,
     BodyVerifier,
     describe_wrong_etag,
+    find_owner,
     is_md5,
     start_md5,
 )
@@ -75,7 +76,6 @@ from ssbench.store.http.http_response import (
     parse_head,
     parse_status_line,
 )
-from ssbench.store.http.metadata import find_owner
 
 if TYPE_CHECKING:
     from _hashlib import HASH

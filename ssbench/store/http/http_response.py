@@ -17,8 +17,7 @@ import h11
 from msgspec import Struct
 
 from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
-from ssbench.store.http.bodies import BodyComparison, PartComparison, ReceivedDigest
-from ssbench.store.http.metadata import find_owner
+from ssbench.store.http.bodies import BodyComparison, PartComparison, ReceivedDigest, find_owner
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536

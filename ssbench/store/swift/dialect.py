@@ -15,6 +15,7 @@ from ssbench.base.errors import UsageError
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
 from ssbench.store.contract import ListingPage, StoreRequest
+from ssbench.store.http.bodies import OWNER_ITEM
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
     check_owner,
@@ -23,7 +24,6 @@ from ssbench.store.http.dialect import (
     parse_storage_url,
     quote_name,
 )
-from ssbench.store.http.metadata import OWNER_ITEM
 
 #: What the names of an object's metadata begin with.
 METADATA_PREFIX = "X-Object-Meta-"

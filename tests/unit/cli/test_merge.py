@@ -16,7 +16,7 @@ from result_rows import block, row
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.cli import master
-from ssbench.results import encoding
+from ssbench.results import current
 from ssbench.results.block import Failure, ResultBlock, make_constant_column
 from ssbench.results.merging_masters import MergedResults
 from ssbench.results.reading import open_results
@@ -170,13 +170,13 @@ def test_other_columns_are_copied_as_they_stand(files: list[Path]) -> None:
     results = open_results(files[0])
     payload = next(results.payloads())  # type: ignore[attr-defined]
     results.close()
-    assert encoding.change_columns(payload, {}) == payload
-    moved = encoding.change_columns(payload, {"worker": lambda numbers: numbers + 5})
+    assert current.change_columns(payload, {}) == payload
+    moved = current.change_columns(payload, {"worker": lambda numbers: numbers + 5})
     kept = {
         each.number: payload[each.start : each.end]
-        for each in encoding._walk_columns(payload, encoding.count_rows(payload))
+        for each in current._walk_columns(payload, current.count_rows(payload))
     }
-    for each in encoding._walk_columns(moved, encoding.count_rows(moved)):
+    for each in current._walk_columns(moved, current.count_rows(moved)):
         assert (moved[each.start : each.end] == kept[each.number]) is (each.number != 3)
 
 
@@ -232,7 +232,7 @@ def test_what_is_not_known_or_odd_is_a_warning(tmp_path: Path) -> None:
 def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
     killed = tmp_path / "killed.stat.gz"
     whole = gzip.decompress(files[1].read_bytes())
-    killed.write_bytes(gzip.compress(whole[: whole.rindex(encoding.END_KIND)]))
+    killed.write_bytes(gzip.compress(whole[: whole.rindex(current.END_KIND)]))
     both = tmp_path / "both.stat.gz"
     both.write_bytes(files[0].read_bytes() + files[1].read_bytes())
     old = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
@@ -252,17 +252,17 @@ def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
 def with_other_operations(path: Path, source: Path, code: int) -> Path:
     """Write a copy whose second block has an operation that nobody knows, with checksums that are right."""
     content = gzip.decompress(source.read_bytes())
-    out, position, blocks = content[: len(encoding.FILE_PREAMBLE)], len(encoding.FILE_PREAMBLE), 0
+    out, position, blocks = content[: len(current.FILE_PREAMBLE)], len(current.FILE_PREAMBLE), 0
     while position < len(content):
-        kind, size, _ = encoding.RECORD_HEADER.unpack_from(content, position)
-        payload = content[position + encoding.RECORD_HEADER.size :][:size]
-        position += encoding.RECORD_HEADER.size + size
-        blocks += kind == encoding.ROWS_KIND
-        if kind == encoding.ROWS_KIND and blocks == 2:
-            payload = encoding.change_columns(
+        kind, size, _ = current.RECORD_HEADER.unpack_from(content, position)
+        payload = content[position + current.RECORD_HEADER.size :][:size]
+        position += current.RECORD_HEADER.size + size
+        blocks += kind == current.ROWS_KIND
+        if kind == current.ROWS_KIND and blocks == 2:
+            payload = current.change_columns(
                 payload, {"operation": lambda numbers: np.full(len(numbers), code)}
             )
-        out += encoding.encode_record(kind, payload)
+        out += current.encode_record(kind, payload)
     path.write_bytes(gzip.compress(out))
     return path
 
@@ -284,19 +284,19 @@ def test_results_that_no_report_can_show_are_not_merged(
 
 
 def test_files_of_many_results_and_few_bytes_are_merged_whole(tmp_path: Path) -> None:
-    paths, count = [], 20 * encoding.MAX_BLOCK_ROWS
+    paths, count = [], 20 * current.MAX_BLOCK_ROWS
     for number in (1, 2):
         path = write(tmp_path / f"{number}.stat.gz", number, count=0)
         with closing(open_results(path)) as before:
             run = before.run
         writer = RunResultsWriter(path, run)
         same = {
-            name: make_constant_column(0, encoding.MAX_BLOCK_ROWS)
+            name: make_constant_column(0, current.MAX_BLOCK_ROWS)
             for name in ("operation", "size_class", "worker")
         }
-        same["completed"] = make_constant_column(T + 5, encoding.MAX_BLOCK_ROWS)
+        same["completed"] = make_constant_column(T + 5, current.MAX_BLOCK_ROWS)
         for _ in range(20):
-            writer._write_block(ResultBlock(encoding.MAX_BLOCK_ROWS, same))
+            writer._write_block(ResultBlock(current.MAX_BLOCK_ROWS, same))
         writer.end(RunSummary(T + 11, stages=(StageFacts(T, T + 10, None),), sent_until=T + 10))
         assert count > 1_000_000 + 8 * path.stat().st_size
         paths.append(path)

@@ -24,7 +24,7 @@ from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, r
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, Stage, UserGroup, Weights
 from ssbench.scenario.operations import OperationSettings
-from ssbench.scenario.timed_commands import TimedCommand
+from ssbench.scenario.value_rules import TimedCommand
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
 

@@ -33,7 +33,7 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.run_description import EventFacts
 from ssbench.scenario.conditions import parse_condition
-from ssbench.statistics.event_effects import EventEffect
+from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.thresholds import ConditionJudgment
 
 

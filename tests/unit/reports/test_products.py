@@ -32,7 +32,7 @@ from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
-from ssbench.store.conformance import CHECKS, Finding, Verdict
+from ssbench.store.conformance import CHECKS, Finding, StoreVerdict
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,9 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.OUTLOOK: read_scenario("very_small"),
         Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
         Product.ATTRIBUTION: AttributedRun(make_attribution(joined)),
-        Product.CONFORMANCE: make_conformance_report("http://store", [(CHECKS[0], Finding(Verdict.REFUSED))]),
+        Product.CONFORMANCE: make_conformance_report(
+            "http://store", [(CHECKS[0], Finding(StoreVerdict.REFUSED))]
+        ),
     }
 
 

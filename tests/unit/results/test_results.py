@@ -12,7 +12,7 @@ import pytest
 import result_rows
 from field_table import field_table
 
-from ssbench.results import encoding, export
+from ssbench.results import current, export
 from ssbench.results.block import (
     Failure,
     ResultBlock,
@@ -150,20 +150,20 @@ def test_blocks_are_joined_and_cut() -> None:
 @pytest.mark.parametrize("value", [0, 5, -1, 2**53])
 def test_a_column_of_one_value_takes_no_more_than_that_value(value: int) -> None:
     rows = [result_rows.row(completed=float(place)) for place in range(1000)]
-    plain = len(encoding.encode_rows(result_rows.block(rows)))
+    plain = len(current.encode_rows(result_rows.block(rows)))
     for column in (make_constant_column(value, 1000), np.full(1000, value)):
         block = result_rows.block(rows)
         block = ResultBlock(1000, {**{name: getattr(block, name) for name in block.given}, "size": column})
-        assert len(encoding.encode_rows(block)) <= plain + 8
-        assert encoding.decode_rows(encoding.encode_rows(block), 1).size.tolist() == [value] * 1000
+        assert len(current.encode_rows(block)) <= plain + 8
+        assert current.decode_rows(current.encode_rows(block), 1).size.tolist() == [value] * 1000
 
 
 def test_results_without_their_completion_are_damage() -> None:
     block = result_rows.block([result_rows.row()])
-    payload = encoding.encode_rows(block)
+    payload = current.encode_rows(block)
     start = payload.index(bytes([FIELDS["completed"].number, 0]), 12)
     with pytest.raises(DamageError, match="without their completion"):
-        encoding.decode_rows(payload[:start] + payload[start + 2 :], 1)
+        current.decode_rows(payload[:start] + payload[start + 2 :], 1)
 
 
 def test_not_measured_is_not_a_number() -> None:
@@ -178,8 +178,8 @@ def test_the_usual_status_takes_no_room() -> None:
     sizes = []
     for rows in (usual, unknown, failed):
         block = result_rows.block(rows)
-        payload = encoding.encode_rows(block)
+        payload = current.encode_rows(block)
         sizes.append(len(payload))
-        assert encoding.decode_rows(payload, 1).status.tolist() == block.status.tolist()
+        assert current.decode_rows(payload, 1).status.tolist() == block.status.tolist()
     assert abs(sizes[0] - sizes[1]) <= 2
     assert sizes[2] > sizes[0]

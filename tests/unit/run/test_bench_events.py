@@ -9,7 +9,7 @@ from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.master_shares import MasterShare, take_master_share
 from ssbench.scenario.reading import check_scenario_text
-from ssbench.scenario.timed_commands import TimedCommand, make_timed_command
+from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 
 TEXT = (
     "{name: a, run_seconds: 5, user_count: 4, sizes: [{name: s, size: 4kB}], initial_files: {s: 9},"

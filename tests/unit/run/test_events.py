@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ssbench.results.run_description import EventFacts
 from ssbench.run.events import RunEvents, describe_failed_events
-from ssbench.scenario.timed_commands import TimedCommand
+from ssbench.scenario.value_rules import TimedCommand
 from tests.helpers.runs import alive, wait_until
 
 

@@ -13,7 +13,7 @@ import pytest
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import ResultBlock, Sink
 from ssbench.run import phases
-from ssbench.run.group_benchmarks import GroupBenchmarks
+from ssbench.run.benchmark_run import GroupBenchmarks
 from ssbench.run.group_run import GroupRun
 from ssbench.run.loop import MasterLoop
 from ssbench.run.options import ErrorLimit, RunOptions

@@ -27,7 +27,7 @@ from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, PlanTrial, carry_out_plan
 from ssbench.scenario.reading import read_scenario
-from ssbench.scenario.timed_commands import TimedCommand
+from ssbench.scenario.value_rules import TimedCommand
 from ssbench.store.request_options import RequestOptions
 
 SCENARIO = read_scenario("very_small")

@@ -10,7 +10,7 @@ import pytest
 import result_rows
 
 from ssbench.base.errors import ScenarioError
-from ssbench.results import encoding
+from ssbench.results import current
 from ssbench.results.reading import DamageError
 from ssbench.run.progress import describe_characters, make_result_characters
 from ssbench.scenario.draws import Workload
@@ -111,14 +111,14 @@ def test_results_of_a_new_operation_are_kept_and_shown(peek: OperationKind) -> N
     assert "first byte  (read, delete, peek)" in describe_characters(
         ["create", "read", "update", "delete", "peek"]
     )
-    assert encoding.decode_rows(encoding.encode_rows(block), 1).operation.tolist() == [200, 200, 2, 200]
+    assert current.decode_rows(current.encode_rows(block), 1).operation.tolist() == [200, 200, 2, 200]
 
 
 @pytest.mark.parametrize("code", [63, 65, 200, 255])
 def test_results_of_an_unknown_operation_are_damage(code: int) -> None:
-    payload = encoding.encode_rows(result_rows.block([result_rows.row(operation=code)]))
+    payload = current.encode_rows(result_rows.block([result_rows.row(operation=code)]))
     with pytest.raises(DamageError, match="operation"):
-        encoding.decode_rows(payload, 1)
+        current.decode_rows(payload, 1)
 
 
 def test_how_many_requests_an_operation_is_at_most() -> None:

@@ -19,7 +19,7 @@ from chi_square import misfit
 
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
-from ssbench.results.encoding import RECORD_HEADER, decode_run, encode_run
+from ssbench.results.current import RECORD_HEADER, decode_run, encode_run
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass, make_owner

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
-from ssbench.results.encoding import RECORD_HEADER, decode_run, encode_run
+from ssbench.results.current import RECORD_HEADER, decode_run, encode_run
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario import chosen_objects as scenario_chosen
 from ssbench.scenario.chosen_objects import (

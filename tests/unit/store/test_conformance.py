@@ -11,7 +11,7 @@ from ssbench.base.errors import ClusterError
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.store import conformance
-from ssbench.store.conformance import CHECKS, Check, Finding, Trial, Verdict, find_needed_checks
+from ssbench.store.conformance import CHECKS, Check, Finding, StoreTrial, StoreVerdict, find_needed_checks
 from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
 from ssbench.store.swift.dialect import SwiftDialect
 
@@ -70,7 +70,7 @@ class Ground:
 
 
 def find(store: PlainStore, check: Check) -> Finding:
-    return check.run(Trial(store, ADDRESS, "token", "c", Ground()))
+    return check.run(StoreTrial(store, ADDRESS, "token", "c", Ground()))
 
 
 def named(name: str) -> Check:
@@ -91,35 +91,35 @@ def test_an_object_that_is_gone_in_time_has_expired_though_nothing_said_so() -> 
         looks.extend(["look"] * expires)
         return 404 if len(looks) > 3 and expires else 0
 
-    assert find(PlainStore(forget), named("delete_after")) == Finding(Verdict.DONE)
+    assert find(PlainStore(forget), named("delete_after")) == Finding(StoreVerdict.DONE)
     assert len(looks) == 4
 
 
 def test_a_store_that_takes_no_notice_ignores_all_but_what_is_basic() -> None:
     store = PlainStore()
     found = {check.name: find(store, check).verdict for check in CHECKS}
-    done = {name for name, verdict in found.items() if verdict is Verdict.DONE}
+    done = {name for name, verdict in found.items() if verdict is StoreVerdict.DONE}
     assert done == {
         *("create", "read", "update", "head", "delete"),
         *("head_container", "head_account", "public", "tempurl"),
     }
-    assert {*found.values()} == {Verdict.DONE, Verdict.IGNORED}
+    assert {*found.values()} == {StoreVerdict.DONE, StoreVerdict.IGNORED}
     assert store.objects == {}  # nothing is left
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.name)
 def test_a_store_that_refuses_everything_is_not_found_to_ignore_anything(check: Check) -> None:
-    assert find(PlainStore(lambda request: 403), check) == Finding(Verdict.REFUSED, "403")
+    assert find(PlainStore(lambda request: 403), check) == Finding(StoreVerdict.REFUSED, "403")
 
 
 def test_what_is_refused_is_told_from_what_is_ignored() -> None:
     def refuse(request: StoreRequest) -> int:
         return 501 if dict(request.headers).get("If-None-Match") else 0
 
-    assert find(PlainStore(refuse), named("conditional")) == Finding(Verdict.REFUSED, "501")
-    assert find(PlainStore(refuse), named("create_only")) == Finding(Verdict.REFUSED, "501")
+    assert find(PlainStore(refuse), named("conditional")) == Finding(StoreVerdict.REFUSED, "501")
+    assert find(PlainStore(refuse), named("create_only")) == Finding(StoreVerdict.REFUSED, "501")
     assert find(PlainStore(), named("create_only")) == Finding(
-        Verdict.IGNORED, "201: an object that exists is overwritten"
+        StoreVerdict.IGNORED, "201: an object that exists is overwritten"
     )
 
     def obey(request: StoreRequest) -> int:
@@ -127,7 +127,7 @@ def test_what_is_refused_is_told_from_what_is_ignored() -> None:
         return 412 if exists and dict(request.headers).get("If-None-Match") else 0
 
     store = PlainStore(obey)
-    assert find(store, named("create_only")) == Finding(Verdict.DONE)
+    assert find(store, named("create_only")) == Finding(StoreVerdict.DONE)
 
 
 def test_a_request_without_an_answer_and_a_container_that_cannot_be_made_are_refusals() -> None:
@@ -136,14 +136,16 @@ def test_a_request_without_an_answer_and_a_container_that_cannot_be_made_are_ref
             cause, detail = "connection refused", "nobody listens"
             return RequestOutcome(0, None, None, 1.0, cause=cause, detail=detail)
 
-    assert find(Silent(), named("read")) == Finding(Verdict.REFUSED, "connection refused: nobody listens")
+    assert find(Silent(), named("read")) == Finding(
+        StoreVerdict.REFUSED, "connection refused: nobody listens"
+    )
 
     class Strict(Ground):
         def make_container(self, name: str, headers: object) -> None:
             raise ClusterError("no room")
 
-    found = named("versions").run(Trial(PlainStore(), ADDRESS, None, "c", Strict()))
-    assert found == Finding(Verdict.REFUSED, "no room")
+    found = named("versions").run(StoreTrial(PlainStore(), ADDRESS, None, "c", Strict()))
+    assert found == Finding(StoreVerdict.REFUSED, "no room")
 
 
 def text_scenario(steps: str, weight: int = 1) -> Scenario:

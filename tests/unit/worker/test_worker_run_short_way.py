@@ -16,8 +16,7 @@ from ssbench.fleet.wire import Job, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
-from ssbench.store.http.bodies import PIECE_BYTES
-from ssbench.store.http.metadata import make_metadata
+from ssbench.store.http.bodies import PIECE_BYTES, make_metadata
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
 

@@ -22,10 +22,10 @@ from ssbench.store.http.bodies import (
     BodySource,
     BodyVerifier,
     PartComparison,
+    make_metadata,
     start_md5,
 )
 from ssbench.store.http.client import ClientSettings, HttpClient
-from ssbench.store.http.metadata import make_metadata
 from ssbench.store.stores import make_store_client
 from ssbench.worker.worker_run import WorkerRun
 

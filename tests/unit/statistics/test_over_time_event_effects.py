@@ -8,13 +8,13 @@ from result_rows import many
 
 from ssbench.results.block import Failure
 from ssbench.results.run_description import EventFacts
-from ssbench.statistics.event_effects import (
+from ssbench.statistics.over_time import (
     EventEffect,
+    OverTimeCollector,
     count_slow_seconds,
     describe_event_effect,
     measure_event_effects,
 )
-from ssbench.statistics.over_time import OverTimeCollector
 
 START = 1_700_000_000.0
 

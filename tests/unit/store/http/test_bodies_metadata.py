@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssbench.scenario.operations import OperationSettings
-from ssbench.store.http.metadata import (
+from ssbench.store.http.bodies import (
     MetadataShape,
     describe_wrong_metadata,
     find_exceeded_limits,
